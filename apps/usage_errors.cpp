@@ -205,22 +205,23 @@ std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& argu
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   if (arguments.empty())
-    return fmt::format("a verb is missing; the verbs are {}; `melflow --help` says what they do",
-                       fmt::join(names, ", "));
+    return fmt::format(
+        "a command is missing; the commands are {}; `melflow --help` says what they do",
+        fmt::join(names, ", "));
   const std::string& word = arguments.front();
   if (find_verb(word) != nullptr) return {};
   if (!word.starts_with('-'))
-    return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
+    return fmt::format("there is no command '{}'{}; the commands are {}", excerpt(word),
                        did_you_mean(word, names), fmt::join(names, ", "));
   const std::vector<std::string> options = option_names(app);
   if (std::find(options.begin(), options.end(), word) != options.end()) return {};
   const auto verb = std::find_if(arguments.begin(), arguments.end(),
                                  [](const std::string& a) { return find_verb(a) != nullptr; });
   if (verb != arguments.end())
-    return fmt::format("the verb comes first, then its options: melflow {} {} ...", *verb,
+    return fmt::format("the command comes first, then its options: melflow {} {} ...", *verb,
                        excerpt(word));
-  return fmt::format("there is no option '{}' before the verb{}; the verbs are {}", excerpt(word),
-                     did_you_mean(word, options), fmt::join(names, ", "));
+  return fmt::format("there is no option '{}' before the command{}; the commands are {}",
+                     excerpt(word), did_you_mean(word, options), fmt::join(names, ", "));
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {

@@ -17,12 +17,12 @@
 namespace melflow {
 namespace {
 
-// "file, bytes or waveform".
+// "files, bytes or waveforms".
 std::string taken_by(const StageInfo& stage) {
-  if (stage.ports.empty()) return stage.traits.in.name;
-  std::string out = stage.ports.front().name;
+  if (stage.ports.empty()) return plural(stage.traits.in.name);
+  std::string out = plural(stage.ports.front().name);
   for (std::size_t i = 1; i < stage.ports.size(); ++i)
-    out += fmt::format("{}{}", i + 1 == stage.ports.size() ? " or " : ", ", stage.ports[i].name);
+    out += (i + 1 == stage.ports.size() ? " or " : ", ") + plural(stage.ports[i].name);
   return out;
 }
 
@@ -42,7 +42,7 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   } else if (!fits(*d.info, given)) {
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
-                            taken_by(*d.info), written_text(graph, input.node), given.name,
+                            taken_by(*d.info), written_text(graph, input.node), plural(given.name),
                             input_advice(graph, d, input.node)));
   }
 }
@@ -225,7 +225,7 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
   }
   if (giver < 0) return out;
   const std::string& name = graph.node(giver).spec->name;
-  return out + fmt::format(", and '{}' ({}) gives it: write from: {}", name,
+  return out + fmt::format(", and '{}' ({}) gives them: write from: {}", name,
                            graph.node(giver).info->name, name);
 }
 
@@ -397,11 +397,11 @@ void check_shape(GraphDraft& graph) {
           d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
       graph.error(
           d.spec->mark,
-          fmt::format("{}: no node takes its output ({}); {}", d.spec->name, graph.port_of(i).name,
-                      is_second
-                          ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
-                          : fmt::format("write a node with from: {} whose stage is a sink{}",
-                                        d.spec->name, sinks_of(graph, i))));
+          fmt::format(
+              "{}: no node takes its output ({}); {}", d.spec->name, plural(graph.port_of(i).name),
+              is_second ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
+                        : fmt::format("write a node with from: {} whose stage is a sink{}",
+                                      d.spec->name, sinks_of(graph, i))));
     }
     if (are_connected) check_outputs(graph, i);
   }

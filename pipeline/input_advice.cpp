@@ -104,12 +104,12 @@ int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
   return best;
 }
 
-// "; write from: resample, since resample (resample) gives waveform, and from: way in segment".
+// "; write from: resample, since resample (resample) gives waveforms, and from: way in segment".
 std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) {
   const int giver = other_giver(graph, d, named);
   if (giver < 0) return {};
   std::string out = fmt::format("; write from: {}, since {} gives {}", written_name(graph, giver),
-                                written_text(graph, giver), graph.port_of(giver).name);
+                                written_text(graph, giver), plural(graph.port_of(giver).name));
   if (d.info->traits.kind == StageKind::sink) return out;
   const std::vector<int> before = nodes_before(graph, named);
   for (const int reader : graph.readers_of(giver))
@@ -119,12 +119,12 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
 }
 
 // Of a node that makes what `named` gives already: "; remove decode, since files (synthetic) gives
-// waveform already, and write from: files in resample".
+// waveforms already, and write from: files in resample".
 std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
   const PortType given = graph.port_of(named);
   if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
   std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec->name,
-                                written_text(graph, named), given.name);
+                                written_text(graph, named), plural(given.name));
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (&graph.node(i) == &d)
       for (const int reader : graph.readers_of(i))
@@ -178,8 +178,9 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const NodeDraft& left = graph.node(by.node);
   if (by.stages.empty())
-    return fmt::format("; write from: {0}, since '{0}' ({1}) gives it and no node takes that yet",
-                       left.spec->name, left.info->name);
+    return fmt::format(
+        "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet",
+        left.spec->name, left.info->name);
   return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
                      left.spec->name, left.info->name, list_text(by.stages), d.spec->name);
 }

@@ -10,6 +10,12 @@ std::string did_you_mean(std::string_view meant) {
   return fmt::format(". Did you mean '{}'?", meant);
 }
 
+std::string plural(std::string_view noun) {
+  const bool is_plural = noun.ends_with('s');
+  const bool hisses = noun.ends_with("ch") || noun.ends_with("sh") || noun.ends_with('x');
+  return fmt::format("{}{}", noun, is_plural ? "" : hisses ? "es" : "s");
+}
+
 std::string in_sentences(std::string_view text) {
   constexpr std::string_view kJoint = "?; ";
   std::string out;

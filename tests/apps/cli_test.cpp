@@ -102,9 +102,10 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
   };
   const Row rows[] = {
       {{},
-       "a verb is missing; the verbs are run, update, plan, work, merge, status, explain, sweep, "
+       "a command is missing; the commands are run, update, plan, work, merge, status, explain, "
+       "sweep, "
        "tune, report, init, "},
-      {{"rnu"}, "there is no verb 'rnu'. Did you mean 'run'?"},
+      {{"rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
       {{"run"},
        "melflow run: FILE is missing; write melflow run FILE; `melflow run --help` shows what is "
        "allowed\n"},
@@ -115,7 +116,7 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
       {{"validate", "a.yaml", "--features"},
        "there is no option '--features'; `melflow inspect` has one"},
       {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
-      {{"help", "rnu"}, "there is no verb 'rnu'. Did you mean 'run'?"},
+      {{"help", "rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},
        "'mel.n_mels' is not of the form NODE.OPTION=VALUE"},
       {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},

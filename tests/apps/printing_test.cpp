@@ -96,7 +96,7 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
       {{"validate", kEvil}, 78, kShown + ": there is no such file"},
       {{"stages", kEvil}, 2, "'" + kShown + "'"},
       {{"graph", "p.yaml", kEvil}, 2, "fake"},
-      {{kEvil}, 2, "there is no verb '" + kShown + "'"},
+      {{kEvil}, 2, "there is no command '" + kShown + "'"},
       {{"init", kEvil + "/x"}, 1, kShown.substr(0, 10)},
   };
   for (const Row& row : rows) {

@@ -260,8 +260,9 @@ TEST_CASE("samples: what cannot be is refused before the run") {
        "Hz, or change this"},
       {"  rows: {stage: samples, from: rate}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
-       "t.yaml:8:32: rows.from: samples takes windows, but 'rate' (resample) gives waveform; write "
-       "from: cut, since 'cut' (segment) gives it and no node takes that yet"},
+       "t.yaml:8:32: rows.from: samples takes windows, but 'rate' (resample) gives waveforms; "
+       "write "
+       "from: cut, since 'cut' (segment) gives them and no node takes those yet"},
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: mfcc, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",

@@ -103,9 +103,9 @@ TEST_CASE("compose: problems of a graph come before the run, all at once") {
   }
   CHECK(problems ==
         "length.from: there is no node 'text'. Did you mean 'texts'?\n"
-        "all.from: all takes text, but 'length' (length) gives length; write from: texts, since "
+        "all.from: all takes texts, but 'length' (length) gives lengths; write from: texts, since "
         "'texts' "
-        "(texts) gives it and no node takes that yet");
+        "(texts) gives them and no node takes those yet");
 }
 
 TEST_CASE("compose: beside registered stages, with their options") {

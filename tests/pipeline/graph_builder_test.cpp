@@ -293,38 +293,42 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"unknown input", chain().node("b", "keep", "filez"),
        "test.yaml:4:25: b.from: there is no node 'filez'. Did you mean 'files'?"},
       {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
-       "test.yaml:4:25: b.from: batch_keep takes batch, but 'a' (step) gives number; put a gather "
+       "test.yaml:4:25: b.from: batch_keep takes batches, but 'a' (step) gives numbers; put a "
+       "gather "
        "between them"},
       {"type mismatch that two stages bridge",
        chain()
            .node("g", "gather", "a")
            .node("b", "batch_keep", "g")
            .node("c", "batch_keep", "files"),
-       "test.yaml:6:25: c.from: batch_keep takes batch, but 'files' (numbers) gives number; put a "
+       "test.yaml:6:25: c.from: batch_keep takes batches, but 'files' (numbers) gives numbers; put "
+       "a "
        "gather between them"},
       {"a node that was passed over",
        chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
-       "test.yaml:5:25: b.from: batch_keep takes batch, but 'files' (numbers) gives number; write "
-       "from: g, since 'g' (gather) gives it and no node takes that yet"},
+       "test.yaml:5:25: b.from: batch_keep takes batches, but 'files' (numbers) gives numbers; "
+       "write "
+       "from: g, since 'g' (gather) gives them and no node takes those yet"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
            .node("g", "gather", "files")
            .node("w", "to_word", "g")
            .node("x", "keep", "w"),
-       "test.yaml:3:25: w.from: to_word takes number, but 'g' (gather) gives batch\n"
-       "test.yaml:4:25: x.from: keep takes number, but 'w' (to_word) gives word"},
+       "test.yaml:3:25: w.from: to_word takes numbers, but 'g' (gather) gives batches\n"
+       "test.yaml:4:25: x.from: keep takes numbers, but 'w' (to_word) gives words"},
       {"a stage that makes what there is already",
        Graph()
            .node("files", "numbers")
            .node("g", "gather", "files")
            .node("h", "gather", "g")
            .node("o", "batch_keep", "h"),
-       "test.yaml:3:25: h.from: gather takes number, but 'g' (gather) gives batch; remove h, since "
+       "test.yaml:3:25: h.from: gather takes numbers, but 'g' (gather) gives batches; remove h, "
+       "since "
        "'g' "
-       "(gather) gives batch already, and write from: g in o"},
+       "(gather) gives batches already, and write from: g in o"},
       {"no input", chain().node("b", "keep"),
-       "test.yaml:4:3: b: 'from' is missing; keep takes number, and 'files' (numbers) gives it: "
+       "test.yaml:4:3: b: 'from' is missing; keep takes numbers, and 'files' (numbers) gives them: "
        "write "
        "from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
@@ -356,7 +360,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "and b; take one of them, or put a route before them"},
       {"a join of other things",
        forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
-       "test.yaml:4:25: j.from: join takes number, but 'g' (gather) gives batch"},
+       "test.yaml:4:25: j.from: join takes numbers, but 'g' (gather) gives batches"},
       {"a cycle through a join",
        forked().node("a", "step", "j").node("j", "join", "[f.o0, a]").node("o", "keep", "f.o1"),
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
@@ -369,11 +373,12 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"dead end", chain().node("b", "step", "a"),
-       "test.yaml:4:3: b: no node takes its output (number); write a node with from: b whose stage "
+       "test.yaml:4:3: b: no node takes its output (numbers); write a node with from: b whose "
+       "stage "
        "is "
        "a sink (keep)"},
       {"a second source that nothing takes", chain().node("b", "numbers"),
-       "test.yaml:4:3: b: no node takes its output (number); name all sources in a list: "
+       "test.yaml:4:3: b: no node takes its output (numbers); name all sources in a list: "
        "from: [files, b]"},
       {"a source named twice",
        Graph().node("x", "numbers").node("y", "numbers").node("o", "keep", "[x, y, x]"),

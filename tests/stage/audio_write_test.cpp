@@ -437,7 +437,7 @@ TEST_CASE("audio_write: the plan says what does not go together") {
   CHECK_THROWS_WITH_AS(run(folder, {.write = "format: flac, dtype: float32"}),
                        doctest::Contains("write.dtype: FLAC has no float32"), ConfigError);
   CHECK_THROWS_WITH_AS(run(folder, {.from = "read"}),
-                       doctest::Contains("audio_write takes waveform or windows, but 'read'"),
+                       doctest::Contains("audio_write takes waveforms or windows, but 'read'"),
                        ConfigError);
   CHECK_THROWS_WITH_AS(
       run(folder, {.behind = "  too: {stage: audio_write, from: decode, path: \"${OUT}\"}\n"}),
