@@ -59,8 +59,7 @@ void NodeOptions::describe(Schema& s) {
   s.field("from", from,
           "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
           "several outputs; for merge, concat and batches, a list of names, and behind several "
-          "sources a list "
-          "of these; required except in a source");
+          "sources a list of these; required except in a source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or what the stage sets for itself: the option depth in disk_read with engine: "

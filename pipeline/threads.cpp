@@ -7,8 +7,7 @@ namespace melflow {
 std::string no_thread_text(const std::string& who) {
   return who +
          ": a thread that the run needs cannot be made; allow this process more of them (ulimit "
-         "-u, "
-         "pids.max of its control group)";
+         "-u, pids.max of its control group)";
 }
 
 std::string few_threads_text(int got, int wanted, const std::string& what) {

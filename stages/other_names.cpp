@@ -138,8 +138,7 @@ constexpr OtherName kUtterances[] = {
 
 constexpr const char* kSecondsOnly =
     "write the times of the table in seconds (0.25 for 250 ms), or as numbers of samples with "
-    "unit: "
-    "samples";
+    "unit: samples";
 constexpr OtherValue kUtterancesValues[] = {
     {"unit", "s", "write seconds"},    {"unit", "sec", "write seconds"},
     {"unit", "ms", kSecondsOnly},      {"unit", "milliseconds", kSecondsOnly},

@@ -84,8 +84,7 @@ Job Job::read(const std::string& folder) {
   if (!json)
     throw RunError(
         fmt::format("{}: there is no job.json in it, so it is not the folder of a job, or `melflow "
-                    "plan` was not finished; "
-                    "`melflow plan PIPELINE --part 4GiB -o {}` makes one",
+                    "plan` was not finished; `melflow plan PIPELINE --part 4GiB -o {}` makes one",
                     folder, folder));
   from_checked(path, [&] {
     job.id = json->at("id");

@@ -83,8 +83,7 @@ Action add_merge(CLI::App& verb) {
                 "prints only what failed and how many files are ok with a remark");
   verb.footer(
       "Every part is compared with what its worker wrote. The output is byte for byte that of "
-      "`melflow "
-      "run`.\n"
+      "`melflow run`.\n"
       "Exit status: 0 done, 3 done but some files failed, 1 a part is missing or damaged, 75 "
       "stopped.\n"
       "\n"

@@ -55,8 +55,7 @@ Action add_plan(CLI::App& verb) {
       ->required();
   verb.footer(
       "The corpus is listed once; every later step goes by that. docs/clusters.md has whole "
-      "commands "
-      "for\n"
+      "commands for\n"
       "several machines, Slurm and Kubernetes.\n"
       "\n"
       "Example:\n"

@@ -299,8 +299,7 @@ Action add_update(CLI::App& verb) {
       "nothing");
   verb.footer(
       "A file is the same when its path, size and modification time are. Rows of such files stay "
-      "as "
-      "they\n"
+      "as they\n"
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
       "--compact, everything is put in the order of the files again. Where there is no output\n"
       "yet, this does the same as `melflow run`.\n"
@@ -330,11 +329,9 @@ Action add_run(CLI::App& verb) {
       "75 stopped,\n"
       "2 usage, 78 the configuration is wrong.\n"
       "Ctrl-C lets files under way finish, then ends the run (exit status 75); a second one ends "
-      "it at once "
-      "(130).\n"
+      "it at once (130).\n"
       "After that, as after a crash, a full disk or a kill, the same command continues where it "
-      "left off: "
-      "what\n"
+      "left off: what\n"
       "is done is in PATH.part, and PATH.journal says how far. An output has its name only when it "
       "is\n"
       "complete.\n"

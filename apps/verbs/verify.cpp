@@ -134,11 +134,9 @@ Action add_verify(CLI::App& verb) {
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");
   verb.footer(
       "Every file's rows are read and compared with the hash in the index. With --recompute, some "
-      "are "
-      "also\n"
+      "are also\n"
       "computed by the configuration that the output has, from the folder that it was made in. "
-      "Exit "
-      "status: 0\n"
+      "Exit status: 0\n"
       "all rows are what was written, and those computed again are the same; 1 some are not.\n"
       "\n"
       "Example:\n"

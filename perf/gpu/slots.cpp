@@ -190,8 +190,7 @@ void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
   report.text(
       fmt::format("**{}**; batches of {} and {} files\n\n"
                   "| slots | in [MiB] | rows | graphs | link: files/s | in [GB/s] | out [GB/s] | "
-                  "of the link, "
-                  "in | packed: files/s | in [GB/s] | of the link, in "
+                  "of the link, in | packed: files/s | in [GB/s] | of the link, in "
                   "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
                   geometry.name, large.files, small.files));
   const auto add = [&](const Pack& pack, const Case& one) {

@@ -184,8 +184,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
 const RegisterStage<Decode, DecodeOptions> registered{
     "decode",
     "Decodes FLAC, MP3, WAV, Ogg, AIFF and all formats that libsndfile reads, to mono; M4A, WebM, "
-    "WMA "
-    "and AMR where the program was built with FFmpeg.",
+    "WMA and AMR where the program was built with FFmpeg.",
     true};
 
 }  // namespace

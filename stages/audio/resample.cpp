@@ -53,8 +53,7 @@ struct ResampleOptions {
         .range(100, 1'000'000);
     s.field("quality", quality,
             "quality of libsoxr's filter; higher: sharper; high is what librosa uses (soxr_hq). A "
-            "lower "
-            "one is not always faster");
+            "lower one is not always faster");
     s.field(
         "length", length,
         "number of samples that n samples become; round: n rate / old rate, rounded to the "

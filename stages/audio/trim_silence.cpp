@@ -99,8 +99,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     if (!options_.threshold && !options_.top_db)
       check.error("",
                   "neither threshold nor top_db is set; set threshold: -40dB (a level) or top_db: "
-                  "60 (below "
-                  "the loudest frame)");
+                  "60 (below the loudest frame)");
     if (options_.threshold && options_.top_db)
       check.error("top_db", "threshold and top_db are both given; remove one");
     if (given.get_or(property::kHasUtterances, false))

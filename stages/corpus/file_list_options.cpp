@@ -207,8 +207,7 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
           ? fmt::format(
                 "'{0}' is not known; write parent_dir (the folder that a file is in), top_dir (the "
                 "first folder below root), or a regular expression whose ( ) finds the label in "
-                "the "
-                "path; for a column {0} of a table, give it by manifest or label_file",
+                "the path; for a column {0} of a table, give it by manifest or label_file",
                 excerpt(rule))
           : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
                         "{1}, write labels: {2} and label_column: {0}",
@@ -260,8 +259,7 @@ std::string other_list(const std::string& path) {
   if (file.filename() == "wav.scp")
     return path +
            " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
-           "or "
-           "a text file with one path per line";
+           "or a text file with one path per line";
   return {};
 }
 

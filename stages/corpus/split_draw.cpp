@@ -117,10 +117,8 @@ class Draw {
                     [](const SplitUnit& u) { return u.split >= 0; }) &&
         would_redrawing_fill())
       return "no file that is left of the earlier output is in it, and files keep their split in "
-             "an "
-             "update; have all splits drawn anew with split_update: redraw, which moves files "
-             "between "
-             "them, or put files of it back";
+             "an update; have all splits drawn anew with split_update: redraw, which moves files "
+             "between them, or put files of it back";
     const bool has_groups = !options_.split_group.empty();
     const char* const unit = has_groups ? "group" : "file";
     const std::size_t count = groups();

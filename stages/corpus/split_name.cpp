@@ -78,9 +78,8 @@ std::string split_name_problem(std::string_view name) {
     return {};
   return fmt::format(
       "'{}' cannot be the name of a split: it becomes part of names in the output, so it has 1 to "
-      "{} "
-      "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
-      "{}",
+      "{} bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none "
+      "of {}",
       excerpt(name), kLongest, fmt::join(taken_names(), ", "));
 }
 

@@ -17,8 +17,7 @@ std::string OptionType<Operands>::parse(const Value& v, Operands& out) {
   if (text == "bf16") return out.type = cuda::NumberType::bfloat16, "";
   if (text == "fp8")
     return "fp8 is not one of fp32, fp16, bf16: it rounds a point by up to 6 %, and that noise "
-           "covers "
-           "whatever is 30 dB below the loudest band";
+           "covers whatever is 30 dB below the loudest band";
   return detail::describe_value(v) + " is not one of fp32, fp16, bf16";
 }
 

@@ -193,9 +193,8 @@ std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
 std::optional<ItemError> MelFront::refusal(const Windows& in) const {
   if (in.sample_rate == options_.mel.sample_rate) return std::nullopt;
   return ItemError::failed(
-      fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, "
-                  "or leave such "
-                  "files out",
+      fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, or "
+                  "leave such files out",
                   in.sample_rate, options_.mel.sample_rate, by_preset()));
 }
 

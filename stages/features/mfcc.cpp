@@ -48,8 +48,7 @@ struct MfccOptions {
         .range(0, 1e6);
     s.field("lifter_style", cepstrum.lifter_style,
             "weight of coefficient i with lifter L; librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + "
-            "L/2 "
-            "sin(pi i / L)")
+            "L/2 sin(pi i / L)")
         .used_with("lifter", [this] { return cepstrum.lifter > 0; });
     s.field("htk_compat", cepstrum.htk_compat,
             "order of the coefficients; true: coefficient 0 comes last, as in HTK, multiplied by "

@@ -156,8 +156,7 @@ void refuse_foreign(const std::string& path) {
         path));
   throw RunError(
       fmt::format("{}: this exists already and is not melflow's; it would be written over: give it "
-                  "another name, "
-                  "or write elsewhere",
+                  "another name, or write elsewhere",
                   path));
 }
 

@@ -30,8 +30,7 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
   if (!S_ISREG(st.st_mode))
     throw RunError(
         fmt::format("{}: this is a {}, not a file; {}.path takes the name of a file, which is "
-                    "written beside it and "
-                    "gets its name when it is complete",
+                    "written beside it and gets its name when it is complete",
                     target,
                     S_ISFIFO(st.st_mode)   ? "FIFO"
                     : S_ISSOCK(st.st_mode) ? "socket"
@@ -128,12 +127,11 @@ void PartFile::recover(const std::string& path) {
   UndoFile::check(target);
   if (file) {
     if (has_name(target))
-      throw RunError(fmt::format(
-          "{0}: this file exists, and so does {0}.part, which was that file when an update of it "
-          "was "
-          "interrupted: move {0} away to have it made what it was, or remove {0}.part and {0}.undo "
-          "to do without it",
-          target));
+      throw RunError(
+          fmt::format("{0}: this file exists, and so does {0}.part, which was that file when an "
+                      "update of it was interrupted: move {0} away to have it made what it was, or "
+                      "remove {0}.part and {0}.undo to do without it",
+                      target));
     UndoFile::apply(target, file.get());
     if (const int error = rename_file(part, target, RENAME_NOREPLACE); error != 0)
       throw RunError(

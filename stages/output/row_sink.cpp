@@ -347,13 +347,11 @@ void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
     if (hash == earlier_.hash_of(section, i)) continue;
     checkpoints_->remove();
     checkpoints_.reset();
-    throw RunError(
-        fmt::format("{}: its rows are normalised by statistics of the recordings as they were, and "
-                    "what {} gives "
-                    "now is not what was written: the recording has changed, or this program or "
-                    "processor makes "
-                    "other bytes. It is left as it is; build it anew (overwrite: true)",
-                    sections_.path(section), run.source.name(i)));
+    throw RunError(fmt::format(
+        "{}: its rows are normalised by statistics of the recordings as they were, and what {} "
+        "gives now is not what was written: the recording has changed, or this program or "
+        "processor makes other bytes. It is left as it is; build it anew (overwrite: true)",
+        sections_.path(section), run.source.name(i)));
   }
 }
 

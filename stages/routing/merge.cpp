@@ -42,9 +42,8 @@ class Merge final : public ItemStage, public PassesAny {
 
 const RegisterStage<Merge, NoOptions> registered{
     "merge",
-    "Joins the outputs of a route, or what comes of several "
-    "sources; files pass on unchanged, in the order in "
-    "which they come."};
+    "Joins the outputs of a route, or what comes of several sources; files pass on unchanged, in "
+    "the order in which they come."};
 
 }  // namespace
 }  // namespace melflow

@@ -247,9 +247,8 @@ class Filter final : public Router {
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.where.is_empty())
       check.error("where",
-                  "has no conditions; write those that files must meet, such as where: "
-                  "{duration: \"> 15s\", "
-                  "label: dog}");
+                  "has no conditions; write those that files must meet, such as where: {duration: "
+                  "\"> 15s\", label: dog}");
     check_port(options_.where, "where", given, check);
     tell(options_.where, "where", check);
     return given;

@@ -103,8 +103,7 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
   const Row rows[] = {
       {{},
        "a command is missing; the commands are run, update, plan, work, merge, status, explain, "
-       "sweep, "
-       "tune, report, init, "},
+       "sweep, tune, report, init, "},
       {{"rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
       {{"run"},
        "melflow run: FILE is missing; write melflow run FILE; `melflow run --help` shows what is "
@@ -196,11 +195,10 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
   const std::string melflow = install(folder);
   const Ended e = run(folder, {melflow, "run", "dmeo"});
   CHECK(e.code == 78);
-  CHECK(e.err.starts_with(
-      "dmeo: there is no such file; the pipelines that come with melflow are dataset_builder, "
-      "demo, "
-      "kaldi_mfcc, language_id, leak_two_stage, speech_16k_80mel, whisper. Did you mean "
-      "'demo'?\n"));
+  CHECK(
+      e.err.starts_with("dmeo: there is no such file; the pipelines that come with melflow are "
+                        "dataset_builder, demo, kaldi_mfcc, language_id, leak_two_stage, "
+                        "speech_16k_80mel, whisper. Did you mean 'demo'?\n"));
 }
 
 TEST_CASE("cli: a program that was copied away from its pipelines says where it looked") {

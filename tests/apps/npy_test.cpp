@@ -32,8 +32,7 @@ struct Folder : TempFolder {
         test::nodes_to_mel("root: \"${ROOT:-data}\", labels: parent_dir",
                            "sample_rate: 8000, n_mels: 32, log: db, use_energy: true") +
             "  h5: {stage: hdf5_write, from: mel, path: out.h5, dtype: \"${TYPE:-float32}\"}\n"
-            "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: "
-            "\"${TYPE:-float32}\"}\n");
+            "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: \"${TYPE:-float32}\"}\n");
   }
   Ended melflow(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), kMelflow);

@@ -147,8 +147,7 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
   const Row rows[] = {
       {[](Json& all) { all["signals"][0]["fnv1a"] = 1; },
        "v.json: signals[0]: the checksum of 'voice' at 8000 Hz is 1813870650 here, the vectors "
-       "were "
-       "made with 1: the signals differ, so nothing can be compared\n"},
+       "were made with 1: the signals differ, so nothing can be compared\n"},
       {[](Json& all) { all["signals"][0]["signal"] = "song"; },
        "v.json: signals[0]: there is no signal 'song' at 8000 Hz"},
       {[](Json& all) { all["cases"][0].erase("frames"); },

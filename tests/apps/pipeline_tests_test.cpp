@@ -32,8 +32,7 @@ Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
 // 8 kHz, frames of 256 samples every 80, the first around sample 0: 101 of a second.
 constexpr const char* kMel =
     "preset: librosa, sample_rate: 8000, n_fft: 256, win_length: 256, hop: 80, n_mels: 20, log: "
-    "db, "
-    "top_db: 80";
+    "db, top_db: 80";
 constexpr const char* kWrite = "  write: {stage: hdf5_write, from: mel, path: '${OUT}'}\n";
 constexpr const char* kSilence = "{stage: synthetic, kind: silence, rate: 8000, count: 3}";
 
@@ -136,8 +135,8 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   write_text(folder / "here/clips/broken.wav", "no sound");
   write_text(folder / "here/list.csv", "path\nclips/b.wav\n");
   const std::string expect =
-      "{ok: 2, failed: 1, remarks: {broken.wav: 'decode: failed'}, "
-      "outputs: {write: {files: {a.wav: 101, b.wav: 201}}}}";
+      "{ok: 2, failed: 1, remarks: {broken.wav: 'decode: failed'}, outputs: {write: {files: "
+      "{a.wav: 101, b.wav: 201}}}}";
   write_text(folder / "here/p.yaml",
              test::nodes_to_mel("root: '${DATA}'", kMel) + kWrite +
                  "tests:\n  folder: {input: {root: clips}, expect: " + expect +

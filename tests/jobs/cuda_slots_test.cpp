@@ -114,8 +114,7 @@ TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the
               test_signal(16'000));
   for (const char* mel :
        {"preset: whisper", "preset: kaldi, use_energy: true", "preset: kaldi, dither: 1",
-        "sample_rate: 16000, n_fft: 600, hop: 150, "
-        "n_mels: 20, log: db, top_db: 60"}) {
+        "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20, log: db, top_db: 60"}) {
     CAPTURE(std::string(mel));
     HostGpus gpus;
     const std::string on = std::string(mel) + ", backend: cuda, slots: 1";

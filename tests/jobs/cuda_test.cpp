@@ -515,17 +515,15 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
       {plain, "dtype: float16", "", "float16"},
       {plain, "dtype: bfloat16", "", "bfloat16"},
       {plain, "dtype: float16",
-       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-       "dtype: float16, overwrite: true}\n",
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", dtype: float16, overwrite: "
+       "true}\n",
        "float16"},
       {plain, "dtype: float16",
-       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-       "dtype: bfloat16, overwrite: true}\n",
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", dtype: bfloat16, overwrite: "
+       "true}\n",
        "float32"},
       {plain, "dtype: float16",
-       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-       "overwrite: true}\n",
-       "float32"},
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", overwrite: true}\n", "float32"},
       {plain, "dtype: float16",
        "  deltas: {stage: deltas, from: mel}\n  also: {stage: npy_write, from: deltas, path: "
        "\"${OUT}.npy\", dtype: float16, overwrite: true}\n",

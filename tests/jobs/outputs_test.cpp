@@ -205,22 +205,17 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
     spoil([](const std::string& file) { std::ofstream(file) << "no sound"; });
     const std::string all_failed =
         "all files failed (6) by decode: is not an audio file (begins with 'no sound'); correct "
-        "the "
-        "pipeline or the files, and run it again; nothing is written, and an output that is there "
-        "stays as it was";
+        "the pipeline or the files, and run it again; nothing is written, and an output that is "
+        "there stays as it was";
     stays({.failed = 6}, all_failed);
     spoil([](const std::string& file) { write_wav(file, 0); });
     stays({.skipped = 6},
           "all files were skipped (6) by decode: holds no samples; change the files, or the "
-          "options of decode; nothing is "
-          "written, and an output that is there stays as it "
-          "was");
+          "options of decode; nothing is written, and an output that is there stays as it was");
     std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
     stays({.skipped = 5, .failed = 1},
           "no file is ok: 1 failed, 5 skipped (by decode: holds no samples); change the files, or "
-          "the options of decode; nothing is written, "
-          "and an output that is there "
-          "stays as it was");
+          "the options of decode; nothing is written, and an output that is there stays as it was");
     // Where there is none, an error in every file makes none, either.
     for (const std::string& name : row.names) std::filesystem::remove(folder / name);
     for (const Update update : {Update::none, Update::append}) {

@@ -245,8 +245,7 @@ TEST_CASE("samples: what cannot be is refused before the run") {
   const Row table[] = {
       {"  rows: {stage: samples, from: cut}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5, statistics: all, normalize: true, "
-       "dtype: "
-       "int16}\n",
+       "dtype: int16}\n",
        "t.yaml:9:82: write.normalize: normalised values go beyond full scale, which int16 cannot "
        "hold; set dtype: float32, or leave the samples as they are"},
       {"  batch: {stage: batch, from: cut}\n"
@@ -261,8 +260,7 @@ TEST_CASE("samples: what cannot be is refused before the run") {
       {"  rows: {stage: samples, from: rate}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
        "t.yaml:8:32: rows.from: samples takes windows, but 'rate' (resample) gives waveforms; "
-       "write "
-       "from: cut, since 'cut' (segment) gives them and no node takes those yet"},
+       "write from: cut, since 'cut' (segment) gives them and no node takes those yet"},
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: mfcc, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",

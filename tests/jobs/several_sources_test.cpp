@@ -264,8 +264,7 @@ TEST_CASE("several sources: columns and targets are those of all") {
   c.folder().write("data/b/list.csv", "path,room,tags\nde/0.wav,hall,x|y\n");
   const Sources s{.a = "manifest: \"${DATA}/a/list.csv\", columns: [speaker], targets: [level]",
                   .b = "manifest: \"${DATA}/b/list.csv\", columns: [room], labels: manifest, "
-                       "label_column: tags, "
-                       "label_separator: \"|\""};
+                       "label_column: tags, label_separator: \"|\""};
   const JobResult job = c.run(pipeline(s));
   REQUIRE_MESSAGE(job.complete(), job.text());
   const FeatureFile out(c.folder() / "out.h5");

@@ -163,11 +163,11 @@ TEST_CASE("statistics: no training split by its name is an error before anything
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
     return job.error;
   };
-  CHECK(error({}).ends_with(
-      "out.h5: statistics: train: which of the splits is for training? None is called train, "
-      "training, tr or trn, or begins so (train-clean-100); the splits are dev-clean, "
-      "training_val, "
-      "test-clean. Name it, as in statistics_splits: [dev-clean], or set statistics: all"));
+  CHECK(
+      error({}).ends_with("out.h5: statistics: train: which of the splits is for training? None is "
+                          "called train, training, tr or trn, or begins so (train-clean-100); the "
+                          "splits are dev-clean, training_val, test-clean. Name it, as in "
+                          "statistics_splits: [dev-clean], or set statistics: all"));
   CHECK(error({.write = "statistics: train, statistics_splits: [dev-claen]"})
             .ends_with("out.h5: statistics_splits: no file is in the split 'dev-claen'. Did you "
                        "mean 'dev-clean'? The splits are dev-clean, training_val, test-clean"));

@@ -52,8 +52,7 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
        "win_length is 2 but must be other than 2 for a symmetric hamming window"},
       {[](auto& o) { o.window = Window::values; },
        "window_values is 0 numbers but must be 400, one for each sample of win_length, when window "
-       "is "
-       "values"},
+       "is values"},
       {[](auto& o) {
          o.window = Window::values, o.n_fft = 3, o.window_values.numbers = {1, 2};
        },

@@ -104,8 +104,7 @@ TEST_CASE("compose: problems of a graph come before the run, all at once") {
   CHECK(problems ==
         "length.from: there is no node 'text'. Did you mean 'texts'?\n"
         "all.from: all takes texts, but 'length' (length) gives lengths; write from: texts, since "
-        "'texts' "
-        "(texts) gives them and no node takes those yet");
+        "'texts' (texts) gives them and no node takes those yet");
 }
 
 TEST_CASE("compose: beside registered stages, with their options") {

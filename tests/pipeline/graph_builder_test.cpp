@@ -286,29 +286,25 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"start_at out of range", chain().node("b", "keep", "a", {{"start_at", "1.5"}}),
        "test.yaml:4:35: b.start_at: 1.5 is out of range; allowed: 0 to 1"},
       {"queue not a number", chain().node("b", "keep", "a", {{"queue", "many"}}),
-       "test.yaml:4:35: b.queue: 'many' is not an integer; allowed: 1 to "
-       "1048576"},
+       "test.yaml:4:35: b.queue: 'many' is not an integer; allowed: 1 to 1048576"},
       {"duplicate node", chain().node("out", "keep", "files"),
        "test.yaml:4:3: out: there are two nodes of this name"},
       {"unknown input", chain().node("b", "keep", "filez"),
        "test.yaml:4:25: b.from: there is no node 'filez'. Did you mean 'files'?"},
       {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
        "test.yaml:4:25: b.from: batch_keep takes batches, but 'a' (step) gives numbers; put a "
-       "gather "
-       "between them"},
+       "gather between them"},
       {"type mismatch that two stages bridge",
        chain()
            .node("g", "gather", "a")
            .node("b", "batch_keep", "g")
            .node("c", "batch_keep", "files"),
        "test.yaml:6:25: c.from: batch_keep takes batches, but 'files' (numbers) gives numbers; put "
-       "a "
-       "gather between them"},
+       "a gather between them"},
       {"a node that was passed over",
        chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
        "test.yaml:5:25: b.from: batch_keep takes batches, but 'files' (numbers) gives numbers; "
-       "write "
-       "from: g, since 'g' (gather) gives them and no node takes those yet"},
+       "write from: g, since 'g' (gather) gives them and no node takes those yet"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
@@ -324,13 +320,10 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("h", "gather", "g")
            .node("o", "batch_keep", "h"),
        "test.yaml:3:25: h.from: gather takes numbers, but 'g' (gather) gives batches; remove h, "
-       "since "
-       "'g' "
-       "(gather) gives batches already, and write from: g in o"},
+       "since 'g' (gather) gives batches already, and write from: g in o"},
       {"no input", chain().node("b", "keep"),
        "test.yaml:4:3: b: 'from' is missing; keep takes numbers, and 'files' (numbers) gives them: "
-       "write "
-       "from: files"},
+       "write from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
        "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write one node "
        "for each"},
@@ -347,8 +340,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"a join of what was never parted",
        chain().node("b", "step", "a").node("j", "join", "[a, b]").node("o", "keep", "j"),
        "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
-       "file comes by both a "
-       "and b; take one of them, or put a route before them"},
+       "file comes by both a and b; take one of them, or put a route before them"},
       {"a join of two ways behind the same output",
        forked()
            .node("a", "step", "f.o0")
@@ -356,8 +348,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("j", "join", "[a, b, f.o1]")
            .node("o", "keep", "j"),
        "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
-       "file comes by both a "
-       "and b; take one of them, or put a route before them"},
+       "file comes by both a and b; take one of them, or put a route before them"},
       {"a join of other things",
        forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
        "test.yaml:4:25: j.from: join takes numbers, but 'g' (gather) gives batches"},
@@ -374,9 +365,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"dead end", chain().node("b", "step", "a"),
        "test.yaml:4:3: b: no node takes its output (numbers); write a node with from: b whose "
-       "stage "
-       "is "
-       "a sink (keep)"},
+       "stage is a sink (keep)"},
       {"a second source that nothing takes", chain().node("b", "numbers"),
        "test.yaml:4:3: b: no node takes its output (numbers); name all sources in a list: "
        "from: [files, b]"},
@@ -412,8 +401,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("k", "join", "[j, y]")
            .node("o", "keep", "k"),
        "test.yaml:4:25: k.from: join joins the outputs of a route or several sources, but every "
-       "file "
-       "comes by both j and y; take one of them, or put a route before them"},
+       "file comes by both j and y; take one of them, or put a route before them"},
       {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a" + cycle},
       {"a cycle beside the chain",
@@ -471,8 +459,7 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(message.find("1.6 kB") == std::string::npos);
   CHECK(
       message.ends_with("takes 1600B at least; set that, or make blocks smaller (b.size, a.size); "
-                        "a size without a unit is in "
-                        "bytes. Did you mean '1599MiB'?"));
+                        "a size without a unit is in bytes. Did you mean '1599MiB'?"));
 }
 
 TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {

@@ -477,8 +477,7 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       // A block of two bytes, for which libFLAC says that there is no memory: not the run's error.
       {"block.flac", plain_flac(std::vector<std::int16_t>(5000), {.metadata = "xx"}).bytes,
        "begins like FLAC but cannot be decoded: libFLAC has no memory for it: damaged, or memory "
-       "is "
-       "short"},
+       "is short"},
       {"cut.ogg", read_bytes(path_of("ogg vorbis")).substr(0, 50), damaged("Ogg")},
       {"cut.aiff", read_bytes(path_of("aiff s16")).substr(0, 20), damaged("AIFF")},
       {"tag.mp3", "ID3\x03\0\0\0\0\0\x0F"s + std::string(100, 'x'), no_frame("MP3")},
@@ -525,8 +524,7 @@ TEST_CASE("decode: a sound file without samples is skipped, unless samples were 
   CHECK(cut.stream.entry.outcome == Outcome::failed);
   CHECK(cut.reason() ==
         "no sample can be read: short: the header promises 140046 bytes, the file has 44; 0 "
-        "samples (0.000 "
-        "s) are there");
+        "samples (0.000 s) are there");
 }
 
 TEST_CASE("decode: a sample that is no finite number fails the file and says which") {

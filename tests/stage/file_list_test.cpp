@@ -323,8 +323,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        "@/gone: cannot list the folder: No such file or directory; check root of file_list"},
       {"{root: '" + f + "/file'}",
        "@/file: this is a file, but root of file_list takes a folder; choose one recording by "
-       "include, "
-       "or give a list of recordings as manifest"},
+       "include, or give a list of recordings as manifest"},
       {"{root: '" + f + "/empty'}",
        "@/empty: there is no sound file in it or below it; check root and include of "
        "file_list"},

@@ -276,9 +276,8 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
   const Row rows[] = {
       {"all", "labels: parent_dir, split_group: parent_dir",
        "val and test are empty: each of 20 labels has one group, and train, the largest split, "
-       "must "
-       "have every label; set labels: none (columns: {name: ...} keeps the names), or take smaller "
-       "groups (split_group)"},
+       "must have every label; set labels: none (columns: {name: ...} keeps the names), or take "
+       "smaller groups (split_group)"},
       {"all", "labels: none, split_group: parent_dir", ""},
       {"all", "labels: parent_dir", ""},
       {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
@@ -327,8 +326,7 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
   CHECK(complaint(folder, root(folder, ratio)) ==
         found +
             "Correct the rule, or say with split_unmatched what they are: own_group (each is drawn "
-            "by "
-            "itself), one_group (they stay together) or no_split");
+            "by itself), one_group (they stay together) or no_split");
   CHECK(complaint(folder,
                   "{manifest: '" + (folder / "list.csv") + "', splits: ratio, split_group: who}")
             .starts_with("split_group: 60 of 120 files are in no group, such as fr/0-0.wav: its "
@@ -459,8 +457,7 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
   }
   const std::string how =
       "splits: ratio, split_group: top_dir, labels: '([ab])[0-9]+.wav$', split_ratios: {train: "
-      "0.5, "
-      "val: 0.25, test: 0.25}";
+      "0.5, val: 0.25, test: 0.25}";
   CHECK(complaint(folder, root(folder, how), before) ==
         "splits: ratio: test is empty: no file that is left of the earlier output is in it, and "
         "files keep their split in an update; have all splits drawn anew with split_update: "
@@ -544,12 +541,10 @@ TEST_CASE("paths that stand in a manifest more than once are counted") {
        "line gives rows of its own"},
       {"l.txt", "x/a.wav\nx//a.wav\nx/./a.wav\nx/y/../a.wav\n@/x/a.wav\nx/b.wav\n",
        ": 4 of 6 lines name a path that stood there before, such as x//a.wav (lines 1 and 2). "
-       "Every "
-       "line gives rows of its own"},
+       "Every line gives rows of its own"},
       {"l.csv", "path,split\na,train\nb,train\na,train\nb,test\n",
        ": 2 of 4 lines name a path that stood there before, such as a (lines 2 and 4); 1 in "
-       "another "
-       "split: b is in train and in test. Every line gives rows of its own"},
+       "another split: b is in train and in test. Every line gives rows of its own"},
       {"l.txt", "a.wav\nb.wav\nx/a.wav\nA.wav\n", nullptr},
   };
   for (const char* p : {"a.wav", "a", "x/a.wav"}) folder.write(p, "x");

@@ -281,8 +281,7 @@ TEST_CASE(
   }
   CHECK_THROWS_WITH_AS(run(pipeline({.write = "layout: contiguous, compression: deflate"}), folder),
                        "test.yaml:10:68: write.layout: a contiguous dataset cannot be compressed; "
-                       "layout: auto chooses "
-                       "chunks",
+                       "layout: auto chooses chunks",
                        ConfigError);
 }
 

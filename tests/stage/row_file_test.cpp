@@ -406,8 +406,8 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
 
 TEST_CASE("row file: a file that may not grow is told with the system's reason") {
   const std::string too_large =
-      ".part: cannot be written: File too large. No file may be "
-      "larger here: raise the limit (ulimit -f), or write to another file system (hdf5_write.path)";
+      ".part: cannot be written: File too large. No file may be larger here: raise the limit "
+      "(ulimit -f), or write to another file system (hdf5_write.path)";
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);

@@ -133,9 +133,7 @@ TEST_CASE("trim_silence: keep and hold are as defined, in blocks of any size") {
     }
     const std::int64_t end = std::max(sound_end, n - hold);
     const std::string options = fmt::format(
-        "threshold: -40dB, frame: {}, hop: {}, keep: {}, "
-        "hold: {}",
-        frame, hop, keep, hold);
+        "threshold: -40dB, frame: {}, hop: {}, keep: {}, hold: {}", frame, hop, keep, hold);
     CAPTURE(options);
     CAPTURE(n);
     for (const std::int64_t block : {0, between(1, 20), between(20, 300)}) {

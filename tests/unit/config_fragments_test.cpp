@@ -154,13 +154,12 @@ TEST_CASE("fragments: what is wrong is told with its place") {
       "one of the two");
   CHECK(with("use: sub/prat.yaml, from: files") ==
         "t.yaml:4:12: p.use: sub/prat.yaml: there is no such file. Did you mean 'sub/part.yaml'? "
-        "The path begins "
-        "at the folder of the file that it is written in");
+        "The path begins at the folder of the file that it is written in");
   CHECK(with("use: sub, from: files") ==
         "t.yaml:4:12: p.use: sub: this is a folder; name a YAML file");
   CHECK(with("use: self.yaml, from: files", "p") ==
-        "self.yaml:3:12: a.use: self.yaml uses itself; put the nodes "
-        "that it is to use into a file of their own");
+        "self.yaml:3:12: a.use: self.yaml uses itself; put the nodes that it is to use into a file "
+        "of their own");
   CHECK(with("use: empty.yaml, from: files", "p")
             .starts_with("empty.yaml:2:8: graph: there are no nodes in this fragment"));
   CHECK(with("use: none.yaml, from: files", "p") ==

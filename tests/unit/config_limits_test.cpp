@@ -62,15 +62,13 @@ TEST_CASE(
        "t.yaml:1:4: a configuration cannot have control characters in it; remove U+001B here"},
       {"Latin-1", "a: 1\nb: M\xFCnchen\n",
        "t.yaml:2:5: the byte 0xfc is not part of UTF-8, which configurations are written in; a "
-       "path "
-       "with such bytes can come from a variable: ${NAME}"},
+       "path with such bytes can come from a variable: ${NAME}"},
       {"UTF-16",
        std::string("\xFF\xFE"
                    "a\0:\0",
                    6),
        "t.yaml:1:1: the byte 0xff is not part of UTF-8, which configurations are written in; a "
-       "path "
-       "with such bytes can come from a variable: ${NAME}"},
+       "path with such bytes can come from a variable: ${NAME}"},
       {"a nought as an escape", R"(a: "x\0y")",
        R"(t.yaml:1:4: a text cannot have the character \0 in it; remove it)"},
   };
@@ -147,8 +145,7 @@ TEST_CASE("config limits: a long value is not told whole") {
       {"mode: " + longer, "scale.mode: '" + shown + "' is not one of soft, hard"},
       {"block: " + std::string(1'000'000, '9'),
        "scale.block: '" + std::string(100, '9') +
-           "… (1000000 bytes)' is not a size such as 65536, "
-           "64KiB or 1.5GiB"},
+           "… (1000000 bytes)' is not a size such as 65536, 64KiB or 1.5GiB"},
       {"strict: " + longer, "scale.strict: '" + shown + "' is not true or false"},
       {"queue: " + std::string(100'000, '9'),
        "scale.queue: " + std::string(100, '9') +

@@ -104,8 +104,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "start from"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
        "t.yaml:2:8: graph: nodes are not a list; write each as NAME: {stage: STAGE, from: NODE}, "
-       "without "
-       "the '-'"},
+       "without the '-'"},
       {"a node is no map", with_scale("  scale: 12"),
        "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
        "STAGE, from: NODE}"},
@@ -181,31 +180,30 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
        "t.yaml:3:3: this is not valid YAML: this line begins with a tab: indent "
        "with spaces (the parser: illegal map value)"},
       {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
-       "t.yaml:2:29: this is not valid YAML: inside { } and [ ] a "
-       "variable must be in quotes: \"${NAME}\" (the parser: end of map flow not found)"},
+       "t.yaml:2:29: this is not valid YAML: inside { } and [ ] a variable must be in quotes: "
+       "\"${NAME}\" (the parser: end of map flow not found)"},
       {"graph:\n  a: {path: \"${OUT}\"\n  b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: the { at line 2, column 6 "
-       "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries (the parser: end of map flow not found)"},
+       "t.yaml:3:3: this is not valid YAML: the { at line 2, column 6 is not closed before this "
+       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
+       "of map flow not found)"},
       {"graph:\n  a: {path: \"${OUT}\" b: 2}\n",
-       "t.yaml:2:22: this is not valid YAML: the { at line 2, column 6 "
-       "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries (the parser: end of map flow not found)"},
+       "t.yaml:2:22: this is not valid YAML: the { at line 2, column 6 is not closed before this "
+       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
+       "of map flow not found)"},
       {"graph:\n  a: {}\n  - b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: nodes and options are not a "
-       "list: remove the '- ' before the name (the parser: end of map not found)"},
+       "t.yaml:3:3: this is not valid YAML: nodes and options are not a list: remove the '- ' "
+       "before the name (the parser: end of map not found)"},
       {"graph:\n  a: {include: **/*.wav}\n",
-       "t.yaml:2:16: this is not valid YAML: a text that "
-       "begins with "
-       "* must be in quotes (the parser: the referenced anchor is not defined)"},
+       "t.yaml:2:16: this is not valid YAML: a text that begins with * must be in quotes (the "
+       "parser: the referenced anchor is not defined)"},
       {"graph: {a: {}\n",
-       "t.yaml:2:1: this is not valid YAML: the { at line 1, column 8 "
-       "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries (the parser: end of map flow not found)"},
+       "t.yaml:2:1: this is not valid YAML: the { at line 1, column 8 is not closed before this "
+       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
+       "of map flow not found)"},
       {"graph:\n  a: {b: 1 c: 2}\n",
-       "t.yaml:2:13: this is not valid YAML: the { at line 2, column 6 "
-       "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries (the parser: end of map flow not found)"},
+       "t.yaml:2:13: this is not valid YAML: the { at line 2, column 6 is not closed before this "
+       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
+       "of map flow not found)"},
       {"graph:\n  a: {b: [1, '}', \"]\"}\n",
        "t.yaml:2:22: this is not valid YAML: the [ at line 2, column 10 is still "
        "open, and } does not close it (the parser: illegal flow end)"},
@@ -225,8 +223,7 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
        "right (the parser: end of map not found)"},
       {"graph:\n  a: {}\nb: {}\n  c: {}\n",
        "t.yaml:3:1: this is not valid YAML: this line is indented by 0, line 4 by 2: keys of one "
-       "map "
-       "start in the same column (the parser: end of map not found)"},
+       "map start in the same column (the parser: end of map not found)"},
   };
   for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
 }

@@ -76,8 +76,7 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
         {"batch", "batch_size", "; use 'files' instead (batch_size is the name in PyTorch)"},
         {"mel", "onesided",
          "; remove it: the spectrum of real samples has n_fft / 2 + 1 bins, always (onesided is "
-         "the "
-         "name in torchaudio)"},
+         "the name in torchaudio)"},
         {"mel", "use_fft_mag",
          "; use 'power' instead: 1 for true, 2 for false (use_fft_mag is the name in Lhotse)"},
         {"mfcc", "n_mels",

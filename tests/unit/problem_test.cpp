@@ -34,9 +34,7 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
 TEST_CASE("problem: what follows a question is a new sentence") {
   for (const auto& [joined, text] :
        {std::pair("no verb 'rnu'. Did you mean 'run'?; the verbs are run",
-                  "no verb 'rnu'. Did you "
-                  "mean 'run'? The verbs "
-                  "are run"),
+                  "no verb 'rnu'. Did you mean 'run'? The verbs are run"),
         {"Did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
          "Did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
         {"what?", "what?"},

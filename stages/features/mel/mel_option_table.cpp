@@ -135,8 +135,7 @@ constexpr MelOptionRow kTable[] = {
      [](const O& o) { return o.pad_zeros > 0; }},
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
      "true: only frames that fit as a whole; false: one for every hop, centred on the hop's "
-     "middle; "
-     "not set: center and pad decide"},
+     "middle; not set: center and pad decide"},
     {"drop_last", &O::drop_last, "leaves out the last frame of a recording or segment", "",
      "Whisper and NeMo do so"},
 

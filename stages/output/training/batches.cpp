@@ -59,36 +59,28 @@ struct BatchesOptions {
 
   void describe(Schema& s) {
     s.field("size", size,
-            "number of examples in a batch; an example is a row where "
-            "recordings are cut into "
+            "number of examples in a batch; an example is a row where recordings are cut into "
             "windows, else a whole recording")
         .range(1, 1 << 20)
         .tuning();
     s.field("max_rows", max_rows,
-            "where an example is a whole recording: largest number of rows in "
-            "a batch, padding "
-            "included; a longer recording is a batch of its own; 0: no limit; "
-            "of several inputs "
-            "the first "
-            "one's rows are counted")
+            "where an example is a whole recording: largest number of rows in a batch, padding "
+            "included; a longer recording is a batch of its own; 0: no limit; of several inputs "
+            "the first one's rows are counted")
         .range(0, 1 << 30)
         .tuning();
     s.field("shuffle", shuffle,
-            "size of the shuffle buffer: this many examples are held, and the "
-            "next is drawn from "
+            "size of the shuffle buffer: this many examples are held, and the next is drawn from "
             "them at random; 0: the order of the list")
         .range(0, 1 << 24)
         .tuning();
     s.field("bucket", bucket,
-            "where an example is a whole recording: this many are held and "
-            "sorted by length (of "
-            "several inputs, the first one's), so that batches need little "
-            "padding; 0: no sorting")
+            "where an example is a whole recording: this many are held and sorted by length (of "
+            "several inputs, the first one's), so that batches need little padding; 0: no sorting")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
-            "seed of the random draw made by `shuffle`; together with the "
-            "number of the epoch it "
+            "seed of the random draw made by `shuffle`; together with the number of the epoch it "
             "fixes the order")
         .tuning();
     s.field("drop_last", drop_last, "leaves out the last batch if it is not full").tuning();
@@ -96,14 +88,11 @@ struct BatchesOptions {
         .range(1, 1024)
         .tuning();
     s.field("dtype", dtype,
-            "number type of the values; int16: only for rows made by the stage "
-            "samples: times "
+            "number type of the values; int16: only for rows made by the stage samples: times "
             "32768, clipped at full scale");
     s.field("names", names,
-            "what a batch calls the rows of each input, in the order of from; "
-            "not set: mel, mfcc, "
-            "waveform and so on, as in an output; where several inputs are "
-            "called the same, the "
+            "what a batch calls the rows of each input, in the order of from; not set: mel, mfcc, "
+            "waveform and so on, as in an output; where several inputs are called the same, the "
             "names of their nodes")
         .tuning();
   }
@@ -151,8 +140,7 @@ class Batches final : public Sink<MelBatch>,
   void start(RunContext& run) override {
     if (update_of(run) != Update::none)
       throw RunError(
-          "batches: keeps nothing, so there is nothing to update; "
-          "use melflow run instead");
+          "batches: keeps nothing, so there is nothing to update; use melflow run instead");
     delivery_ = run.services.find<BatchDelivery>();
     const std::size_t files = run.ledger.counts().found;
     order_ = std::make_unique<RowOrder>(
