@@ -14,7 +14,7 @@ void check(const char* kind, std::size_t wanted, std::size_t used, std::size_t l
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   throw CudaError(fmt::format(
       "memory.{}: a batch on the device needs {:.1f} MiB, {:.1f} of {:.1f} MiB are taken by the "
-      "mel nodes of this run; allow more, or lower mel.accumulate.bytes or mel.streams",
+      "mel nodes of this run; allow more, or lower mel.accumulate.bytes or mel.slots",
       kind, mib(wanted), mib(used), mib(limit)));
 }
 

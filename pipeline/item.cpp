@@ -7,16 +7,6 @@
 #include "pipeline/stage_abilities.h"
 
 namespace melflow {
-namespace {
-
-// By a sink that has it from an earlier run.
-template <class Loss>
-bool is_kept(const Loss& l) {
-  return l.on_purpose && l.error.reason == Reach::kKept;
-}
-
-}  // namespace
-
 void Stream::fail(int stage, ItemError error) {
   const bool is_known = stage >= 0 && static_cast<std::size_t>(stage) < reach_.size();
   lose({is_known ? reach_.of(stage).lost_by_error : kAll, stage, std::move(error)});
@@ -26,6 +16,12 @@ void Stream::route(int stage, int output, ItemError reason) {
   const Reach::Node& node = reach_.of(stage);
   lose({output < 0 ? node.sinks : node.outside[static_cast<std::size_t>(output)], stage,
         std::move(reason), true});
+}
+
+void Stream::keep(int stage) {
+  lose({reach_.of(stage).sinks, stage, ItemError::skipped("is there from an earlier run"), true,
+        true});
+  sink_done(stage);
 }
 
 void Stream::lose(Loss loss) {
@@ -76,7 +72,7 @@ void Stream::remark_on_item(int stage, std::string text) {
 bool Stream::is_remarked() const {
   const std::lock_guard lock(mutex_);
   return cancelled_ || !warning_.empty() ||
-         !std::all_of(losses_.begin(), losses_.end(), is_kept<Loss>);
+         !std::all_of(losses_.begin(), losses_.end(), [](const Loss& l) { return l.is_kept; });
 }
 
 void Stream::cancel() {
@@ -148,7 +144,7 @@ Stream::~Stream() {
 void Stream::close(std::size_t record) {
   std::uint64_t lost = 0;
   for (const Loss& l : losses_)
-    if (!is_kept(l)) lost |= l.sinks;
+    if (!l.is_kept) lost |= l.sinks;
   if (!losses_.empty() && (lost & reach_.all()) == reach_.all()) {
     const Loss& by = main_loss();
     const bool is_skipped = by.error.kind == ItemError::Kind::skipped;
@@ -176,7 +172,7 @@ void Stream::close(std::size_t record) {
 // Of what the others got.
 void Stream::tell_sinks(std::size_t record) const {
   for (const Loss& l : losses_)
-    for (std::size_t i = 0; !is_kept(l) && i < reach_.sinks().size(); ++i)
+    for (std::size_t i = 0; !l.is_kept && i < reach_.sinks().size(); ++i)
       if ((l.sinks >> i & 1) != 0 && reach_.sinks()[i] != nullptr)
         reach_.sinks()[i]->left_out(record, l.stage, l.error);
 }

@@ -59,6 +59,8 @@ class Stream {
   /// The same on purpose: of the stage's sinks, only those that its output number `output` leads to
   /// get it; with -1 none.
   void route(int stage, int output, ItemError reason);
+  /// That stage, a sink, has its record from an earlier run: it gets nothing, and misses nothing.
+  void keep(int stage);
   /// No sink gets it; nothing of it is processed any more.
   [[nodiscard]] bool failed() const { return lost() == kAll; }
   /// No sink behind the stage gets it: the stage need not process it.
@@ -97,7 +99,8 @@ class Stream {
     std::uint64_t sinks = 0;
     int stage = -1;
     ItemError error;
-    bool on_purpose = false;  // by a route
+    bool on_purpose = false;  // by a route, or:
+    bool is_kept = false;     // the sink has it from an earlier run
   };
   [[nodiscard]] bool has_all_of(std::uint64_t sinks, int stage) const;
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_acquire); }

@@ -33,9 +33,7 @@ Reach::Reach(const Plan& plan, std::size_t nodes)
 
 void Reach::keep(Stream& stream) const {
   for (const Keeper& k : keepers_) {
-    if (!KeptItems::contains(*k.items, stream.index())) continue;
-    stream.route(k.stage, -1, ItemError::skipped(kKept));
-    stream.sink_done(k.stage);
+    if (KeptItems::contains(*k.items, stream.index())) stream.keep(k.stage);
   }
 }
 

@@ -38,8 +38,6 @@ class Reach {
   /// Of a new stream: the sinks that have its record from an earlier run (KeptItems) have taken it,
   /// and nothing is made for them.
   void keep(Stream& stream) const;
-  /// The reason for that, by which a stream knows it.
-  static constexpr const char* kKept = "is there from an earlier run";
 
  private:
   Reach() = default;
