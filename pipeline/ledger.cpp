@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "pipeline/measuring.h"
+
 namespace melflow {
 
 namespace {
@@ -77,7 +79,7 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     }
     if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
   }
-  if (notes_closings_.load(std::memory_order_relaxed)) {
+  if (kMeasures && notes_closings_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
     closings_.push_back(std::chrono::steady_clock::now());
     if (closings_.size() > kNoted) closings_.pop_front();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "pipeline/measuring.h"
 #include "pipeline/work.h"
 
 namespace melflow {
@@ -39,7 +40,7 @@ class MemoryGate {
   [[nodiscard]] double wait_seconds() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunClock;
   struct Waiter {
     Work* work;
     GraphNode* node;

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "pipeline/measuring.h"
 #include "pipeline/report.h"
 #include "pipeline/work.h"
 
@@ -25,7 +26,7 @@ namespace melflow {
 
 class NodePlaces {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunClock;
   using Time = Clock::time_point;
 
   /// No item begins before `start_level` items wait.

@@ -13,6 +13,7 @@ std::int64_t StageMeter::thread_cpu() {
 }
 
 void StageMeter::add(const Visit& visit) {
+  if (!kMeasures) return;
   const std::size_t calls = std::max<std::size_t>(visit.calls, 1);
   times_.add(visit.took / static_cast<std::int64_t>(calls), calls);
   const std::uint64_t before = visits_.fetch_add(1, std::memory_order_relaxed);

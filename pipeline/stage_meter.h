@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "pipeline/measuring.h"
 #include "pipeline/report.h"
 #include "pipeline/service_times.h"
 
@@ -34,7 +35,7 @@ class StageMeter {
   /// Whether the visit that begins should measure its processor time.
   [[nodiscard]] bool wants_cpu() const {
     const std::uint64_t n = visits_.load(std::memory_order_relaxed);
-    return n < kAll || n % kEvery == 0;
+    return kMeasures && (n < kAll || n % kEvery == 0);
   }
   /// The processor time of the calling thread so far [ns].
   static std::int64_t thread_cpu();

@@ -1,0 +1,21 @@
+// What a run measures of itself: times in stages and in waiting, how long calls took, the processor's time. It always
+// does.
+#pragma once
+
+#include <chrono>
+
+namespace melflow {
+
+#ifdef MELFLOW_UNMEASURED
+/// For perf/measuring_cost.py alone, which holds a program that measures nothing beside one that does: a clock that
+/// stands still. What `auto` learns from times stays as it begins.
+inline constexpr bool kMeasures = false;
+struct RunClock : std::chrono::steady_clock {
+  static time_point now() noexcept { return {}; }
+};
+#else
+inline constexpr bool kMeasures = true;
+using RunClock = std::chrono::steady_clock;
+#endif
+
+}  // namespace melflow
