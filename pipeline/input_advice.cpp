@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+
 #include "pipeline/sentences.h"
 
 namespace melflow {
