@@ -37,6 +37,9 @@ namespace requirement {
 inline constexpr Requirement<double, merge::Equal> kSampleRate{"sample_rate"};
 /// The rate [Hz] below which blocks must be shorter in proportion; a resampler requires it.
 inline constexpr Requirement<double, merge::Largest> kLowestRate{"lowest_rate"};
+/// Samples of which a block should hold a whole number: windows that do not overlap then never lie in two
+/// blocks, and nothing is copied to join them. A wish of `segment` that changes no row; of several the largest.
+inline constexpr Requirement<std::int64_t, merge::Largest> kBlockMultiple{"block_multiple"};
 /// How many samples of a block the frames of the next one need; a front end requires it.
 inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
 /// The number types that the readers of rows ask for (row_type.h).

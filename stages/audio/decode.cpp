@@ -48,6 +48,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     most_in_memory_ = given.get_or(property::kMostInMemory, std::size_t{0});
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
+    block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     return out;
@@ -135,7 +136,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
     if (options_.fit && options_.fit->at(info.samplerate) == 0)
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
-    const std::size_t block = block_bytes(*raw, info.samplerate);
+    const BlockSize block{block_bytes(*raw, info.samplerate), block_multiple_};
     return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_,
                           isolated_.get());
   } catch (const DecoderStopped&) {
@@ -177,8 +178,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
   mutable std::atomic<int> long_recordings_{0};    // that several cores decode
   std::size_t most_in_memory_ = 0;                 // of a file [bytes]
-  double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
-  double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
+  double expected_rate_ = 0;         // [Hz] what the stages behind want; 0 when they do not say
+  std::int64_t block_multiple_ = 0;  // samples; 0: any
+  double lowest_rate_ = 0;           // [Hz] blocks of slower files are shortened in proportion
 };
 
 const RegisterStage<Decode, DecodeOptions> registered{

@@ -42,7 +42,7 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          std::size_t block_bytes, std::atomic<int>& long_recordings, IsolatedDecoders* isolated)
+          BlockSize block, std::atomic<int>& long_recordings, IsolatedDecoders* isolated)
       : raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
@@ -51,7 +51,9 @@ class Decoder final : public BlockCursor {
         long_recordings_(long_recordings),
         isolated_(isolated),
         type_(reader_.type()) {
-    block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
+    block_frames_ = static_cast<std::int64_t>(block.bytes / size_of(type_));
+    if (block.multiple > 0 && block.multiple <= block_frames_)
+      block_frames_ -= block_frames_ % block.multiple;
     if (struct stat st{}; raw_->fd && fstat(raw_->fd.get(), &st) == 0) before_ = FileState(st);
     if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
     ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
@@ -270,10 +272,10 @@ std::unique_ptr<BlockCursor> no_blocks(ItemContext& context) {
 }
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, std::size_t block_bytes,
+                                            const DecodeOptions& options, BlockSize block,
                                             std::atomic<int>& long_recordings,
                                             IsolatedDecoders* isolated) {
-  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block_bytes,
+  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block,
                                    long_recordings, isolated);
 }
 

@@ -22,11 +22,16 @@ namespace melflow {
 
 using BlockCursor = Expand<RawBytes, Waveform>::Cursor;
 
-/// Decodes `sound`, which reads from `raw`, into blocks of at most `block_bytes` bytes. A long FLAC
+struct BlockSize {
+  std::size_t bytes = 0;      ///< at most
+  std::int64_t multiple = 0;  ///< of so many samples, where a block holds as many; 0: any number
+};
+
+/// Decodes `sound`, which reads from `raw`, into blocks of size `block`, the last one less. A long FLAC
 /// recording is decoded on several cores (decode_ahead.h); `long_recordings` counts those. `isolated`: where
 /// its libraries run; null: here. `options`, `long_recordings` and `isolated` must stay as long as the blocks are asked for.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, std::size_t block_bytes,
+                                            const DecodeOptions& options, BlockSize block,
                                             std::atomic<int>& long_recordings,
                                             IsolatedDecoders* isolated);
 

@@ -109,6 +109,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
     above.erase(requirement::kSampleRate);
+    above.erase(requirement::kBlockMultiple);
     above.set(requirement::kLowestRate, kChargedRate);
     return above;
   }

@@ -94,6 +94,19 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
  public:
   explicit Segment(SegmentOptions options) : options_(options) {}
 
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    above.erase(requirement::kBlockMultiple);
+    const double rate = below.get_or(requirement::kSampleRate, 0);
+    const auto is_known = [rate](const std::optional<Length>& l) {
+      return !l || !l->is_time() || rate > 0;
+    };
+    if (!options_.length || !is_known(options_.length) || !is_known(options_.hop)) return above;
+    if (const WindowGrid g = grid(rate); g.long_hop > 0 && g.long_hop >= g.long_length)
+      above.set(requirement::kBlockMultiple, g.long_hop);
+    return above;
+  }
+
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     check_lengths(check);

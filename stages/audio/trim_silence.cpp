@@ -94,6 +94,12 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
  public:
   explicit TrimSilence(TrimSilenceOptions options) : options_(options) {}
 
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    above.erase(requirement::kBlockMultiple);  // samples are elsewhere in what this gives
+    return above;
+  }
+
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     if (!options_.threshold && !options_.top_db)

@@ -66,7 +66,7 @@ Decoded decoded(const std::uint8_t* data, std::size_t size, std::size_t block, i
     options.ahead = ahead;
     std::atomic<int> long_recordings{0};
     const auto blocks =
-        decoded_blocks(raw, std::move(sound), options, block, long_recordings, nullptr);
+        decoded_blocks(raw, std::move(sound), options, {block}, long_recordings, nullptr);
     for (std::int64_t count = 0;;) {
       const auto result = blocks->next(context);
       if (!result) {

@@ -578,6 +578,27 @@ TEST_CASE("decode: blocks of slow files are shorter, so that the faster samples 
   }
 }
 
+TEST_CASE(
+    "decode: blocks hold a whole number of what the stages after it cut, where it is asked for") {
+  const TempFolder folder;
+  write_wav(folder / "a.wav", kFrames, kRate);
+  const std::vector<std::int16_t> samples = read_audio(folder / "a.wav").int16;
+  struct Row {
+    std::int64_t multiple, longest;  ///< samples; a block of 64 KiB of int16 holds 32,768
+  };
+  for (const Row& row : {Row{1000, 32'000}, Row{20'000, 20'000}, Row{32'768, 32'768},
+                         Row{32'769, 32'768}, Row{1'000'000, 32'768}}) {
+    CAPTURE(row.multiple);
+    Requirements required;
+    required.set(requirement::kBlockMultiple, row.multiple);
+    const Decoded got = decode(folder / "a.wav", kSmallBlocks, "{}", required);
+    REQUIRE_MESSAGE(got.ok(), got.reason());
+    for (std::size_t i = 0; i + 1 < got.stream.blocks.size(); ++i)
+      CHECK(got.stream.blocks[i]->samples.count == row.longest);
+    CHECK(got.int16 == samples);
+  }
+}
+
 TEST_CASE("decode: small files of plain samples are charged by their size, others by a block") {
   Bench bench("decode");
   bench.plan();

@@ -191,6 +191,28 @@ TEST_CASE("segment: lengths in time follow the rate") {
         "stage before");
 }
 
+TEST_CASE("segment: asks for blocks that need not be joined, and passes these on as they are") {
+  const auto multiple = [](const std::string& options, const Requirements& below) {
+    return Bench("segment", options).stage().require(below).get_or(requirement::kBlockMultiple, 0);
+  };
+  CHECK(multiple("{length: 400}", {}) == 400);
+  CHECK(multiple("{length: 400, hop: 500}", {}) == 500);
+  CHECK(multiple("{length: 25ms}", for_rate(16000)) == 400);
+  CHECK(multiple("{length: 25ms}", {}) == 0);
+  CHECK(multiple("{length: 400, hop: 399}", {}) == 0);
+  CHECK(multiple("{}", for_rate(16000)) == 0);
+
+  Bench bench("segment", "{length: 400}");
+  REQUIRE(bench.plan({}, for_rate(16000)).errors.empty());
+  const auto samples = counting(4000);
+  const auto blocks = waveform(samples, 16000, 1200);
+  const auto got = bench.stream<Windows>(blocks);
+  REQUIRE(got.blocks.size() == blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    CHECK(got.blocks[i]->samples.data == blocks[i]->samples.data);
+  CHECK(starts_of(got.blocks, samples) == Reference{.length = 400, .hop = 400}.starts(4000));
+}
+
 TEST_CASE("segment: at another rate a time is no length, no hop or the whole file") {
   struct Row {
     const char* options;
