@@ -206,8 +206,7 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
     return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
                        fitting.front(), taken_by(*node.info));
   if (node.info->traits.kind == StageKind::sink)
-    return fmt::format("; keep one of them, and write a node with {} for each other",
-                       node.info->name);
+    return fmt::format("; write a node with {} for each", node.info->name);
   return "; keep one of them, or join them first: merge joins the outputs of a route or several "
          "sources, concat puts rows side by side, batches takes several";
 }

@@ -94,7 +94,9 @@ TEST_CASE("unused options: what has no effect is said") {
        "write.chunk: has no effect without layout: chunked, or compression"},
   };
   for (const Row& row : rows)
-    CHECK(remarks(row.written) == row.remark + "; add that, or remove this\n");
+    CHECK(remarks(row.written) == row.remark + (row.remark.find("without") == std::string::npos
+                                                    ? "\n"
+                                                    : "; add that, or remove this\n"));
 }
 
 TEST_CASE("unused options: what has an effect, or is as without being written, is not") {

@@ -325,8 +325,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:3: b: 'from' is missing; keep takes numbers, and 'files' (numbers) gives them: "
        "write from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
-       "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write one node "
-       "for each"},
+       "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write a node "
+       "with keep for each"},
       {"an output that there is not", forked().node("o", "keep", "f.o2"),
        "test.yaml:3:25: o.from: there is no node or output 'f.o2'. Did you mean 'f.o0'?"},
       {"no output where there are several",
@@ -378,8 +378,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("y", "numbers")
            .node("a", "step", "x")
            .node("o", "keep", "[a, y]"),
-       "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write one node for "
-       "each"},
+       "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write a node with "
+       "keep for each"},
       {"sources with other options of the whole run",
        Graph()
            .node("x", "numbers", "", {{"group", "2"}})
@@ -436,8 +436,8 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
       "test.yaml:2:40: a.wrok: unknown option of step. Did you mean 'work'?\n"
       "test.yaml:3:3: a: there are two nodes of this name\n"
       "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
-      "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write one "
-      "node for each\n"
+      "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write a "
+      "node with keep for each\n"
       "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024; write auto for as "
       "many as there are workers");
 }
