@@ -202,7 +202,10 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
   std::vector<std::string> fitting;
   for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
     if (fits(*node.info, graph.port_of(node.from[i].node))) fitting.push_back(node.common.from[i]);
-  if (fitting.size() == 1)
+  const bool are_known = std::all_of(node.from.begin(), node.from.end(), [&](const PlanInput& in) {
+    return graph.node(in.node).info != nullptr;
+  });
+  if (fitting.size() == 1 && are_known)
     return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
                        fitting.front(), taken_by(*node.info));
   if (node.info->traits.kind == StageKind::sink)
