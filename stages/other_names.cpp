@@ -148,6 +148,10 @@ constexpr OtherValue kUtterancesValues[] = {
 
 constexpr const char* kShares =
     "write splits: ratio, with the shares in split_ratios: {train: 80, val: 10, test: 10}";
+constexpr const char* kGroups =
+    "write splits: ratio, with split_group: speaker (an entry of columns) or parent_dir, so that "
+    "no speaker is in "
+    "two splits";
 constexpr OtherValue kFileListValues[] = {
     {"root", "[]",
      "root is one folder, without brackets; for several, name the folder above them and choose "
@@ -158,6 +162,7 @@ constexpr OtherValue kFileListValues[] = {
     {"splits", "[]", kShares},
     {"splits", "{}", kShares},
     {"splits", "random", kShares},
+    {"splits", "speaker", kGroups},
     {"splits", "shuffle", kShares},
     {"splits", "parent_dir", "write top_dir: a split is the first folder below root"},
 };
@@ -190,6 +195,8 @@ constexpr OtherValue kRowSinkValues[] = {
 constexpr OtherName kStages[] = {
     {"melspectrogram", "librosa", "mel"},
     {"mel_spectrogram", "", "mel"},
+    {"melspec", "", "mel"},
+    {"mel_spec", "", "mel"},
     {"logmel", "", "mel", "with its option log"},
     {"log_mel", "", "mel", "with its option log"},
     {"fbank", "Kaldi", "mel", "with its preset kaldi"},

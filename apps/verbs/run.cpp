@@ -278,11 +278,10 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->capture_default_str()
       ->needs(trace);
   verb.add_flag("-q,--quiet", arguments.quiet,
-                "prints no progress and no summary, only warnings, what failed and how many files "
-                "are ok with a remark");
+                "prints only warnings, the files that failed, and how many are ok with a remark");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
   add_time(verb, "--progress-every", arguments.progress_every,
-           "where stderr is no terminal, prints a line of progress so often (10s)");
+           "where stderr is no terminal, prints a line of progress this often (default 10s)");
 }
 
 }  // namespace
