@@ -56,8 +56,14 @@ std::string wrong_assignment(const CLI::App& verb, const std::string& argument) 
 // What others call an option, or is not one here; what to write.
 struct OtherOption {
   std::string_view name, here, how;
+  std::string_view verb = "";  // of which alone it is meant
 };
+constexpr const char* kToStandardOutput =
+    "the chart goes to standard output: write > FILE.mmd at the end";
 constexpr OtherOption kOtherOptions[] = {
+    {"-o", "--set", kToStandardOutput, "graph"},
+    {"--output", "--set", kToStandardOutput, "graph"},
+    {"--out", "--set", kToStandardOutput, "graph"},
     {"-o", "--set", "set the output by --set write.path=FILE, where write is the node that writes"},
     {"--output", "--set",
      "set the output by --set write.path=FILE, where write is the node that writes"},
@@ -78,13 +84,9 @@ std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::s
   const std::string word =
       is_short ? argument.substr(0, 2) : argument.substr(0, argument.find('='));
   const std::vector<std::string> own = option_names(verb);
-  if (verb.get_name() == "graph" && (word == "-o" || word == "--output" || word == "--out"))
-    return fmt::format(
-        "there is no option '{}'; the chart goes to standard output: write > FILE.mmd "
-        "at the end",
-        excerpt(word));
   for (const OtherOption& other : kOtherOptions)
-    if (word == other.name && std::find(own.begin(), own.end(), other.here) != own.end())
+    if (word == other.name && (other.verb.empty() || other.verb == verb.get_name()) &&
+        std::find(own.begin(), own.end(), other.here) != own.end())
       return fmt::format("there is no option '{}'; {}", excerpt(word), other.how);
   std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {

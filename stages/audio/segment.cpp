@@ -101,7 +101,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     const auto is_known = [rate](const std::optional<Length>& l) {
       return !l || !l->is_time() || rate > 0;
     };
-    if (!options_.length || !is_known(options_.length) || !is_known(options_.hop)) return above;
+    if (two_stage() || !options_.length || !is_known(options_.length) || !is_known(options_.hop))
+      return above;
     if (const WindowGrid g = grid(rate); g.long_hop > 0 && g.long_hop >= g.long_length)
       above.set(requirement::kBlockMultiple, g.long_hop);
     return above;

@@ -9,6 +9,7 @@
 
 #include "pipeline/no_such_file.h"
 #include "pipeline/sentences.h"
+#include "stages/corpus/folder_scan.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
@@ -300,10 +301,7 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   std::error_code error;
   if (path.empty() || path.find("${") != path.npos) return;
   if (option == "root" && std::filesystem::is_regular_file(path, error))
-    return check.warning(
-        option, fmt::format("{}: this is a file, but root takes a folder; choose one recording by "
-                            "include, or give a list of recordings as manifest",
-                            excerpt(path, 4096)));
+    return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
   if (std::filesystem::exists(path, error) || error) return;
   std::string why = path_advice(path);
   if (why.empty()) why = near_path(path);

@@ -42,11 +42,7 @@ NotTaken FolderScan::run(const Visit& visit) const {
   };
   struct stat st {};
   if (stat(root.c_str(), &st) != 0) fail(errno);
-  if (!S_ISDIR(st.st_mode))
-    throw RunError(fmt::format(
-        "{0}: this is a file, but root of file_list takes a folder; choose one recording by "
-        "include, or give a list of recordings as manifest",
-        root));
+  if (!S_ISDIR(st.st_mode)) throw RunError(fmt::format("{}: {}", root, kRootIsFile));
   if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
   std::vector<Entry> entries;
   Way way{{{st.st_dev, st.st_ino}}, {}};

@@ -201,6 +201,8 @@ TEST_CASE("segment: asks for blocks that need not be joined, and passes these on
   CHECK(multiple("{length: 25ms}", {}) == 0);
   CHECK(multiple("{length: 400, hop: 399}", {}) == 0);
   CHECK(multiple("{}", for_rate(16000)) == 0);
+  CHECK(multiple("{long: {length: 400, hop: 400}, short: {length: 100}}", {}) == 0);
+  CHECK(multiple("{length: 400, long: {length: 800}}", {}) == 0);  // plan() refuses it
 
   Bench bench("segment", "{length: 400}");
   REQUIRE(bench.plan({}, for_rate(16000)).errors.empty());
