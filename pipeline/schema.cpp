@@ -97,13 +97,13 @@ std::string Field::check_range(double value) const {
   const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
                                1000 * value <= highest.value_or(INFINITY);
   const bool lacks_sign = highest && *highest <= 0 && value > 0 && -value >= lowest.value_or(0);
-  return fmt::format(
-      "{} is out of range{}; allowed: {}", got,
-      is_in_kilohertz ? did_you_mean(got + "kHz")
-      : lacks_sign    ? did_you_mean(fmt::format(
-                            "-{}{}", got, unit_text(*this).substr(unit_text(*this).empty() ? 0 : 1)))
-                      : "",
-      allowed());
+  std::string advice;
+  if (is_in_kilohertz) advice = did_you_mean(got + "kHz");
+  if (lacks_sign) {
+    const std::string unit = unit_text(*this);
+    advice = did_you_mean("-" + got + unit.substr(unit.empty() ? 0 : 1));
+  }
+  return fmt::format("{} is out of range{}; allowed: {}", got, advice, allowed());
 }
 
 std::string Field::also_allowed(const Value& refused) const {
@@ -188,8 +188,9 @@ void add_refused(const Problems& refused, const Value& v, std::span<const OtherV
       continue;
     }
     std::string advice(other->advice);
-    for (std::size_t at = 0; v.is_scalar() && (at = advice.find(kGivenValue, at)) != advice.npos;)
-      advice.replace(at, kGivenValue.size(), excerpt(v.text()));
+    const std::string given = v.is_scalar() ? excerpt(v.text()) : std::string();
+    for (std::size_t at = 0; (at = advice.find(kGivenValue, at)) != advice.npos; at += given.size())
+      advice.replace(at, kGivenValue.size(), given);
     problems.add(p.mark, p.message.substr(0, p.message.find(own_advice)) + "; " + advice);
   }
 }

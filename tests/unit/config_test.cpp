@@ -89,6 +89,9 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
        "t.yaml:2:9: memory: '1GiB' is not a map of options; write memory: {host: 1GiB}, "
        "or --set memory.host=1GiB"},
+      {"memory is a word of our own", with_scale(scale, "version: 1\nmemory: VALUE"),
+       "t.yaml:2:9: memory: 'VALUE' is not a map of options; write memory: {host: VALUE}, "
+       "or --set memory.host=VALUE"},
       {"memory is no size", with_scale(scale, "version: 1\nmemory: {host: lots}"),
        "t.yaml:2:16: memory.host: 'lots' is not a size such as 65536, 64KiB or "
        "1.5GiB"},
