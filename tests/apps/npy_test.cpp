@@ -8,6 +8,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace npy_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -23,9 +25,9 @@ const std::string kMelflow = MELFLOW_PROGRAM;
 
 struct Folder : TempFolder {
   Folder() {
-    test::write_wav(*this / "data/en/one.wav", 8000, 1.0, 1);
-    test::write_wav(*this / "data/en/two.wav", 8000, 0.5, 2);
-    test::write_wav(*this / "data/fr/d\xE9j\xE0.wav", 8000, 0.7, 3);
+    test::write_clip(*this / "data/en/one.wav", 8000, 1.0, 1);
+    test::write_clip(*this / "data/en/two.wav", 8000, 0.5, 2);
+    test::write_clip(*this / "data/fr/d\xE9j\xE0.wav", 8000, 0.7, 3);
     write_text(*this / "data/fr/not.wav", "no sound at all");
     write_text(
         *this / "p.yaml",
@@ -142,6 +144,8 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
       {"an empty document", rows, index, "{}",
        "melflow: out.index.json: this is not an index that melflow wrote"},
       {"a remark on no file", rows, index, with(document, "{\"file\": 3", "{\"file\": 9"), damaged},
+      {"a remark on half a file", rows, index, with(document, "{\"file\": 3", "{\"file\": 3.5"),
+       damaged + "3.5 where an integer is expected"},
       {"offsets of another run", rows, shifted, document,
        "melflow: out.npy: this file is damaged: the rows of en/two.wav begin at "},
       {"a later format", rows, index, with(document, "\"format\": 2", "\"format\": 3"),
@@ -203,3 +207,5 @@ TEST_CASE("npy: where only the files of splits are there, inspect names them") {
                                ": there is no such file; its folder has "));
   }
 }
+
+}  // namespace npy_test

@@ -62,6 +62,12 @@ std::vector<double> numbers_or_nan(const Json& list) {
   return out;
 }
 
+// A number with a fraction or an exponent is none, however large: get<>() would convert it.
+std::int64_t integer_of(const Json& json) {
+  if (!json.is_number_integer()) throw RunError(json.dump() + " where an integer is expected");
+  return json.get<std::int64_t>();
+}
+
 class TopLevel {
  public:
   explicit TopLevel(const Json& document) : document_(document) {}
@@ -72,8 +78,7 @@ class TopLevel {
   }
   [[nodiscard]] std::int64_t integer(const std::string& name) const {
     const Json& value = document_.at(name);
-    return value.is_boolean() ? static_cast<std::int64_t>(value.get<bool>())
-                              : value.get<std::int64_t>();
+    return value.is_boolean() ? static_cast<std::int64_t>(value.get<bool>()) : integer_of(value);
   }
 
  private:
@@ -200,7 +205,8 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
   check_format(path, data);
   or_damaged(path, [&] {
     read_root_attributes(TopLevel(about), data);
-    about.at("shape").get_to(data.shape);
+    for (const Json& n : about.at("shape"))
+      data.shape.push_back(static_cast<std::uint64_t>(integer_of(n)));
     check_axes(data);
     about.at("dtype").get_to(data.dtype);
     about.at("unit").get_to(data.unit);
@@ -212,7 +218,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       const Json& s = about.at("statistics");
       ColumnStatistics& out_s = data.statistics.emplace();
       s.at("of").get_to(out_s.of);
-      s.at("frames").get_to(out_s.frames);
+      out_s.frames = integer_of(s.at("frames"));
       s.at("applied").get_to(out_s.is_applied);
       out_s.mean = numbers_or_nan(s.at("mean"));
       out_s.std = numbers_or_nan(s.at("std"));
@@ -225,7 +231,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     read_index(beside(path, npy_index_path), data);
     if (about.contains("columns")) read_texts(about.at("columns"), data);
     for (const Json& r : about.at("remarks")) {
-      const auto file = r.at("file").get<std::size_t>();
+      const auto file = static_cast<std::size_t>(integer_of(r.at("file")));
       const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name
       data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
                               r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
