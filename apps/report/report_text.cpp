@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kShownReasons = 5;
 constexpr double kWorthALimit = 2;  // shorter runs are not worth a word on what limits them [s]
 constexpr double kShownStay = 0.1;  // of a file in one stage [s]; --json has shorter ones
-constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
 // "26,476 rows"; with several outputs how many there are in each or, where they differ, in all.
 std::string rows_text(const RunReport& r, const Plan& plan) {
@@ -92,7 +91,7 @@ std::string not_taken_text(const Value& counts) {
   NotTaken not_taken;
   for (const Value::Entry& e : counts.entries())
     not_taken.add(e.key, static_cast<std::size_t>(std::stoull(e.value.text())));
-  return "not taken: " + not_taken.text() + " (include)";
+  return "not named by include: " + not_taken.text();
 }
 
 // An entry of a summary as it is told.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include "apps/report/format.h"
@@ -20,6 +21,9 @@ constexpr std::size_t kFollowed = 1000;  // files
 using Track = std::vector<const Visit*>;
 
 std::string json_string(const std::string& text) {
+  // As almost every path is; there may be half a million.
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -93,22 +97,37 @@ class Trace {
     }
   }
 
-  template <class... Args>
-  void add(fmt::format_string<Args...> event, Args&&... args) {
+  void separate() {
     out_ += is_first_ ? "\n" : ",\n";
     is_first_ = false;
+  }
+
+  template <class... Args>
+  void add(fmt::format_string<Args...> event, Args&&... args) {
+    separate();
     fmt::format_to(std::back_inserter(out_), event, std::forward<Args>(args)...);
   }
 
+  // Nearly all of a trace: formats that the compiler reads, and no floating point.
   void add_span(const Visit& v, std::size_t track) {
-    const auto node = static_cast<std::size_t>(v.node);
-    const bool is_loading = v.began < report_.graph_began;
-    std::string file;
-    if (v.files > 0) file = fmt::format(R"("file":{},)", json_string(source_.name(v.index)));
-    add(R"({{"ph":"X","cat":"{}","name":{},"pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{{}"files":{},"rows_in":{},"rows_out":{},"bytes_in":{},"bytes_out":{}}}}})",
-        is_loading ? "loading" : "stage", names_[node], track, at(v.began),
-        std::chrono::duration<double, std::micro>(v.ended - v.began).count(), file, v.files,
-        v.rows_in, v.rows_out, v.bytes_in, v.bytes_out);
+    using Nanoseconds = std::chrono::nanoseconds;
+    const std::int64_t from = Nanoseconds(v.began - report_.began).count(),
+                       took = Nanoseconds(v.ended - v.began).count();
+    const auto out = std::back_inserter(out_);
+    separate();
+    fmt::format_to(
+        out,
+        FMT_COMPILE(
+            R"({{"ph":"X","cat":"{}","name":{},"pid":1,"tid":{},"ts":{}.{:03},"dur":{}.{:03},"args":{{)"),
+        v.began < report_.graph_began ? "loading" : "stage",
+        names_[static_cast<std::size_t>(v.node)], track, from / 1000, from % 1000, took / 1000,
+        took % 1000);
+    if (v.files > 0)
+      fmt::format_to(out, FMT_COMPILE(R"("file":{},)"), json_string(source_.name(v.index)));
+    fmt::format_to(
+        out,
+        FMT_COMPILE(R"("files":{},"rows_in":{},"rows_out":{},"bytes_in":{},"bytes_out":{}}}}})"),
+        v.files, v.rows_in, v.rows_out, v.bytes_in, v.bytes_out);
   }
 
   void add_flows() {

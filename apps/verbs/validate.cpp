@@ -46,9 +46,10 @@ int validate(const PlanArguments& arguments, std::optional<Explained> explained)
   const Plan plan = arguments.load();
   if (explained) put(stdout, explain_text(plan, *explained));
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
-  say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(node_count(plan), "node"),
-      mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
-      plural(static_cast<std::size_t>(plan.workers), "worker"));
+  say(stdout, "ok{}: {}, memory {}, largest block {}, {}\n",
+      plan.warnings.empty() ? "" : ", " + plural(plan.warnings.size(), "warning"),
+      plural(node_count(plan), "node"), mebibytes_text(plan.host_memory),
+      mebibytes_text(plan.largest_block), plural(static_cast<std::size_t>(plan.workers), "worker"));
   return kDone;
 }
 

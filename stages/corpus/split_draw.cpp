@@ -85,6 +85,12 @@ class Draw {
     return empty_splits(draw(units)).empty();
   }
 
+  // Whether `way`, split_by_stratum or split_by_key, leaves no split empty.
+  template <class Way>
+  [[nodiscard]] bool fills(const Way& way) const {
+    return empty_splits(way(units_, options_.split_ratios)).empty();
+  }
+
   [[nodiscard]] std::int8_t number_of(std::string_view name, std::size_t file) const {
     const auto it = std::find(names_.begin(), names_.end(), name);
     if (it == names_.end())
@@ -130,8 +136,9 @@ class Draw {
     if (!options_.split_stratify)
       return fmt::format(
           "every {} is drawn by its own name, and none of the {} fell to it; take another "
-          "split_seed, or meet the shares exactly with split_stratify: true",
-          unit, count);
+          "split_seed{}",
+          unit, count,
+          fills(split_by_stratum) ? ", or meet the shares exactly with split_stratify: true" : "");
     std::map<std::int32_t, std::set<std::uint64_t>> of_label;
     for (const SplitUnit& u : units_)
       if (u.label >= 0) of_label[u.label].insert(u.key);
@@ -145,11 +152,12 @@ class Draw {
           single, largest());
     if (single > 0)
       return fmt::format(
-          "{} labels {} one {}, and {}, the largest split, must have every label; set labels: none "
-          "or split_stratify: false{}",
+          "{} labels {} one {}, and {}, the largest split, must have every label; set labels: none"
+          "{}{}",
           single == of_label.size() ? fmt::format("each of {}", single)
                                     : fmt::format("{} of {}", single, of_label.size()),
           single == of_label.size() ? "has" : "have", unit, largest(),
+          fills(split_by_key) ? " or split_stratify: false" : "",
           has_groups ? ", or take smaller groups (split_group)" : "");
     return fmt::format(
         "{} {}s are too few for {} splits, of which {}, the largest, must have every label; take "

@@ -46,7 +46,7 @@ struct UpdatePreview {
     std::int64_t dropped_rows = 0;
     std::string dropped_example;  ///< a path of them
     std::string refusal;          ///< why the update would not begin; "": it would
-    /// The files to compute: "new", "changed" or what became of each before.
+    /// The files to compute: "new", "changed (size)" or what became of each before.
     std::map<std::size_t, std::string> to_compute = {};
   };
   std::vector<Output> outputs;  ///< none where the run was stopped before all was looked at

@@ -56,7 +56,7 @@ class BatchStage final : public Combine<Windows, Batch> {
   std::size_t bytes_ = 0;
 };
 
-const RegisterStage<BatchStage, BatchOptions> registered{
+const RegisterStage<BatchStage, BatchOptions> register_batch_stage{
     "batch", "Collects files so that the next stage works on several at once."};
 
 }  // namespace

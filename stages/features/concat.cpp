@@ -286,7 +286,7 @@ class Concat final : public SideBySide {
   BufferPool* pool_ = nullptr;
 };
 
-const RegisterStage<Concat, NoOptions> registered{
+const RegisterStage<Concat, NoOptions> register_concat{
     "concat",
     "Puts the rows that several nodes make of the same recordings side by side, in the order of "
     "from."};

@@ -99,7 +99,7 @@ class Deltas final : public RowStage {
   DeltaOptions o_;
 };
 
-const RegisterStage<Deltas, DeltaStageOptions> registered{
+const RegisterStage<Deltas, DeltaStageOptions> register_deltas{
     "deltas", "Appends the time derivatives of features to them.", true};
 
 }  // namespace

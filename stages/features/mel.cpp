@@ -64,7 +64,7 @@ class Mel final : public Transform<Batch, MelBatch> {
   MelBackend backend_;
 };
 
-const RegisterStage<Mel, MelNodeOptions> registered{
+const RegisterStage<Mel, MelNodeOptions> register_mel{
     "mel",
     "Mel spectrogram, with the options that users of librosa, torchaudio, Kaldi, Whisper, NeMo and "
     "others look for; docs/features.md lists what is not supported.",

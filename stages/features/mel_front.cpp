@@ -149,6 +149,8 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   if (const std::string remark = options_.range_remark(); !remark.empty())
     check_plan.warning("top_db", remark);
   window_ = given.get_or(property::kWindow, 0);
+  if (const std::string remark = options_.window_remark(window_); !remark.empty())
+    check_plan.warning("preset", remark);
   rows_per_sample_ = given.get_or(property::kRowsPerSample, 0);
   rows_extra_ = given.get_or(property::kRowsExtra, 0);
   if (window_ > 0 && plan_->frames(window_) == 0)

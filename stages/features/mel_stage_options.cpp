@@ -239,6 +239,19 @@ std::string MelStageOptions::preset_remark() const {
       static_cast<double>(theirs.sample_rate) / ours.sample_rate, theirs.sample_rate);
 }
 
+std::string MelStageOptions::window_remark(std::int64_t window) const {
+  const int theirs = preset.preset == nullptr ? 0 : preset.preset->window_seconds;
+  const int rate = resolved().sample_rate;
+  if (theirs == 0 || window == std::int64_t{theirs} * rate) return {};
+  return fmt::format(
+      "{}'s model takes windows of {} s, and {}; put segment with length: {}s, tail: pad before "
+      "this node",
+      preset.preset->name, theirs,
+      window == 0 ? "the recordings are not cut"
+                  : fmt::format("a window here is {:.4g} s", static_cast<double>(window) / rate),
+      theirs);
+}
+
 std::string MelStageOptions::range_remark() const {
   const bool is_librosa = preset.preset != nullptr && preset.preset->name == "librosa";
   if (!is_librosa || mel.log != MelOptions::Log::db || mel.top_db) return {};

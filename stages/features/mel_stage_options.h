@@ -85,6 +85,9 @@ struct MelStageOptions {
   [[nodiscard]] std::string origin_of(const std::string& option) const;
   /// A remark on a changed preset whose frames no longer have the preset's duration; "" for none.
   [[nodiscard]] std::string preset_remark() const;
+  /// A remark on a preset whose model takes windows of one length, where these have another
+  /// (`window` [samples]; 0: recordings are not cut); "" for none.
+  [[nodiscard]] std::string window_remark(std::int64_t window) const;
   /// A remark on preset librosa with decibels, as librosa's power_to_db also limits the range by
   /// default; "" for none.
   [[nodiscard]] std::string range_remark() const;

@@ -101,7 +101,7 @@ class Mfcc final : public RowStage {
   CepstrumOptions options_;
 };
 
-const RegisterStage<Mfcc, MfccOptions> registered{
+const RegisterStage<Mfcc, MfccOptions> register_mfcc{
     "mfcc", "Cepstral coefficients (MFCC) of log mel bands.", true};
 
 }  // namespace

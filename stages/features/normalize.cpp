@@ -112,7 +112,7 @@ class Normalize final : public RowStage {
   ColumnStatistics statistics_;
 };
 
-const RegisterStage<Normalize, NormalizeOptions> registered{
+const RegisterStage<Normalize, NormalizeOptions> register_normalize{
     "normalize", "Scales columns by the mean and standard deviation of an earlier output.", true};
 
 }  // namespace

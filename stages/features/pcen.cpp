@@ -85,7 +85,7 @@ class Pcen final : public RowStage {
   PcenOptions options_;
 };
 
-const RegisterStage<Pcen, PcenStageOptions> registered{
+const RegisterStage<Pcen, PcenStageOptions> register_pcen{
     "pcen", "Per-channel energy normalisation (PCEN) of linear mel bands.", true};
 
 }  // namespace

@@ -52,6 +52,8 @@ class Resumption {
   [[nodiscard]] bool is_there() const { return journal_ != nullptr; }
   /// How many files, from the first on, are done.
   [[nodiscard]] std::size_t files() const { return files_; }
+  /// Whether there is work, none of whose files is done and as it was.
+  [[nodiscard]] bool is_of_no_use() const { return !files_of_sections_.empty() && files_ == 0; }
   /// Why work that is there cannot be gone on with; "" where it can, or there is none.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 

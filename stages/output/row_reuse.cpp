@@ -168,7 +168,14 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
     const bool is_same = is_hidden || (source.contents() != nullptr
                                            ? now[i].content != 0 && now[i].content == entry.content
                                            : now[i].stamp == entry.stamp);
-    if (!is_same) continue;
+    if (!is_same) {
+      found_[static_cast<std::size_t>(entries[i])] =
+          now[i].stamp.size != entry.stamp.size ? Found::with_another_size
+          : source.contents() == nullptr        ? Found::with_another_time
+          : entry.content != 0                  ? Found::with_other_content
+                                                : Found::without_hash;
+      continue;
+    }
     source.set_stamp(first + i, is_hidden ? entry.stamp : now[i].stamp);
     if (source.contents() != nullptr) source.contents()->of[first + i] = entry.content;
     if (const auto routed = elsewhere_.find(entries[i]); routed != elsewhere_.end()) {
@@ -193,7 +200,20 @@ std::string RowReuse::why_computed(std::size_t file) const {
   if (entry < 0) return "new";
   const FeatureFile::Status before = file_->files()[static_cast<std::size_t>(entry)].status;
   if (before != FeatureFile::Status::ok) return fmt::format("{} before", to_text(before));
-  return found_[static_cast<std::size_t>(entry)] == Found::gone ? "not there any more" : "changed";
+  switch (found_[static_cast<std::size_t>(entry)]) {
+    case Found::gone:
+      return "not there any more";
+    case Found::with_another_size:
+      return "changed (size)";
+    case Found::with_another_time:
+      return "changed (modification time)";
+    case Found::with_other_content:
+      return "changed (content)";
+    case Found::without_hash:
+      return "without a hash before";
+    default:
+      return "changed";
+  }
 }
 
 void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& is_listed,
@@ -203,7 +223,7 @@ void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& i
     if (entry.count == 0) continue;
     ++out.of_files;
     out.of_rows += entry.count;
-    if (found_[e] == Found::yes || (found_[e] == Found::no && is_listed(entry.path))) continue;
+    if (found_[e] == Found::no ? is_listed(entry.path) : found_[e] != Found::gone) continue;
     if (out.files++ == 0) out.example = entry.path;
     out.rows += entry.count;
   }

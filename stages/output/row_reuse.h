@@ -140,7 +140,15 @@ class RowReuse {
   std::vector<std::int64_t> entries_;  // of each of them, -1 for none
   std::string unreachable_;
   std::size_t looked_at_ = 0, touched_ = 0;
-  enum class Found : std::uint8_t { no, yes, gone };
+  enum class Found : std::uint8_t {
+    no,
+    yes,
+    gone,
+    with_another_size,
+    with_another_time,
+    with_other_content,
+    without_hash
+  };
   std::vector<Found> found_;  // each entry among the files, by match()
 };
 

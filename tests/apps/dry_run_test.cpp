@@ -12,6 +12,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace dry_run_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -43,7 +45,7 @@ struct Corpus {
     for (int i = 0; i < 8; ++i) add(fmt::format("{}.wav", i));
     write_text(folder / "clips/broken.wav", "no sound");
   }
-  void add(const std::string& name) const { test::write_wav(folder / ("clips/" + name), 8000, 2); }
+  void add(const std::string& name) const { test::write_clip(folder / ("clips/" + name), 8000, 2); }
   Ended melflow(std::vector<std::string> words, const std::string& out) const {
     words.insert(words.begin(), MELFLOW_PROGRAM);
     words.insert(words.end(), {"p.yaml", "--var", "OUT=" + out});
@@ -88,26 +90,47 @@ TEST_CASE("dry run: what an update would do, and does") {
 
     corpus.add("9.wav");
     fs::last_write_time(corpus.folder / "clips/3.wav", fs::file_time_type::clock::now());
+    fs::resize_file(corpus.folder / "clips/4.wav", 4000);
     fs::remove(corpus.folder / "clips/5.wav");
     said = corpus.dry_run(name);
-    CHECK(said["kept_files"] == 6);
+    CHECK(said["kept_files"] == 5);
     CHECK(said["in_place"] == false);
     CHECK(said["dropped_files"] == 1);
-    CHECK(reasons(said) == std::map<std::string, std::string>{{"3.wav", "changed"},
-                                                              {"9.wav", "new"},
-                                                              {"broken.wav", "failed before"}});
+    CHECK(reasons(said) ==
+          std::map<std::string, std::string>{{"3.wav", "changed (modification time)"},
+                                             {"4.wav", "changed (size)"},
+                                             {"9.wav", "new"},
+                                             {"broken.wav", "failed before"}});
     const Ended text = corpus.melflow({"update", "--dry-run"}, name);
-    CHECK(has(text.out, name + ": 6 files as before, 3 to compute (1 changed, 1 failed before, 1 "
-                               "new), 1 file gone with "));
-    CHECK(has(text.out, "  3.wav: changed\n"));
+    CHECK(has(text.out, name +
+                            ": 5 files as before, 4 to compute (1 changed (modification time), 1 "
+                            "changed (size), 1 failed before, 1 new), 1 file gone with "));
+    CHECK(has(text.out, "  4.wav: changed (size)\n"));
     CHECK(has(text.out, "Nothing was computed or written.\n"));
 
     const Ended done = corpus.melflow({"update", "--json", "--no-progress"}, name);
     REQUIRE(done.code == 3);
     const Json report = Json::parse(done.out);
     for (const Json& stage : report["stages"])
-      if (stage["name"] == "read") CHECK(stage["items_in"] == 3);
+      if (stage["name"] == "read") CHECK(stage["items_in"] == 4);
   }
+}
+
+TEST_CASE("dry run: of files known by their content") {
+  const Corpus corpus("", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  std::string yaml = read_text(corpus.folder / "p.yaml");
+  yaml.replace(yaml.find("root: clips"), 11, "root: clips, update_by: content");
+  write_text(corpus.folder / "p.yaml", yaml);
+  CHECK(reasons(corpus.dry_run("out.h5")).at("0.wav") == "without a hash before");
+
+  REQUIRE(corpus.melflow({"update", "-q"}, "out.h5").code == 3);
+  std::string bytes = read_text(corpus.folder / "clips/3.wav");
+  bytes.back() = static_cast<char>(bytes.back() + 1);
+  write_text(corpus.folder / "clips/3.wav", bytes);
+  CHECK(reasons(corpus.dry_run("out.h5")) ==
+        std::map<std::string, std::string>{{"3.wav", "changed (content)"},
+                                           {"broken.wav", "failed before"}});
 }
 
 TEST_CASE("dry run: what an update is refused for, it is refused for, too") {
@@ -217,3 +240,5 @@ TEST_CASE("dry run: a sink that would write is refused") {
   CHECK(has(e.err, "--dry-run: the output of end (toy_keep) cannot be updated"));
   CHECK_FALSE(fs::exists(folder / "toy.out"));
 }
+
+}  // namespace dry_run_test

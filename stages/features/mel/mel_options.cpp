@@ -11,6 +11,8 @@
 namespace melflow {
 namespace {
 
+using Window = MelOptions::Window;
+
 struct Complaints {
   std::vector<MelOptionProblem> all;
 
@@ -96,7 +98,6 @@ void check_window_values(const MelOptions& o, Complaints& c) {
 }
 
 void check_framing(const MelOptions& o, Complaints& c) {
-  using Window = MelOptions::Window;
   c.require(o.win_length.value_or(0) <= o.n_fft, "win_length", o.win_length.value_or(0),
             "at most n_fft (", o.n_fft, ") samples");
   // Both values of the two-sample window are its zero ends.

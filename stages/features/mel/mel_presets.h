@@ -21,6 +21,7 @@ struct MelPreset {
   // True: frame and hop are times (such as 25 ms and 10 ms), whatever the sample rate; false: they
   // are numbers of samples.
   bool has_fixed_times = true;
+  int window_seconds = 0;  // the model takes windows of this length only; 0: any length
 };
 
 // All presets, in the order of the documentation.

@@ -7,9 +7,10 @@
 namespace melflow {
 namespace {
 
+using Window = MelOptions::Window;
+
 // x runs from 0 to 1 over the window's period.
 double window_value(const MelOptions& o, double x, double period) {
-  using Window = MelOptions::Window;
   const double phase = 2.0 * std::numbers::pi * x;
   switch (o.window) {
     case Window::hann:
