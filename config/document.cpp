@@ -26,7 +26,6 @@ namespace {
 
 // Aliases of aliases double with every line; a configuration is far below these.
 constexpr std::size_t kMostValues = 20'000;
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // of texts, keys with them
 constexpr const char* kMergeKey = "<<";
 
 struct Size {
@@ -167,11 +166,11 @@ class TreeBuilder final : public YAML::EventHandler {
                     fmt::format("here the configuration has more than {} keys and values, which is "
                                 "the most (what an alias stands for is counted each time)",
                                 kMostValues)};
-    if (size_.bytes > kMostBytes)
+    if (size_.bytes > kMostExpanded)
       throw Refusal{mark_of(mark),
                     fmt::format("with what its aliases stand for, the configuration has more than "
                                 "{} MiB of text here, which is the most",
-                                kMostBytes >> 20)};
+                                kMostExpanded >> 20)};
   }
 
   void open(Value v, YAML::anchor_t anchor) {

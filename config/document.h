@@ -17,6 +17,8 @@
 namespace melflow {
 
 constexpr std::size_t kMostDepth = 64;  ///< deepest nesting of maps and lists
+/// Longest texts and keys together, with what variables and aliases stand for [bytes].
+constexpr std::size_t kMostExpanded = std::size_t{4} << 20;
 
 struct Document {
   Value root;

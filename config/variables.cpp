@@ -14,7 +14,6 @@ namespace melflow {
 namespace {
 
 constexpr int kMostNested = 16;
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 bool is_name(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
@@ -95,11 +94,11 @@ std::string Variables::expand_text(std::string_view text, int depth) {
         throw Failure{
             "this '${' has no '}' after it; write ${NAME} for a variable, $$ for the character $"};
       out += look_up(text.substr(0, end), depth);
-      if (bytes_ + out.size() > kMostBytes)
+      if (bytes_ + out.size() > kMostExpanded)
         throw Failure{
             fmt::format("with its variables filled in, the configuration has more than {} MiB of "
                         "text here, which is the most",
-                        kMostBytes >> 20)};
+                        kMostExpanded >> 20)};
       text.remove_prefix(end + 1);
     } else {
       throw Failure{"'$' stands alone; write ${NAME} for a variable, $$ for the character $"};

@@ -16,7 +16,7 @@ SharedLibrary open(const std::string& path) {
   }
 }
 
-NvmlFunctions functions_of(const SharedLibrary& library) {
+NvmlFunctions nvml_functions_of(const SharedLibrary& library) {
   NvmlFunctions f;
   library.find("nvmlInit_v2", f.init);
   library.find("nvmlShutdown", f.shutdown);
@@ -38,6 +38,6 @@ std::string NvmlLibrary::default_path() {
 }
 
 NvmlLibrary::NvmlLibrary(const std::string& path)
-    : library_(open(path)), functions_(functions_of(library_)) {}
+    : library_(open(path)), functions_(nvml_functions_of(library_)) {}
 
 }  // namespace melflow::cuda

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostEntries = 10'000;  // of a folder that are looked at
 constexpr std::size_t kMostNamed = 5;
-constexpr std::size_t kLongestPath = 4096;  // [bytes]
 
 fs::path folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();

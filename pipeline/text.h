@@ -23,6 +23,8 @@ std::string one_line(std::string_view text);
 /// A text longer than `most` bytes is cut to its beginning, followed by its length.
 std::string shortened(std::string_view text, std::size_t most);
 
+constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
+
 /// Prepares a value for a message: shortened, printable, on one line.
 std::string excerpt(std::string_view text, std::size_t most = 100);
 

@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLongestPath = 4096;  // the system's own limit [bytes]
-
 }  // namespace
 
 std::string Mark::str() const {

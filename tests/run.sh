@@ -84,13 +84,13 @@ for preset in "${presets[@]}"; do
     release)
       if [[ $everything == 0 ]]; then
         targets=(--target melflow_release_tests)
-        tests=(--tests-regex '^(apps|golden|numerics|device|allocation)\.')
+        tests=(--label-regex '^release$')
       fi
       ;;
     asan) targets=(--target melflow_tests) ;;
     tsan)
-      targets=(--target melflow_pipeline_tests melflow_jobs_tests)
-      tests=(--tests-regex '^(pipeline|jobs)\.')
+      targets=(--target melflow_thread_tests)
+      tests=(--label-regex '^thread$')
       ;;
   esac
   cmake --build --preset "$preset" "${targets[@]}"

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-using Samples = std::vector<std::int16_t>;
+using Signal = std::vector<std::int16_t>;
 
 // Knuth's MMIX generator; a draw is the upper 16 bits of the state.
 class Draws {
@@ -34,13 +34,13 @@ std::int64_t sine(std::uint32_t phase) {
 }
 
 // Ten harmonics gliding from 110 to 330 Hz over noise.
-Samples voice(std::int64_t rate) {
+Signal voice(std::int64_t rate) {
   constexpr std::array<int, 10> weights{16, 12, 10, 8, 6, 5, 4, 3, 2, 1};
   const std::int64_t n = rate * 3 / 4, attack = n / 8;
   const std::int64_t first = (std::int64_t{110} << 32) / rate;
   const std::int64_t last = (std::int64_t{330} << 32) / rate;
   Draws draws(1);
-  Samples out;
+  Signal out;
   std::uint32_t phase = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     std::int64_t tone = 0;
@@ -52,39 +52,39 @@ Samples voice(std::int64_t rate) {
   return out;
 }
 
-Samples noise(std::int64_t rate) {
+Signal noise(std::int64_t rate) {
   Draws draws(2);
-  Samples out(count(rate * 3 / 10));
+  Signal out(count(rate * 3 / 10));
   for (std::int16_t& s : out) s = static_cast<std::int16_t>(draws.next() >> 2);
   return out;
 }
 
-Samples silence(std::int64_t rate) { return Samples(count(rate / 5), 0); }
+Signal silence(std::int64_t rate) { return Signal(count(rate / 5), 0); }
 
-Samples impulse(std::int64_t rate) {
-  Samples out = silence(rate);
+Signal impulse(std::int64_t rate) {
+  Signal out = silence(rate);
   out.at(out.size() / 2) = 20000;
   return out;
 }
 
-Samples full_scale(std::int64_t rate) {
-  Samples out = silence(rate);
+Signal full_scale(std::int64_t rate) {
+  Signal out = silence(rate);
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<std::int16_t>(i / 37 % 2 == 0 ? -32768 : 32767);
   return out;
 }
 
-Samples dc(std::int64_t rate) { return Samples(count(rate / 5), 12000); }
+Signal dc(std::int64_t rate) { return Signal(count(rate / 5), 12000); }
 
-Samples beginning(std::int64_t rate) {
-  Samples out = voice(rate);
+Signal beginning(std::int64_t rate) {
+  Signal out = voice(rate);
   out.resize(150);
   return out;
 }
 
-Samples one(std::int64_t) { return {12345}; }
+Signal one(std::int64_t) { return {12345}; }
 
-constexpr std::array<std::pair<std::string_view, Samples (*)(std::int64_t)>, 8> kSignals{{
+constexpr std::array<std::pair<std::string_view, Signal (*)(std::int64_t)>, 8> kSignals{{
     {"voice", voice},
     {"noise", noise},
     {"silence", silence},
@@ -97,7 +97,7 @@ constexpr std::array<std::pair<std::string_view, Samples (*)(std::int64_t)>, 8> 
 
 }  // namespace
 
-Samples parity_signal(std::string_view name, int sample_rate) {
+Signal parity_signal(std::string_view name, int sample_rate) {
   std::string names;
   for (const auto& [known, make] : kSignals) {
     if (known == name && sample_rate >= 1000) return make(sample_rate);

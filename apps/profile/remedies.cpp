@@ -12,8 +12,6 @@ namespace {
 constexpr double kWorthIt = 1.05;  // less is no hint
 constexpr double kSpare = 1.1;     // room beyond the next limit
 constexpr int kFarthest = 4;       // times as many as were tried: farther nothing is known
-constexpr double kAllWorking =
-    0.8;  // of a worker's time in stages: more workers than cores help no more
 constexpr std::size_t kMostHints = 3;
 constexpr int kMostChanges = 3;  // in one hint
 

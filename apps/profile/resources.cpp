@@ -11,7 +11,6 @@ constexpr double kAlike = 1.05;    // ceilings less than this apart are one
 constexpr double kFromDisk = 0.1;  // less of the bytes from the disk is no reason to wait
 // Of a call [s]: what is more, threads have used that looked for work and found none.
 constexpr double kMostBetween = 4e-6;
-constexpr double kAllWorking = 0.8;  // from this share on, a worker in a stage is a core at work
 
 bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
   return std::any_of(report.edges.begin(), report.edges.end(),

@@ -26,6 +26,9 @@ enum class Cause {
 };
 const char* to_text(Cause cause);
 
+/// From this share of a worker's time in stages on it is a core at work: more workers than cores then help no more.
+constexpr double kAllWorking = 0.8;
+
 /// The most files a second that a resource can serve, while the stages work.
 struct Ceiling {
   Cause cause = Cause::slots;

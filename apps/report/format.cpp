@@ -9,9 +9,7 @@
 #include "pipeline/text.h"
 
 namespace melflow {
-namespace {
-constexpr std::size_t kLongestReason = 1000;  // [bytes]
-}
+namespace {}
 
 std::string count_text(std::size_t n) {
   const std::string digits = std::to_string(n);

@@ -17,6 +17,9 @@ std::string clock_text(double seconds);         ///< "0:03", "1:02:03"
 std::string milliseconds_text(double seconds);  ///< "0.012", "3.4", "1,250": no unit
 std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:02:03 h"
 
+constexpr std::size_t kLongestReason = 1000;  ///< [bytes]; longer ones are cut
+constexpr std::size_t kShownRemarks = 10;     ///< remarks in a list that says where all are
+
 /// "decode: failed: is not an audio file", in every verb; of a file that is ok "decode: short: …".
 /// `status`: what became of it. Long reasons are cut.
 std::string remark_text(const std::string& stage, const std::string& status,

@@ -19,9 +19,9 @@
 namespace melflow {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
-Json parsed(const std::string& path) {
+PlainJson parsed(const std::string& path) {
   constexpr const char* kAdvice = "name the document of a run: `melflow run PIPELINE --json=FILE`";
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error)
@@ -32,7 +32,7 @@ Json parsed(const std::string& path) {
   if (!in)
     throw RunError(
         fmt::format("{}: cannot be read: {}", path, std::generic_category().message(errno)));
-  Json out = Json::parse(in, nullptr, false);
+  PlainJson out = PlainJson::parse(in, nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
         "{}: this is not a report of melflow; `melflow run PIPELINE --json=FILE` writes one",
@@ -40,8 +40,8 @@ Json parsed(const std::string& path) {
   return out;
 }
 
-RunSpeed::Stage stage_of(const Json& s, double files) {
-  const Json& calls = s.at("call_seconds");
+RunSpeed::Stage stage_of(const PlainJson& s, double files) {
+  const PlainJson& calls = s.at("call_seconds");
   return {.name = s.at("name").get<std::string>(),
           .busy = s.at("seconds").at("busy").get<double>() / files,
           .cpu = s.at("cpu_seconds").get<double>() / files,
@@ -64,23 +64,23 @@ std::string verdict_of(const Change& c) {
 }  // namespace
 
 RunSpeed read_saved_report(const std::string& path) try {
-  const Json json = parsed(path);
+  const PlainJson json = parsed(path);
   if (!json.contains("limit") || json["limit"].is_null())
     throw RunError(fmt::format(
         "{}: says nothing of speed: its run dealt with no file, or an older melflow made it",
         path));
   RunSpeed out;
-  const Json& files = json.at("files");
+  const PlainJson& files = json.at("files");
   for (const char* what : {"ok", "skipped", "failed"}) out.files += files.at(what).get<double>();
-  const Json& limit = json["limit"];
+  const PlainJson& limit = json["limit"];
   out.files_per_second = limit.at("files_per_second").get<double>();
   out.taken_by_others = limit.at("taken_by_others").get<double>();
   out.limit = limit.at("cause").get<std::string>();
   if (!limit.at("node").is_null()) out.limit += " of " + limit["node"].get<std::string>();
-  for (const Json& s : json.at("stages"))
+  for (const PlainJson& s : json.at("stages"))
     out.stages.push_back(stage_of(s, std::max(1.0, out.files)));
   return out;
-} catch (const Json::exception& e) {
+} catch (const PlainJson::exception& e) {
   throw RunError(fmt::format("{}: this is not a complete report of melflow: {}", path, e.what()));
 }
 

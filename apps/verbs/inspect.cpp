@@ -28,10 +28,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShownRemarks = 10;
 constexpr std::size_t kShownLabels = 20;
 // [bytes]
-constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000, kLongestSetting = 200;
+constexpr std::size_t kLongestSettings = 200;
 
 struct InspectArguments {
   std::string file;
@@ -139,7 +138,7 @@ std::string settings_text(const FeatureFile& f) {
     std::string line;
     for (const auto& [key, value] : options.items())
       if (key != "stage" && !value.is_null())
-        line += fmt::format(" {}={}", excerpt(key), excerpt(setting_text(value), kLongestSetting));
+        line += fmt::format(" {}={}", excerpt(key), excerpt(setting_text(value), kLongestSettings));
     const auto stage = options.find("stage");
     std::string name = stage == options.end() ? "" : excerpt(setting_text(*stage));
     // The same features have the same settings, in whatever kind of file.
@@ -227,10 +226,11 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   const auto count = [&](const char* name) {
     return count_text(static_cast<std::size_t>(number(name)));
   };
-  std::string out =
-      fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()),
-                  bytes_text(static_cast<double>(f.file_bytes())),
-                  f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
+  std::string out = fmt::format(
+      "{:<14}{}, {}{}\n", "file", path_text(f.path()),
+      bytes_text(static_cast<double>(f.file_bytes())),
+      f.complete() ? ", complete"
+                   : ", NOT COMPLETE: the run was ended; the same melflow run goes on with it");
   out += fmt::format("{:<14}[{}] {}, {}\n", excerpt(f.rows_name()), fmt::join(f.shape(), ", "),
                      f.dtype(), excerpt(f.unit()));
   if (const std::string columns = columns_of(f); !columns.empty()) {

@@ -18,8 +18,6 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kShownRemarks = 10;
-
 struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;

@@ -15,7 +15,7 @@ namespace melflow {
 namespace fs = std::filesystem;
 namespace {
 
-Assignment split(const std::string& text) {
+Assignment assignment(const std::string& text) {
   const std::size_t equals = text.find('=');
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -23,7 +23,7 @@ Assignment split(const std::string& text) {
 std::vector<Assignment> split_all(const std::vector<std::string>& texts) {
   std::vector<Assignment> out;
   out.reserve(texts.size());
-  for (const std::string& t : texts) out.push_back(split(t));
+  for (const std::string& t : texts) out.push_back(assignment(t));
   return out;
 }
 

@@ -33,8 +33,6 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kShownRemarks = 10;
-
 struct RunArguments {
   PlanArguments plan;
   std::string json;  ///< "": none, "-": stdout, else a file

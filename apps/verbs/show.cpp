@@ -23,7 +23,6 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kShownPaths = 5;
-constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
 struct ShowArguments {
   std::vector<std::string> files;

@@ -41,7 +41,7 @@ struct Varied {
 };
 
 // At commas outside of brackets: lists and maps are values, too.
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> values_of(const std::string& text) {
   std::vector<std::string> out(1);
   int depth = 0;
   for (const char c : text) {
@@ -59,7 +59,7 @@ Varied varied(const std::string& argument) {
   if (equals == 0 || equals == argument.npos || equals + 1 == argument.size())
     throw UsageError(
         fmt::format("--vary: {} is not of the form NODE.OPTION=VALUE,VALUE", excerpt(argument)));
-  Varied out{argument.substr(0, equals), split(argument.substr(equals + 1))};
+  Varied out{argument.substr(0, equals), values_of(argument.substr(equals + 1))};
   if (std::any_of(out.values.begin(), out.values.end(), [](const auto& v) { return v.empty(); }))
     throw UsageError(fmt::format("--vary: {} has an empty value", excerpt(argument)));
   for (const std::string& v : out.values)

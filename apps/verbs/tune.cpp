@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kForSearch = 0.7;  // of the budget; the rest compares the result with the original
 constexpr double kHopeless = 0.8;   // times as fast in the first pair: no second one
-constexpr std::size_t kPairs = 3, kLeastLastPairs = 5, kMostLastPairs = 15;
+constexpr std::size_t kFirstPairs = 3, kLeastLastPairs = 5, kMostLastPairs = 15;
 
 struct TuneArguments {
   TrialArguments trial{.seconds = 2};
@@ -133,14 +133,14 @@ class Tuning {
     }
     Pairs pairs;
     RunReport report;
-    while (pairs.with.size() < kPairs) {
+    while (pairs.with.size() < kFirstPairs) {
       pairs.without.push_back(Trials::rate(trials_.run(best_)));
       report = trials_.run(changes);
       pairs.with.push_back(Trials::rate(report));
       if (pairs.with.front() < kHopeless * pairs.without.front()) break;
     }
     const Gain gain = gain_of(pairs.without, pairs.with, arguments_.seed);
-    const bool is_kept = pairs.with.size() == kPairs && gain.is_real();
+    const bool is_kept = pairs.with.size() == kFirstPairs && gain.is_real();
     tried_.push_back({changes, gain, pairs.with.size(), is_kept});
     if (!arguments_.trial.no_progress)
       say(stderr, "{}: {}{}\n", settings_text(changes), gain_text(gain), is_kept ? ", kept" : "");

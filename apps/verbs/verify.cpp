@@ -23,6 +23,8 @@
 namespace melflow {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::size_t kShown = 20;
 
 struct VerifyArguments {
@@ -76,8 +78,7 @@ std::string text_of(const FeatureFile& file, const Recomputed& found) {
   return out + "\n";
 }
 
-nlohmann::ordered_json json_of(const FeatureFile& file, const Recomputed& found) {
-  using Json = nlohmann::ordered_json;
+Json json_of(const FeatureFile& file, const Recomputed& found) {
   Json out{{"same", found.same.size()},
            {"other", Json::array()},
            {"lost", Json::array()},

@@ -183,7 +183,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
   double lowest_rate_ = 0;           // [Hz] blocks of slower files are shortened in proportion
 };
 
-const RegisterStage<Decode, DecodeOptions> registered{
+const RegisterStage<Decode, DecodeOptions> register_decode{
     "decode",
     "Decodes FLAC, MP3, WAV, Ogg, AIFF and all formats that libsndfile reads, to mono; M4A, WebM, "
     "WMA and AMR where the program was built with FFmpeg.",

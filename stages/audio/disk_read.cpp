@@ -172,7 +172,7 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   std::size_t loaded_ = 0;            // files, by it
 };
 
-const RegisterStage<DiskRead, DiskReadOptions> registered{
+const RegisterStage<DiskRead, DiskReadOptions> register_disk_read{
     "disk_read", "Reads files, leaving their access times alone."};
 
 }  // namespace

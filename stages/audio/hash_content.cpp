@@ -58,7 +58,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
   bool is_update_ = false;
 };
 
-const RegisterStage<HashContent, NoOptions> registered{
+const RegisterStage<HashContent, NoOptions> register_hash_content{
     "hash_content",
     "Computes a hash of every file; a source with update_by: content inserts this stage."};
 

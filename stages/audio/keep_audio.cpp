@@ -53,7 +53,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
   std::shared_ptr<Feed> feed_;
 };
 
-const RegisterStage<KeepAudio, NoOptions> registered{
+const RegisterStage<KeepAudio, NoOptions> register_keep_audio{
     "keep_audio", "Stores decoded audio; a source with the option feed inserts this stage."};
 
 }  // namespace

@@ -218,7 +218,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   ResampleOptions options_;
 };
 
-const RegisterStage<Resample, ResampleOptions> registered{
+const RegisterStage<Resample, ResampleOptions> register_resample{
     "resample", "Changes the sample rate (libsoxr).", true};
 
 }  // namespace

@@ -179,7 +179,7 @@ class SampleRows final : public Transform<Windows, MelBatch> {
   mutable std::atomic<std::int64_t> clipped_{0};
 };
 
-const RegisterStage<SampleRows, SamplesOptions> registered{
+const RegisterStage<SampleRows, SamplesOptions> register_sample_rows{
     "samples",
     "Makes rows of raw samples: a row for every window or, where recordings are not cut, for every "
     "sample.",

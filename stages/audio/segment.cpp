@@ -367,7 +367,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
   mutable std::atomic<std::int64_t> dropped_tails_{0}, dropped_microseconds_{0};
 };
 
-const RegisterStage<Segment, SegmentOptions> registered{
+const RegisterStage<Segment, SegmentOptions> register_segment{
     "segment", "Cuts recordings into windows, in one stage or two, or leaves them whole.", true};
 
 }  // namespace

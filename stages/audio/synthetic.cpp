@@ -224,7 +224,7 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
   Manifest manifest_;
 };
 
-struct SamplesOptions {
+struct SyntheticSamplesOptions {
   Bytes block{512 * 1024};
   void describe(Schema& s) {
     s.field("block", block, "size of the blocks in which samples go from stage to stage")
@@ -235,7 +235,7 @@ struct SamplesOptions {
 
 class SyntheticSamples final : public Expand<Signal, Waveform> {
  public:
-  explicit SyntheticSamples(SamplesOptions options) : options_(options) {}
+  explicit SyntheticSamples(SyntheticSamplesOptions options) : options_(options) {}
 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "block"}; }
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
@@ -311,15 +311,15 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
     std::uint64_t step_, growth_;  // of the phase, and of the step itself in a sweep
   };
 
-  SamplesOptions options_;
+  SyntheticSamplesOptions options_;
 };
 
-const RegisterStage<Synthetic, SyntheticOptions> registered{
+const RegisterStage<Synthetic, SyntheticOptions> register_synthetic{
     "synthetic",
     "Gives tones, sweeps, noise or silence as waveforms, without files; NAME.samples computes "
     "them.",
     true};
-const RegisterStage<SyntheticSamples, SamplesOptions> samples{
+const RegisterStage<SyntheticSamples, SyntheticSamplesOptions> register_synthetic_samples{
     "synthetic_samples", "Computes the samples of synthetic, which inserts this stage."};
 
 }  // namespace

@@ -41,7 +41,7 @@ struct TrimLengths {
 };
 
 // Samples of a recording from `begin` on. Each sum is of one frame and always in the same order.
-struct Stretch {
+struct HeardStretch {
   Samples samples;
   std::int64_t begin = 0;
 
@@ -162,7 +162,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
           fmt::format("is sampled at {} Hz, where frame, hop and keep are longer than the {} "
                       "samples that may be held; put a resample stage before",
                       in->sample_rate, l.hold));
-    const Stretch all = joined(*in, state, context);
+    const HeardStretch all = joined(*in, state, context);
     const std::int64_t to = options_.top_db ? end_by_peak(*in, all, l, state)
                                             : end_by_level(*in, all, l, state, context);
     if (to < 0)
@@ -199,7 +199,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
   // By a level: up to where all samples are known to stay.
-  std::int64_t end_by_level(const Waveform& in, const Stretch& all, const TrimLengths& l,
+  std::int64_t end_by_level(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                             TrimState& state, ItemContext& context) const {
     const double limit = std::pow(10.0, options_.threshold.value_or(Level{}).db / 10);
     const std::int64_t frames = in.last ? l.frames(all.end()) : 0;
@@ -219,7 +219,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
   // By the loudest frame: nothing before all is there; -1 where that is too much.
-  std::int64_t end_by_peak(const Waveform& in, const Stretch& all, const TrimLengths& l,
+  std::int64_t end_by_peak(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                            TrimState& state) const {
     if (all.end() > l.hold) return -1;
     if (!in.last) return all.begin;
@@ -241,7 +241,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
   // What was kept, which is taken out of the state, and the block; without a copy where nothing was.
-  static Stretch joined(const Waveform& in, TrimState& state, ItemContext& context) {
+  static HeardStretch joined(const Waveform& in, TrimState& state, ItemContext& context) {
     if (state.kept_count == 0) return {in.samples, in.start};
     const std::size_t old_bytes =
         static_cast<std::size_t>(state.kept_count) * size_of(in.samples.type);
@@ -254,7 +254,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
             state.kept_at};
   }
 
-  void keep(const Stretch& all, const TrimLengths& l, TrimState& state,
+  void keep(const HeardStretch& all, const TrimLengths& l, TrimState& state,
             ItemContext& context) const {
     std::int64_t from = options_.top_db ? 0 : l.frame_begin(state.next_frame);
     from = std::min(from, state.begin >= 0 ? state.given_to : state.next_frame * l.hop - l.keep);
@@ -279,7 +279,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   mutable std::atomic<std::int64_t> trimmed_{0}, microseconds_{0};
 };
 
-const RegisterStage<TrimSilence, TrimSilenceOptions> registered{
+const RegisterStage<TrimSilence, TrimSilenceOptions> register_trim_silence{
     "trim_silence", "Cuts off the silence before the first and after the last sound.", true};
 
 }  // namespace

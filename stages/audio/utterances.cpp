@@ -45,8 +45,8 @@ struct Recording final : StageState {
 };
 
 // The next piece of the utterance at hand, while it waits for memory.
-struct Piece final : StageState {
-  explicit Piece(Stretch of) : stretch(of) {}
+struct UtterancePiece final : StageState {
+  explicit UtterancePiece(Stretch of) : stretch(of) {}
   Stretch stretch;
 };
 
@@ -80,12 +80,12 @@ class Utterances final : public ItemStage {
     recording.longest = std::max(recording.longest, in->samples.count);
     Emission out;
     if (cursor != nullptr)
-      out = give(*in, static_cast<Piece&>(*cursor).stretch, recording, context);
+      out = give(*in, static_cast<UtterancePiece&>(*cursor).stretch, recording, context);
     if (const auto next = next_piece(*in, recording, context)) {
       out.more = true;
       out.part.next_bytes = bytes_of(*in, *next);
       out.part.next_record = recording.part->index();
-      cursor = std::make_unique<Piece>(*next);
+      cursor = std::make_unique<UtterancePiece>(*next);
       return out;
     }
     cursor.reset();
@@ -245,7 +245,7 @@ class Utterances final : public ItemStage {
   }
 };
 
-const RegisterStage<Utterances, NoOptions> registered{
+const RegisterStage<Utterances, NoOptions> register_utterances{
     "utterances",
     "Cuts utterances out of their recordings; a source with the option utterances inserts this "
     "stage."};

@@ -263,7 +263,7 @@ class FileList final : public Source<FileRef>,
   std::shared_ptr<ContentHashes> contents_;  // where they are asked for
 };
 
-const RegisterStage<FileList, SourceOptions> registered{
+const RegisterStage<FileList, SourceOptions> register_file_list{
     "file_list", "Lists the files of a corpus, with their labels and splits, in path order."};
 
 }  // namespace

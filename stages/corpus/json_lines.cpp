@@ -13,16 +13,16 @@
 namespace melflow {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Makes the text of a cell, "" for null; false for a value that no cell can hold.
-bool to_cell(const Json& value, std::string& out) {
+bool to_cell(const OrderedJson& value, std::string& out) {
   out.clear();
   if (value.is_null()) return true;
   if (value.is_string()) return out = value.get<std::string>(), true;
   if (value.is_number() || value.is_boolean()) return out = value.dump(), true;
   if (!value.is_array()) return false;
-  for (const Json& item : value) {
+  for (const OrderedJson& item : value) {
     std::string text;
     if (item.is_array() || !to_cell(item, text)) return false;
     if (!out.empty()) out += JsonLinesReader::kListSeparator;
@@ -72,7 +72,7 @@ bool JsonLinesReader::read_line() {
 }
 
 void JsonLinesReader::parse() {
-  const Json object = Json::parse(text_, nullptr, false);
+  const OrderedJson object = OrderedJson::parse(text_, nullptr, false);
   if (!object.is_object())
     throw RunError(
         fmt::format("{}:{}: this is not a JSON object; one per line is expected", path_, line_));

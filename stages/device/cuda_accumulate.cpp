@@ -53,7 +53,7 @@ struct Options : AccumulateOptions {
   }
 };
 
-const RegisterStage<CudaAccumulate, Options> registered{
+const RegisterStage<CudaAccumulate, Options> register_cuda_accumulate{
     "cuda_accumulate",
     "Puts batches together until one is large enough for a CUDA device; mel inserts this stage."};
 

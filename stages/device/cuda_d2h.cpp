@@ -41,7 +41,7 @@ class CudaD2h final : public Transform<DeviceRows, PinnedRows>, public HasEngine
   std::shared_ptr<const CudaRun> run_;
 };
 
-const RegisterStage<CudaD2h, NoOptions> registered{
+const RegisterStage<CudaD2h, NoOptions> register_cuda_d2h{
     "cuda_d2h",
     "Brings rows back from a CUDA device into page-locked memory; mel inserts this stage."};
 

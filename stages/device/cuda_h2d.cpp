@@ -59,7 +59,7 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   mutable ScratchPool<CudaBatch::Scratch> scratch_;
 };
 
-const RegisterStage<CudaH2d, NoOptions> registered{
+const RegisterStage<CudaH2d, NoOptions> register_cuda_h2d{
     "cuda_h2d",
     "Packs a batch into page-locked memory and sends it to a CUDA device; mel inserts this stage."};
 

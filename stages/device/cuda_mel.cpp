@@ -98,7 +98,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
   std::shared_ptr<CudaRun> run_;
 };
 
-const RegisterStage<CudaMel, MelNodeOptions> registered{
+const RegisterStage<CudaMel, MelNodeOptions> register_cuda_mel{
     "cuda_mel",
     "Mel spectrogram on CUDA devices; write mel with backend: cuda or auto, which inserts this "
     "stage and the other cuda stages around it.",

@@ -37,7 +37,7 @@ class CudaRows final : public Transform<PinnedRows, MelBatch> {
   std::shared_ptr<const CudaRun> run_;
 };
 
-const RegisterStage<CudaRows, NoOptions> registered{
+const RegisterStage<CudaRows, NoOptions> register_cuda_rows{
     "cuda_rows",
     "Takes rows out of page-locked memory and applies ref: max, top_db and normalize of mel, which "
     "inserts this stage."};

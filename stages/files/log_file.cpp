@@ -15,17 +15,18 @@
 namespace melflow {
 namespace {
 
-constexpr std::string_view kMark = "melflow log 1\n";
+constexpr std::string_view kLogMark = "melflow log 1\n";
 constexpr std::uint32_t kLongest = 256 << 20;  // of a record [bytes]
 
 }  // namespace
 
 LogFile::LogFile(std::string path, UniqueFd fd)
-    : path_(std::move(path)), fd_(std::move(fd)), place_{kMark.size(), 0} {}
+    : path_(std::move(path)), fd_(std::move(fd)), place_{kLogMark.size(), 0} {}
 
 std::unique_ptr<LogFile> LogFile::create(const std::string& path) {
-  std::unique_ptr<LogFile> out(new LogFile(path, create_own(path, kMark)));
-  if (const int error = write_whole(out->fd_.get(), kMark.data(), kMark.size(), 0); error != 0) {
+  std::unique_ptr<LogFile> out(new LogFile(path, create_own(path, kLogMark)));
+  if (const int error = write_whole(out->fd_.get(), kLogMark.data(), kLogMark.size(), 0);
+      error != 0) {
     out->remove();
     out->fail("cannot be written", error);
   }
@@ -35,7 +36,7 @@ std::unique_ptr<LogFile> LogFile::create(const std::string& path) {
 std::unique_ptr<LogFile> LogFile::open(const std::string& path) {
   UniqueFd fd = open_locked(path);
   if (!fd) return nullptr;
-  if (!is_own(fd.get(), kMark)) refuse_foreign(path);
+  if (!is_own(fd.get(), kLogMark)) refuse_foreign(path);
   return std::unique_ptr<LogFile>(new LogFile(path, std::move(fd)));
 }
 

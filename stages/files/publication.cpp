@@ -23,9 +23,9 @@
 namespace melflow {
 namespace {
 
-constexpr std::string_view kMark = "melflow names 1\n";
+constexpr std::string_view kNamesMark = "melflow names 1\n";
 constexpr std::string_view kEnding = ".commit";
-constexpr std::size_t kHead = kMark.size() + sizeof(XXH64_hash_t);
+constexpr std::size_t kHead = kNamesMark.size() + sizeof(XXH64_hash_t);
 
 struct Member {
   std::string target;
@@ -69,11 +69,11 @@ UniqueFd write_commit(const std::string& commit, const Members& members, bool sy
     list += '\0';
   }
   const XXH64_hash_t hash = XXH3_64bits(list.data(), list.size());
-  std::string bytes(kMark);
+  std::string bytes(kNamesMark);
   bytes.append(reinterpret_cast<const char*>(&hash), sizeof hash);
   bytes += list;
   const std::string part = commit + ".part";
-  UniqueFd fd = create_own(part, kMark);
+  UniqueFd fd = create_own(part, kNamesMark);
   int error = write_whole(fd.get(), bytes.data(), bytes.size(), 0);
   if (error == 0 && sync && fdatasync(fd.get()) != 0) error = errno;
   if (error == 0) error = close_error(fd.get());
@@ -89,10 +89,10 @@ std::optional<Members> read_commit(const std::string& commit, int fd) {
   struct stat st {};
   if (fstat(fd, &st) != 0 || static_cast<std::size_t>(st.st_size) < kHead) return std::nullopt;
   std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
-  if (read_whole(fd, bytes.data(), bytes.size(), 0) != 0 || !bytes.starts_with(kMark))
+  if (read_whole(fd, bytes.data(), bytes.size(), 0) != 0 || !bytes.starts_with(kNamesMark))
     return std::nullopt;
   XXH64_hash_t hash = 0;
-  std::memcpy(&hash, bytes.data() + kMark.size(), sizeof hash);
+  std::memcpy(&hash, bytes.data() + kNamesMark.size(), sizeof hash);
   if (hash != XXH3_64bits(bytes.data() + kHead, bytes.size() - kHead)) return std::nullopt;
   const std::size_t slash = commit.rfind('/');
   const std::string folder = slash == commit.npos ? "" : commit.substr(0, slash + 1);
@@ -250,7 +250,7 @@ bool Publication::recover(const std::string& path) {
   if (!has_name(commit)) return false;
   const UniqueFd lock = open_locked(commit);
   if (!lock) return false;
-  if (!is_own(lock.get(), kMark)) refuse_foreign(commit);
+  if (!is_own(lock.get(), kNamesMark)) refuse_foreign(commit);
   const auto members = read_commit(commit, lock.get());
   if (!members)
     throw RunError(

@@ -30,7 +30,7 @@ struct Header {
   std::uint64_t hash;              // of the members before and all that follows
 };
 constexpr char kMagic[16] = "melflow undo 2\n";
-constexpr std::string_view kMark(kMagic, 15);
+constexpr std::string_view kUndoMark(kMagic, 15);
 
 std::uint64_t hash_of(const Header& header, std::string_view kept) {
   return XXH3_64bits_withSeed(kept.data(), kept.size(),
@@ -70,7 +70,7 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
   Header header{{}, head, tail, size, 0};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.hash = hash_of(header, kept);
-  const UniqueFd out = create_own(part, kMark);
+  const UniqueFd out = create_own(part, kUndoMark);
   try {
     put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
     sync(part, out.get());  // by its begin a later run knows that it is its own
@@ -95,7 +95,7 @@ void UndoFile::check(const std::string& target) {
   const UniqueFd in(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat st {};
   if (!in && errno != ELOOP) fail(path, "cannot be opened", errno);
-  if (!in || fstat(in.get(), &st) != 0 || !S_ISREG(st.st_mode) || !is_own(in.get(), kMark))
+  if (!in || fstat(in.get(), &st) != 0 || !S_ISREG(st.st_mode) || !is_own(in.get(), kUndoMark))
     refuse_foreign(path);
 }
 

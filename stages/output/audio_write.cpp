@@ -47,7 +47,7 @@ namespace {
 
 struct AudioWriteOptions {
   AudioNamesOptions names;
-  SoundKind kind;
+  SoundEncoding kind;
   bool overwrite = false, sync = false;
 
   void describe(Schema& s) {
@@ -275,7 +275,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
   std::atomic<std::size_t> left_{0};
 };
 
-const RegisterStage<AudioWrite, AudioWriteOptions> registered{
+const RegisterStage<AudioWrite, AudioWriteOptions> register_audio_write{
     "audio_write",
     "Writes a sound file for every recording, or for every window (a-00000.wav, a-00001.wav, "
     "...)."};

@@ -74,7 +74,7 @@ class Discard final : public ItemStage, public PassesAny {
   std::atomic<std::int64_t> files_{0}, microseconds_{0};
 };
 
-const RegisterStage<Discard, NoOptions> registered{
+const RegisterStage<Discard, NoOptions> register_discard{
     "discard", "Takes anything and writes nothing, for measuring what is before it."};
 
 }  // namespace

@@ -203,7 +203,7 @@ class Hdf5Write final : public RowSink {
   std::shared_ptr<ChunkSpace> space_ = std::make_shared<ChunkSpace>();
 };
 
-const RegisterStage<Hdf5Write, Hdf5WriteOptions> registered{
+const RegisterStage<Hdf5Write, Hdf5WriteOptions> register_hdf5_write{
     "hdf5_write",
     "Writes rows to one HDF5 file, in the order of the file list (by path, or as in its manifest).",
     true};

@@ -60,7 +60,7 @@ class NpyWrite final : public RowSink {
   }
 };
 
-const RegisterStage<NpyWrite, NpyWriteOptions> registered{
+const RegisterStage<NpyWrite, NpyWriteOptions> register_npy_write{
     "npy_write",
     "Writes rows to one .npy file, in the order of the file list (by path, or as in its manifest).",
     true};

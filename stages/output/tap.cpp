@@ -335,7 +335,7 @@ class Tap final : public ItemStage, public PassesAny {
   std::string failure_;
 };
 
-const RegisterStage<Tap, TapOptions> registered{
+const RegisterStage<Tap, TapOptions> register_tap{
     "tap",
     "Writes what arrives for a few recordings to files to look at: samples or rows as .npy, all "
     "else as .json."};

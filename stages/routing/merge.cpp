@@ -40,7 +40,7 @@ class Merge final : public ItemStage, public PassesAny {
   PortType port_;
 };
 
-const RegisterStage<Merge, NoOptions> registered{
+const RegisterStage<Merge, NoOptions> register_merge{
     "merge",
     "Joins the outputs of a route, or what comes of several sources; files pass on unchanged, in "
     "the order in which they come."};

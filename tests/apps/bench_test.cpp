@@ -15,6 +15,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
 
+namespace bench_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -250,3 +252,5 @@ TEST_CASE("bench: files in memory are not read from a disk; a disk that is full 
   CHECK(has(full.err, "No space left on device"));
   CHECK(fs::is_empty(small.path()));
 }
+
+}  // namespace bench_test

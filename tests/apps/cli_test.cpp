@@ -17,6 +17,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
+namespace cli_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -187,7 +189,7 @@ TEST_CASE("cli: validate says what it checked, and warns") {
   const Ended e = run(folder, {kToy, "validate", "a.yaml", "--set", "work.wait_ms=13"});
   CHECK(e.code == 0);
   CHECK(has(e.out, "warning: --set: work.wait_ms: 13 is an unlucky number\n"));
-  CHECK(has(e.out, "ok: 3 nodes, memory 1,024 MiB"));
+  CHECK(has(e.out, "\nok, 1 warning: 3 nodes, memory 1,024 MiB"));
 }
 
 TEST_CASE("cli: a pipeline that is not there is named, with those that come with the program") {
@@ -379,3 +381,5 @@ TEST_CASE("cli: every stage is shown with an example, and one option of it alone
   CHECK(one.code == 0);
   CHECK(one.out.starts_with("  hop  (samples or time"));
 }
+
+}  // namespace cli_test

@@ -11,6 +11,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace corpus_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -26,7 +28,7 @@ const std::string kWrite = "  write: {stage: hdf5_write, from: mel, path: out.h5
 // Two recordings of spk1, two of spk2, and what is no recording.
 void write_corpus(const TempFolder& folder) {
   for (const char* name : {"spk1/a.wav", "spk1/b.wav", "spk2/c.wav", "spk2/d.wav"})
-    test::write_wav(folder / (std::string("data/") + name), 16'000, 0.5);
+    test::write_clip(folder / (std::string("data/") + name), 16'000, 0.5);
 }
 
 void write_pipeline(const TempFolder& folder, const std::string& files, const std::string& mel = "",
@@ -53,7 +55,7 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_pipeline(folder, ", exclude: left_out.txt");
   const Ended e = melflow_in(folder, {"run", "p.yaml", "--json=run.json"});
   CHECK(e.code == 0);
-  CHECK(has(e.out, "\nfiles: not taken: 2 .txt, 1 .gsm, 1 other (include)\n"));
+  CHECK(has(e.out, "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other\n"));
   const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
   CHECK(json["stages"][0]["summary"]["not_taken"] ==
         nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}});
@@ -112,7 +114,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
   const TempFolder folder;
   write_corpus(folder);
   write_text(folder / "data/spk2/bad.wav", "<html>");
-  test::write_wav(folder / "data/spk1/short.wav", 16'000, 0.001);
+  test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.001);
   write_text(folder / "p.yaml",
              "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
              "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
@@ -139,7 +141,7 @@ TEST_CASE(
   const TempFolder folder;
   write_corpus(folder);
   write_text(folder / "data/spk2/bad.wav", "<html>");
-  test::write_wav(folder / "whole.wav", 16'000, 1);
+  test::write_clip(folder / "whole.wav", 16'000, 1);
   const std::string whole = read_text(folder / "whole.wav");
   for (const char* name : {"spk1/cut", "spk2/cut"})
     write_text(folder / fmt::format("data/{}.wav", name), whole.substr(0, whole.size() / 2));
@@ -191,9 +193,11 @@ TEST_CASE("corpus: rows of two outputs are told for each") {
 TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
   const TempFolder folder;
   write_corpus(folder);
-  test::write_wav(folder / "data/spk1/please-hold.wav", 16'000, 0.5);
+  test::write_clip(folder / "data/spk1/please-hold.wav", 16'000, 0.5);
   write_pipeline(folder, "");
   REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
   CHECK(has(melflow_in(folder, {"show", "out.h5", "--file", "plaese-hold"}).err,
             "there is no file 'plaese-hold' in it. Did you mean 'spk1/please-hold.wav'?"));
 }
+
+}  // namespace corpus_test

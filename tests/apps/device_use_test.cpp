@@ -8,6 +8,8 @@
 #include "tests/apps/sound.h"
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
+namespace device_use_test {
+
 using namespace melflow;
 using test::Ended;
 using test::TempFolder;
@@ -16,7 +18,7 @@ namespace {
 
 Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
   const TempFolder folder;
-  test::write_wav(folder / "clips/a.wav", 16000, 0.5);
+  test::write_clip(folder / "clips/a.wav", 16000, 0.5);
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: clips", "preset: whisper, backend: cuda") +
                        "  write: {stage: npy_write, from: mel, path: out.npy}\n");
@@ -61,3 +63,5 @@ TEST_CASE("device use: the summary says it, or why it cannot") {
   CHECK(without.out.find("device_use not known: NVML, which is part of NVIDIA's driver, is not "
                          "there (/no/such/file.so: ") != std::string::npos);
 }
+
+}  // namespace device_use_test

@@ -8,6 +8,8 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
+namespace expect_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -101,3 +103,5 @@ TEST_CASE("expect: a run that fails ends as failed, whatever was expected") {
           command({"--set", "expect.files_per_second=> 1e12", "--set", "work.break_down=true"}));
   CHECK(e.code == 1);
 }
+
+}  // namespace expect_test

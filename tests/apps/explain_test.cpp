@@ -9,6 +9,8 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
+namespace explain_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -53,7 +55,7 @@ TEST_CASE("explain: types on edges, and every option with its value and where th
   CHECK(line_of(e.out, "mel", "hop") == "160 follows from other options");
   CHECK(line_of(e.out, "mel", "preset") == "\"whisper\" p.yaml:8:42");
   CHECK(line_of(e.out, "write", "path") == "\"o.h5\" p.yaml:9:47");
-  CHECK(has(e.out, "\nok: 7 nodes"));
+  CHECK(has(e.out, "\nok, 2 warnings: 7 nodes"));
 }
 
 TEST_CASE("explain: outputs of routes, branches that fail alone, nodes that nobody wrote") {
@@ -137,3 +139,5 @@ TEST_CASE("explain: without defaults only what somebody set is shown") {
   CHECK(line_of(e.out, "read", "concurrency").empty());
   CHECK_FALSE(has(e.out, "default"));
 }
+
+}  // namespace explain_test

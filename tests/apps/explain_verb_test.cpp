@@ -11,6 +11,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace explain_verb_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -36,7 +38,7 @@ std::set<std::string> names_in(const TempFolder& folder) {
 // A few recordings into features.h5 and, by a tap, into a folder.
 void write_recordings(const TempFolder& folder) {
   for (unsigned i = 0; i < 6; ++i)
-    test::write_wav(folder / ("clips/" + std::to_string(i) + ".wav"), 16000, 0.5, i + 1);
+    test::write_clip(folder / ("clips/" + std::to_string(i) + ".wav"), 16000, 0.5, i + 1);
   write_text(folder / "mine.yaml", test::nodes_to_mel("root: clips", "preset: whisper") +
                                        "  write: {stage: hdf5_write, from: mel, path: \"${OUT}\"}\n"
                                        "  look: {stage: tap, from: mel, path: taps}\n");
@@ -188,3 +190,5 @@ TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
   CHECK(has(e.err, "stopped; what the trial wrote is removed"));
   CHECK_FALSE(has(e.out, "verified"));
 }
+
+}  // namespace explain_verb_test

@@ -9,6 +9,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace feature_settings_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -40,7 +42,7 @@ std::string pipeline(const std::string& mel, const std::string& before = "decode
 
 struct Folder : TempFolder {
   Folder() {
-    test::write_wav(*this / "data/one.wav", 16000, 0.5);
+    test::write_clip(*this / "data/one.wav", 16000, 0.5);
     write_text(*this / "a.yaml", pipeline("sample_rate: 16000, n_mels: 80"));
     write_text(*this / "b.yaml", pipeline("n_mels: 64, log: db", "resample",
                                           "  resample: {stage: resample, from: decode}\n"));
@@ -395,3 +397,5 @@ TEST_CASE("feature settings: a pipeline on a device says so, as its output does"
   CHECK(has(folder.melflow({"compare", "out.h5", "p.yaml"}).out,
             "\nnote: backend: cuda in out.h5, cpu in p.yaml: "));
 }
+
+}  // namespace feature_settings_test

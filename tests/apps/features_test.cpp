@@ -9,6 +9,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
 
+namespace features_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -44,7 +46,7 @@ nlohmann::json inspect(const TempFolder& folder, const std::string& file = "out.
 TEST_CASE("features: where io_uring is not allowed, threads read, and it is said") {
   const TempFolder folder;
   for (unsigned i = 0; i < 20; ++i)
-    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
+    test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
   for (const bool allowed : {true, false}) {
     CAPTURE(allowed);
     std::vector<std::string> command{kMelflow,         "run",
@@ -67,7 +69,7 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
 TEST_CASE("features: no library says anything of its own, however many workers there are") {
   const TempFolder folder;
   for (unsigned i = 0; i < 20; ++i)
-    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
+    test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
   const Ended e = run_pipeline(folder, "demo",
                                {"-q", "--workers", std::to_string(most_workers()), "--set",
                                 "write.statistics=all", "--set", "write.normalize=true"});
@@ -77,9 +79,9 @@ TEST_CASE("features: no library says anything of its own, however many workers t
 
 TEST_CASE("features: the demo makes a row every 10 ms, with the language as label") {
   const TempFolder folder;
-  test::write_wav(folder / "data/en/sub/one.wav", 8000, 1.0, 1);
-  test::write_wav(folder / "data/en/two.wav", 8000, 0.5, 2);
-  test::write_wav(folder / "data/fr/one.wav", 8000, 2.0, 3);
+  test::write_clip(folder / "data/en/sub/one.wav", 8000, 1.0, 1);
+  test::write_clip(folder / "data/en/two.wav", 8000, 0.5, 2);
+  test::write_clip(folder / "data/fr/one.wav", 8000, 2.0, 3);
   write_text(folder / "data/fr/not.wav", "no sound at all");
   write_text(folder / "data/fr/notes.txt", "not looked at");
   const Ended e = run_pipeline(folder, "demo");
@@ -118,7 +120,7 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
 TEST_CASE("features: files and rows of each split are in the summary, the report and inspect") {
   const TempFolder folder;
   for (unsigned i = 0; i < 10; ++i)
-    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.5, i);
+    test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.5, i);
   const std::vector<std::string> split{"--set", "files.splits=ratio",
                                        "--set", "files.split_ratios={train: 0.8, test: 0.2}",
                                        "--set", "write.overwrite=true"};
@@ -144,8 +146,8 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
 
 TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {
   const TempFolder folder;
-  test::write_wav(folder / "data/a/one.wav", 16000, 1.0);
-  test::write_wav(folder / "data/b/two.wav", 44100, 0.5);
+  test::write_clip(folder / "data/a/one.wav", 16000, 1.0);
+  test::write_clip(folder / "data/b/two.wav", 44100, 0.5);
   const Ended e = run_pipeline(folder, "speech_16k_80mel");
   INFO(e.err);
   CHECK(e.code == 0);
@@ -158,8 +160,8 @@ TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {
 
 TEST_CASE("features: Whisper's input is windows of 30 s, Kaldi's cepstra have their derivatives") {
   const TempFolder folder;
-  test::write_wav(folder / "data/a/one.wav", 16000, 1.0);
-  test::write_wav(folder / "data/b/two.wav", 8000, 31.0);
+  test::write_clip(folder / "data/a/one.wav", 16000, 1.0);
+  test::write_clip(folder / "data/b/two.wav", 8000, 31.0);
   const Ended whisper = run_pipeline(folder, "whisper");
   INFO(whisper.err);
   CHECK(whisper.code == 0);
@@ -177,9 +179,9 @@ TEST_CASE("features: Whisper's input is windows of 30 s, Kaldi's cepstra have th
 
 TEST_CASE("features: the two-stage job has 237 rows of 32 bands a file, whatever its length") {
   const TempFolder folder;
-  test::write_wav(folder / "data/one.wav", 4096, 10);
-  test::write_wav(folder / "data/short.wav", 4096, 4);
-  test::write_wav(folder / "data/long.wav", 4096, 13);
+  test::write_clip(folder / "data/one.wav", 4096, 10);
+  test::write_clip(folder / "data/short.wav", 4096, 4);
+  test::write_clip(folder / "data/long.wav", 4096, 13);
   const Ended e = run_pipeline(folder, "leak_two_stage");
   INFO(e.err);
   CHECK(e.code == 0);
@@ -190,9 +192,9 @@ TEST_CASE("features: the two-stage job has 237 rows of 32 bands a file, whatever
 
 TEST_CASE("features: show draws a file that is named by its path or by the end of it") {
   const TempFolder folder;
-  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
-  test::write_wav(folder / "data/fr/one.wav", 8000, 1.0);
-  test::write_wav(folder / "data/fr/two.wav", 8000, 1.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_clip(folder / "data/fr/one.wav", 8000, 1.0);
+  test::write_clip(folder / "data/fr/two.wav", 8000, 1.0);
   write_text(folder / "data/fr/not.wav", "no sound");
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
   const auto show = [&](const std::string& file, const std::vector<std::string>& more = {}) {
@@ -234,7 +236,7 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
 
 TEST_CASE("features: show keeps a picture that is there, unless it is named or --force is given") {
   const TempFolder folder;
-  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
   write_text(folder / "one.png", "of the user's");
   const Ended refused = run(folder, {kMelflow, "show", "out.h5"});
@@ -255,8 +257,8 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
 
 TEST_CASE("features: show draws the first recording with rows, or several one below the other") {
   const TempFolder folder;
-  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
-  test::write_wav(folder / "data/en/two.wav", 8000, 1.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_clip(folder / "data/en/two.wav", 8000, 1.0);
   write_text(folder / "data/en/a.wav", "no sound");
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
   fs::copy(folder / "out.h5", folder / "again.h5");
@@ -287,13 +289,13 @@ TEST_CASE("features: show draws the first recording with rows, or several one be
   CHECK(no_png.code == 2);
   CHECK(has(no_png.err, "--output x.jpg: pictures are written as PNG; name it x.png"));
   CHECK_FALSE(fs::exists(folder / "x.jpg"));
-  test::write_wav(folder / "data/en/one.wav", 8000, 0.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 0.0);
   fs::remove(folder / "data/en/two.wav");
   fs::remove(folder / "data/en/a.wav");
   fs::remove(folder / "out.h5");
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 1);
   // A recording that another output took.
-  test::write_wav(folder / "data/en/one.wav", 16000, 1.0);
+  test::write_clip(folder / "data/en/one.wav", 16000, 1.0);
   write_text(folder / "long.yaml", R"(version: 1
 graph:
   files: {stage: file_list, root: data}
@@ -312,7 +314,7 @@ graph:
 
 TEST_CASE("features: names that are no UTF-8 spoil no report") {
   const TempFolder folder;
-  test::write_wav(folder / "d\xE9/\xFF.wav", 8000, 0.2);
+  test::write_clip(folder / "d\xE9/\xFF.wav", 8000, 0.2);
   write_text(folder / "d\xE9/\xFE.wav", "no sound");
   const Ended e = run(folder, {kMelflow, "run", pipeline("demo"), "--json"},
                       {{"DATA", "d\xE9"}, {"OUT", "out.h5"}});
@@ -326,7 +328,7 @@ TEST_CASE("features: names that are no UTF-8 spoil no report") {
 
 TEST_CASE("features: windows of several frames are drawn and inspected, too") {
   const TempFolder folder;
-  test::write_wav(folder / "data/en/one.wav", 8000, 2.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 2.0);
   const Ended e = run_pipeline(
       folder, "demo",
       {"--set", "segment.length=500ms", "--set", "mel.log=none", "--set", "write.dtype=float16"});
@@ -382,7 +384,7 @@ TEST_CASE("features: a run with nothing to do or nowhere to write says so and en
   const Ended empty = run_pipeline(folder, "demo");
   CHECK(empty.code == 1);
   CHECK(has(empty.err, "melflow: data: "));
-  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   const Ended nowhere = run_pipeline(folder, "demo", {"--set", "write.path=no/such/out.h5"});
   CHECK(nowhere.code == 1);
   CHECK(has(nowhere.err, "no/such"));
@@ -392,3 +394,5 @@ TEST_CASE("features: a run with nothing to do or nowhere to write says so and en
   CHECK(has(there.err, "out.h5"));
   CHECK(read_text(folder / "out.h5") == "precious");
 }
+
+}  // namespace features_test

@@ -11,6 +11,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace feed_test {
+
 using namespace melflow;
 using test::Ended;
 using test::Process;
@@ -58,7 +60,8 @@ std::uintmax_t cache_size(const TempFolder& folder) {
 
 void make_clips(const TempFolder& folder, int count) {
   for (int i = 0; i < count; ++i)
-    test::write_wav(folder / fmt::format("clips/{:03}.wav", i), 16000, 3, static_cast<unsigned>(i));
+    test::write_clip(folder / fmt::format("clips/{:03}.wav", i), 16000, 3,
+                     static_cast<unsigned>(i));
 }
 
 }  // namespace
@@ -114,3 +117,5 @@ TEST_CASE("feed: two processes that build one cache are both right") {
   INFO(later.err);
   CHECK(feed_of(later)["from_cache"].get<int>() == 200);
 }
+
+}  // namespace feed_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace figures_test {
+
 using namespace melflow;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("figures: of a stage, each where it has a meaning") {
   s.rows_in = 600;
   CHECK(stage_figures(s, r).rows_per_second == doctest::Approx(150));
 }
+
+}  // namespace figures_test

@@ -10,6 +10,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace format_1_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -61,8 +63,8 @@ constexpr Row kRows[] = {{"out.h5", "hdf5_write", "mel", make_format_1_h5},
 
 struct Outputs : TempFolder {
   explicit Outputs(const Row& row) : name(row.name) {
-    test::write_wav(*this / "data/one.wav", 8000, 0.5, 1);
-    test::write_wav(*this / "data/two.wav", 8000, 0.7, 2);
+    test::write_clip(*this / "data/one.wav", 8000, 0.5, 1);
+    test::write_clip(*this / "data/two.wav", 8000, 0.7, 2);
     write_text(*this / "p.yaml", pipeline(row, fmt::format("stage: {}, from: {}, statistics: all",
                                                            row.sink, row.last)));
     REQUIRE(melflow({"run", "p.yaml", "-q", "--var", "OUT=" + name}).code == 0);
@@ -164,7 +166,7 @@ TEST_CASE(
     CAPTURE(std::string(row.name) + " " + row.last);
     const Outputs folder(row);
     const std::string before = read_text(folder / folder.earlier());
-    test::write_wav(folder / "data/three.wav", 8000, 0.5, 3);
+    test::write_clip(folder / "data/three.wav", 8000, 0.5, 3);
     const std::string out = "OUT=" + folder.earlier();
     for (const char* how : {"", "--compact"}) {
       std::vector<std::string> update{"update", "p.yaml", "-q", "--var", out};
@@ -190,3 +192,5 @@ TEST_CASE(
     CHECK(folder.melflow({"update", "p.yaml", "-q", "--var", out}).code == 0);
   }
 }
+
+}  // namespace format_1_test

@@ -14,6 +14,8 @@
 #include "tests/support/doc_blocks.h"
 #include "tests/support/source_path.h"
 
+namespace gallery_test {
+
 using namespace melflow;
 using test::Ended;
 namespace fs = std::filesystem;
@@ -187,3 +189,5 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     }
   }
 }
+
+}  // namespace gallery_test

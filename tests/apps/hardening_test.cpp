@@ -3,6 +3,8 @@
 
 #include "tests/apps/process.h"
 
+namespace hardening_test {
+
 using namespace melflow;
 
 TEST_CASE(
@@ -33,3 +35,5 @@ TEST_CASE(
   const std::string stack = segments.substr(segments.find("GNU_STACK"));
   CHECK(stack.substr(0, stack.find('\n')).find(" RW ") != std::string::npos);  // and not RWE
 }
+
+}  // namespace hardening_test

@@ -8,6 +8,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/skip.h"
 
+namespace html_in_browser_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -46,3 +48,5 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   CHECK(has(shown.out, "</details>"));
   CHECK_FALSE(has(shown.err, "CONSOLE"));
 }
+
+}  // namespace html_in_browser_test

@@ -15,6 +15,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
+namespace html_report_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -179,3 +181,5 @@ TEST_CASE("html report: a place that cannot be written is said before the run") 
   CHECK(same.code == 2);
   CHECK(has(same.err, "--report: p.yaml does not end in .html"));
 }
+
+}  // namespace html_report_test

@@ -18,6 +18,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
+namespace job_refusals_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -367,3 +369,5 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   CHECK(has(full.err, "full: this folder has something in it; a job needs a new or an empty one"));
   CHECK_FALSE(fs::exists(folder / "full/parts"));
 }
+
+}  // namespace job_refusals_test

@@ -14,6 +14,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
+namespace job_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -229,3 +231,5 @@ TEST_CASE("job: it is of its folder and its variables, wherever workers begin") 
   CHECK(melflow_in(elsewhere, {"merge", folder / "job", "-q"}).code == 3);
   CHECK((outputs(folder) == expected));
 }
+
+}  // namespace job_test

@@ -13,6 +13,8 @@
 #include "pipeline/cpu.h"
 #include "tests/support/watchdog.h"
 
+namespace limits_job_test {
+
 using namespace melflow;
 using test::Watchdog;
 
@@ -151,3 +153,5 @@ TEST_CASE("limits of a job: fewer files than workers") {
   for (const Hint& h : l.hints)
     for (const auto& [option, value] : h.sets) CHECK(std::stoi(value) <= 2);
 }
+
+}  // namespace limits_job_test

@@ -12,6 +12,8 @@
 #include "apps/profile/verification.h"
 #include "apps/report/limits_text.h"
 
+namespace limits_test {
+
 using namespace melflow;
 
 namespace {
@@ -532,3 +534,5 @@ TEST_CASE(
     CHECK(verify(hint, 100, {100, 100, 100}, row.with).agrees == row.agrees);
   }
 }
+
+}  // namespace limits_test

@@ -12,6 +12,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace nvtx_test {
+
 using namespace melflow;
 using test::Ended;
 using test::TempFolder;
@@ -63,8 +65,8 @@ struct Profiled {
 Profiled profile(const char* program, const std::string& mel) {
   const TempFolder folder;
   for (int i = 0; i < 12; ++i)
-    test::write_wav(folder / fmt::format("clips/{:02}.wav", i), 16000, 0.5,
-                    static_cast<unsigned>(i));
+    test::write_clip(folder / fmt::format("clips/{:02}.wav", i), 16000, 0.5,
+                     static_cast<unsigned>(i));
   test::write_text(folder / "p.yaml",
                    fmt::format("version: 1\n"
                                "workers: 3\n"
@@ -131,3 +133,5 @@ TEST_CASE("nvtx: on a device, batches under way are ranges beside the threads") 
   CHECK(p.ranges.started.at("mel") >= 3);
   check_ranges(p, {"mel", "mel.d2h"});
 }
+
+}  // namespace nvtx_test

@@ -9,6 +9,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
 
+namespace parity_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -206,7 +208,7 @@ TEST_CASE("parity: an installed program finds its vectors; without them it says 
 
 TEST_CASE("parity: --reference says what is wrong with the command line, Python or the library") {
   const TempFolder folder;
-  test::write_wav(folder / "a.wav", 16000, 0.5);
+  test::write_clip(folder / "a.wav", 16000, 0.5);
   struct Row {
     std::vector<std::string> arguments;
     int code;
@@ -263,8 +265,8 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
              "json.dump(dict(library='zeros', version='1', function='f', outputs=outputs,\n"
              "               statistics=statistics, unknown=[]), open(sys.argv[3], 'w'))\n");
   write_script(folder / "python", "#!/bin/sh\nexec python3 " + (folder / "zeros.py") + " \"$@\"\n");
-  test::write_wav(folder / "a.wav", 16000, 0.5);
-  test::write_wav(folder / "b.wav", 8000, 0.5);
+  test::write_clip(folder / "a.wav", 16000, 0.5);
+  test::write_clip(folder / "b.wav", 8000, 0.5);
   write_text(folder / "c.wav", "no sound");
   const std::vector<std::string> arguments{
       "--reference", "kaldi-native-fbank", "--python", folder / "python", "a.wav", "b.wav", "c.wav",
@@ -364,7 +366,7 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
 
 TEST_CASE("parity: what --set cannot change is said before anything is computed") {
   const TempFolder folder;
-  test::write_wav(folder / "a.wav", 16000, 0.5);
+  test::write_clip(folder / "a.wav", 16000, 0.5);
   struct Row {
     const char *set, *message;
   };
@@ -494,3 +496,5 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(asked({"p.yaml", "--var", "DTAA=clips", "a.wav"}).code == 78);
   CHECK(has(verify(folder, {"--node", "mel"}).err, "--node needs a pipeline as the first FILE"));
 }
+
+}  // namespace parity_test

@@ -13,6 +13,8 @@
 #include "pipeline/problem.h"
 #include "tests/apps/process.h"
 
+namespace picture_test {
+
 using namespace melflow;
 
 namespace {
@@ -236,3 +238,5 @@ TEST_CASE("picture: a PNG is written, and where it cannot be there is an error")
           .c_str(),
       RunError);
 }
+
+}  // namespace picture_test

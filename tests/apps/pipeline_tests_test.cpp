@@ -14,6 +14,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace pipeline_tests_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -70,7 +72,7 @@ TEST_CASE("test: a pipeline does what its tests say") {
     left.insert(left_file.path().filename());
   CHECK(left == std::set<std::string>{".stderr", ".stdout", "p.yaml"});
   fs::create_directory(folder / "data");
-  test::write_wav(folder / "data/a.wav", 8000, 1);
+  test::write_clip(folder / "data/a.wav", 8000, 1);
   CHECK(melflow_in(folder, {"run", "p.yaml", "--var", "DATA=data", "--var", "OUT=o.h5"}).code == 0);
   CHECK_FALSE(has(melflow_in(folder, {"inspect", "o.h5", "--json"}).out, "tests"));
 }
@@ -130,8 +132,8 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   const TempFolder folder;
   fs::create_directories(folder / "here/clips");
   fs::create_directory(folder / "elsewhere");
-  test::write_wav(folder / "here/clips/a.wav", 8000, 1);
-  test::write_wav(folder / "here/clips/b.wav", 8000, 2);
+  test::write_clip(folder / "here/clips/a.wav", 8000, 1);
+  test::write_clip(folder / "here/clips/b.wav", 8000, 2);
   write_text(folder / "here/clips/broken.wav", "no sound");
   write_text(folder / "here/list.csv", "path\nclips/b.wav\n");
   const std::string expect =
@@ -170,8 +172,8 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
 TEST_CASE("test: branches, options and variables of a test, and a reference by numpy") {
   const TempFolder folder;
   fs::create_directories(folder / "clips");
-  test::write_wav(folder / "clips/short.wav", 8000, 1);
-  test::write_wav(folder / "clips/long.wav", 8000, 3);
+  test::write_clip(folder / "clips/short.wav", 8000, 1);
+  test::write_clip(folder / "clips/long.wav", 8000, 3);
   std::string nodes = test::nodes_to_mel("root: '${DATA}'", kMel);
   nodes.replace(
       nodes.find("  segment:"), std::string::npos,
@@ -290,3 +292,5 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   CHECK(none.code == 2);
   CHECK(has(none.err, "none.yaml: there are no tests in it"));
 }
+
+}  // namespace pipeline_tests_test

@@ -14,6 +14,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace printing_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -57,7 +59,7 @@ Ended call(const TempFolder& folder, std::vector<std::string> arguments) {
 
 TEST_CASE("printing: names of files and labels cannot steer the terminal, in no verb") {
   const TempFolder folder;
-  test::write_wav(folder / ("data/" + kEvil + "/good.wav"), 8000, 0.3, 1);
+  test::write_clip(folder / ("data/" + kEvil + "/good.wav"), 8000, 0.3, 1);
   test::write_text(folder / ("data/" + kEvil + "/" + kEvil + ".wav"), "no sound");
   write_pipeline(folder, ", log: db");
   for (const bool quiet : {false, true}) {
@@ -91,7 +93,7 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
       {{"compare", "out.h5", "p.yaml", "--set", "mel.log=" + kEvil}, 78, kShown},
       {{"compare", kEvil, "out.h5"}, 78, kShown},
       {{"compare", kEvil + ".h5", "out.h5"}, 2, kShown.substr(0, 10)},
-      {{"validate", "p.yaml", "--set", "files.root=" + kEvil}, 0, "ok: "},
+      {{"validate", "p.yaml", "--set", "files.root=" + kEvil}, 0, "ok, 1 warning: "},
       {{"validate", "p.yaml", "--set", "mel.log=" + kEvil}, 78, "'" + kShown + "'"},
       {{"validate", kEvil}, 78, kShown + ": there is no such file"},
       {{"stages", kEvil}, 2, "'" + kShown + "'"},
@@ -112,11 +114,11 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
 TEST_CASE("printing: nor can they where rows are damaged, or are another now") {
   const TempFolder folder;
   const std::string name = kShown + "/good.wav", path = folder / ("data/" + kEvil + "/good.wav");
-  test::write_wav(path, 8000, 0.3, 1);
+  test::write_clip(path, 8000, 0.3, 1);
   write_pipeline(folder);
   REQUIRE(call(folder, {"run", "p.yaml", "-q"}).code == 0);
   const auto time = std::filesystem::last_write_time(path);
-  test::write_wav(path, 8000, 0.3, 2);
+  test::write_clip(path, 8000, 0.3, 2);
   std::filesystem::last_write_time(path, time);
   const Ended other = call(folder, {"verify", "out.h5", "--recompute", "100%"});
   CHECK(has(other.out, "\n  " + name + "\n"));
@@ -139,7 +141,7 @@ TEST_CASE("printing: nor can they where rows are damaged, or are another now") {
 
 TEST_CASE("printing: nor can paths from the command line, wherever they are told") {
   const TempFolder folder;
-  test::write_wav(folder / "data/good.wav", 8000, 0.3, 1);
+  test::write_clip(folder / "data/good.wav", 8000, 0.3, 1);
   write_pipeline(folder);
   const std::string yaml = kEvil + ".yaml", h5 = kEvil + ".h5";
   std::filesystem::copy_file(folder / "p.yaml", folder / yaml);
@@ -186,7 +188,7 @@ TEST_CASE("printing: nor can paths from the command line, wherever they are told
 TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
   const TempFolder folder;
   const std::string evil = kEvil.substr(0, kEvil.size() - 1);  // all of it UTF-8
-  test::write_wav(folder / "data/good.wav", 8000, 0.3, 1);
+  test::write_clip(folder / "data/good.wav", 8000, 0.3, 1);
   test::write_text(folder / ("data/" + evil + ".wav"), "no sound");
   write_pipeline(folder);
   const Ended run = call(folder, {"run", "p.yaml", "--json", "-q"});
@@ -225,7 +227,7 @@ TEST_CASE(
 TEST_CASE(
     "printing: warnings are printed with --quiet, stored in the output and shown by inspect") {
   const TempFolder folder;
-  test::write_wav(folder / "data/a.wav", 8000, 0.3, 1);
+  test::write_clip(folder / "data/a.wav", 8000, 0.3, 1);
   // 400 bands on 129 bins of the transform leave some of them empty.
   write_pipeline(folder);
   const std::string warning = "mel.n_mels: ";
@@ -255,8 +257,8 @@ TEST_CASE(
 
 TEST_CASE("printing: remarks on a run, which come during it, are treated as those on its plan") {
   const TempFolder folder;
-  test::write_wav(folder / "data/a.wav", 8000, 0.3, 1);
-  test::write_wav(folder / "data/b.wav", 8000, 0.3, 2);
+  test::write_clip(folder / "data/a.wav", 8000, 0.3, 1);
+  test::write_clip(folder / "data/b.wav", 8000, 0.3, 2);
   test::write_text(folder / "labels.csv", "path,label\na.wav,one\n");
   write_pipeline(folder);
   const Ended e = call(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
@@ -303,7 +305,7 @@ TEST_CASE("printing: a long argument is not told whole") {
 
 TEST_CASE("printing: run and inspect say the same of a file; inspect --files says it of all") {
   const TempFolder folder;
-  test::write_wav(folder / "data/cut.wav", 8000, 1.0, 1);
+  test::write_clip(folder / "data/cut.wav", 8000, 1.0, 1);
   std::filesystem::resize_file(folder / "data/cut.wav", 44 + 8000);  // half of its samples
   for (int i = 0; i < 12; ++i)
     test::write_text(folder / fmt::format("data/x{:02}.wav", i), "no sound");
@@ -327,3 +329,5 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
   CHECK(has(all, "\n  x11.wav: decode: failed: is not an audio file"));
   CHECK_FALSE(has(all, " more (all with"));
 }
+
+}  // namespace printing_test

@@ -15,6 +15,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
+namespace repair_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -334,3 +336,5 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   REQUIRE(melflow_in(folder, {"run", "two.yaml", "-q"}).code == 0);
   CHECK(has(melflow_in(folder, {"repair", "a.h5"}).err, "with more than one output"));
 }
+
+}  // namespace repair_test

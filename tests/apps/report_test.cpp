@@ -9,6 +9,8 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
+namespace report_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -141,3 +143,5 @@ TEST_CASE("report: what is no report is named, with what would be one") {
     CHECK(has(e.err, row.message));
   }
 }
+
+}  // namespace report_test

@@ -7,6 +7,8 @@
 
 #include "pipeline/text.h"
 
+namespace report_text_test {
+
 using namespace melflow;
 
 namespace {
@@ -97,3 +99,5 @@ TEST_CASE("report text: what means nothing or is not known is left out") {
   CHECK_FALSE(has(text, "longest in one stage"));
   CHECK(has(text, "  10.00  95.00\n"));
 }
+
+}  // namespace report_text_test

@@ -14,6 +14,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/skip.h"
 
+namespace run_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -60,8 +62,8 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
   const TempFolder folder;
   std::filesystem::create_directory(folder / "data");
   for (const char* name : {"a", "b", "c"})
-    test::write_wav(folder / (fmt::format("data/{}.wav", name)), 16000, 1);
-  test::write_wav(folder / "data/long.wav", 16000, 120);
+    test::write_clip(folder / (fmt::format("data/{}.wav", name)), 16000, 1);
+  test::write_clip(folder / "data/long.wav", 16000, 120);
   test::write_text(folder / "p.yaml", test::nodes_to_mel("root: data", "preset: kaldi") +
                                           "  write: {stage: hdf5_write, from: mel, path: out.h5}\n"
                                           "expect: {rows_per_second: \"< 1000000\"}\n");
@@ -79,7 +81,7 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
   constexpr int kFrames = 98;  // of 400 samples, one every 160, in a second
   CHECK(first.out.starts_with("4 files: 3 ok, 1 skipped, 0 failed\n294 rows in "));
   CHECK(rows() == 3 * kFrames);
-  test::write_wav(folder / "data/d.wav", 16000, 2);
+  test::write_clip(folder / "data/d.wav", 16000, 2);
   const Ended second = report_of({"update"});
   INFO(second.out << second.err);
   CHECK(second.code == 0);
@@ -333,3 +335,5 @@ TEST_CASE(
   Process without(folder, command({"--no-progress"}), {}, true);
   CHECK(without.wait().err.empty());
 }
+
+}  // namespace run_test

@@ -9,6 +9,8 @@
 
 #include "tests/support/printing.h"
 
+namespace series_test {
+
 using namespace melflow;
 
 namespace {
@@ -131,3 +133,5 @@ TEST_CASE("series: of many workers and nodes the steps are longer, so that a rep
   CHECK(figures <= kMostFigures);
   CHECK(sum == doctest::Approx(29.0 * kNodes * kThreads));
 }
+
+}  // namespace series_test

@@ -13,6 +13,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
+namespace several_sources_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -174,3 +176,5 @@ TEST_CASE("several sources: the input of a test takes the place of all of them")
   INFO(e.out << e.err);
   CHECK(e.code == 0);
 }
+
+}  // namespace several_sources_test

@@ -7,6 +7,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/doc_blocks.h"
 
+namespace shipped_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -37,7 +39,7 @@ TEST_CASE("shipped: the README's first pipeline runs, and is drawn as the README
   const auto yaml = test::blocks_of("README.md", "yaml", "## ");
   REQUIRE(yaml.contains("A first pipeline"));
   test::write_text(folder / "first.yaml", yaml.at("A first pipeline"));
-  test::write_wav(folder / "clips/dog/a.wav", 22050, 1);
+  test::write_clip(folder / "clips/dog/a.wav", 22050, 1);
   const auto call = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
     for (const char* more : {"first.yaml", "--var", "DATA=clips", "--var", "OUT=features.h5"})
@@ -60,3 +62,5 @@ TEST_CASE("shipped: the tests of the pipelines that come with melflow pass") {
   CHECK(e.code == 0);
   CHECK(has(e.out, "3 tests: 3 passed, 0 failed"));
 }
+
+}  // namespace shipped_test

@@ -16,7 +16,7 @@ void put(std::string& out, std::uint32_t value, int bytes) {
 
 }  // namespace
 
-void write_wav(const std::filesystem::path& path, int sample_rate, double seconds, unsigned seed) {
+void write_clip(const std::filesystem::path& path, int sample_rate, double seconds, unsigned seed) {
   const auto rate = static_cast<std::uint32_t>(sample_rate);
   const auto count = static_cast<std::uint32_t>(std::lround(seconds * sample_rate));
   std::string out = "RIFF";

@@ -8,6 +8,8 @@
 #include "tests/support/python.h"
 #include "tests/support/source_path.h"
 
+namespace spoiled_output_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -24,9 +26,9 @@ void make_output(const TempFolder& folder, const std::string& out) {
   text.replace(text.rfind("path: ${OUT}"), 12, "path: ${OUT}\n    statistics: all");
   if (out.ends_with(".npy")) text.replace(text.rfind("hdf5_write"), 10, "npy_write");
   test::write_text(folder / "update.yaml", text);
-  test::write_wav(folder / "data/en/one.wav", 8000, 1.0, 1);
-  test::write_wav(folder / "data/en/two.wav", 8000, 0.5, 2);
-  test::write_wav(folder / "data/fr/one.wav", 8000, 2.0, 3);
+  test::write_clip(folder / "data/en/one.wav", 8000, 1.0, 1);
+  test::write_clip(folder / "data/en/two.wav", 8000, 0.5, 2);
+  test::write_clip(folder / "data/fr/one.wav", 8000, 2.0, 3);
   const Ended e =
       run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}});
   INFO(e.err);
@@ -154,3 +156,5 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   CHECK(e.code == 1);
   CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
 }
+
+}  // namespace spoiled_output_test

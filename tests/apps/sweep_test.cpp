@@ -13,6 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
+namespace sweep_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -161,3 +163,5 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   CHECK_FALSE(std::filesystem::exists(folder / "s.svg"));
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }
+
+}  // namespace sweep_test

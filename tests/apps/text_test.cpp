@@ -5,6 +5,8 @@
 #include "apps/report/stage_lines.h"
 #include "apps/report/terminal.h"
 
+namespace text_test {
+
 using namespace melflow;
 
 TEST_CASE("text: figures have the form that suits their size") {
@@ -134,3 +136,5 @@ TEST_CASE("text: the rate is that of the last seconds") {
     rate.add(second, static_cast<std::size_t>(second < 50 ? second * 10 : 500 + (second - 50) * 2));
   CHECK(rate.per_second() == doctest::Approx(2));
 }
+
+}  // namespace text_test

@@ -13,6 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/python.h"
 
+namespace trace_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -104,3 +106,5 @@ TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
   CHECK(e.code == 2);
   CHECK(has(e.err, "--trace-calls needs --trace"));
 }
+
+}  // namespace trace_test

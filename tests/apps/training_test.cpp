@@ -7,6 +7,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/source_path.h"
 
+namespace training_test {
+
 using namespace melflow;
 using test::Ended;
 
@@ -15,8 +17,8 @@ TEST_CASE("training: the example's dataset gives the rows of a split and label, 
   int seconds = 0;
   for (const char* group : {"train/cat", "train/dog", "test/cat", "test/dog"})
     for (int i = 0; i < 4; ++i)
-      test::write_wav(folder / fmt::format("data/{}/{}.wav", group, i), 8000,
-                      0.2 + 0.1 * (++seconds % 5));
+      test::write_clip(folder / fmt::format("data/{}/{}.wav", group, i), 8000,
+                       0.2 + 0.1 * (++seconds % 5));
   test::write_text(folder / "data/train/cat/broken.wav", "no sound");
   test::write_text(folder / "p.yaml", R"(version: 1
 graph:
@@ -38,3 +40,5 @@ graph:
   INFO(read.out << read.err);
   CHECK(read.code == 0);
 }
+
+}  // namespace training_test

@@ -13,6 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
+namespace tune_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -144,3 +146,5 @@ TEST_CASE("tune: what cannot be done is said before the first run") {
   refused({"-o", "p.yaml"}, 1, "-o: p.yaml");
   refused({"--set", "mel.quux=1"}, 78, "quux");
 }
+
+}  // namespace tune_test

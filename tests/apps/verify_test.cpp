@@ -12,6 +12,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
+namespace verify_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -177,3 +179,5 @@ TEST_CASE("run: --stop-after ends a run that can go on") {
   CHECK(wrong.code == 2);
   CHECK(has(wrong.err, "--stop-after"));
 }
+
+}  // namespace verify_test

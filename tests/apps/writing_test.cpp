@@ -9,6 +9,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
+namespace writing_test {
+
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -68,7 +70,7 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
 
 TEST_CASE("writing: with stdout and stderr closed nothing is printed into the output") {
   const TempFolder folder;
-  test::write_wav(folder / "clips/a.wav", 16000, 0.5);
+  test::write_clip(folder / "clips/a.wav", 16000, 0.5);
   write_text(folder / "p.yaml", test::nodes_to_mel("root: clips", "sample_rate: 16000, n_mels: 8") +
                                     "  write: {stage: npy_write, from: mel, path: \"${OUT}\"}\n");
   REQUIRE(shell(folder, "OUT=a.npy \"$1\" run p.yaml").code == 0);
@@ -158,3 +160,5 @@ TEST_CASE("writing: a second signal ends the program behind a terminal that take
   process.send(SIGTERM);
   CHECK(process.wait().code == 130);
 }
+
+}  // namespace writing_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/skip.h"
 
-namespace melflow::cuda {
+namespace melflow::cuda::mel_kernels_setup_test {
 namespace {
 
 using O = MelOptions;
@@ -48,4 +48,4 @@ TEST_CASE("mel kernels: without a device the error names the call and CUDA's rea
 }
 
 }  // namespace
-}  // namespace melflow::cuda
+}  // namespace melflow::cuda::mel_kernels_setup_test

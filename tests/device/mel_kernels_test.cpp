@@ -21,7 +21,7 @@
 #include "tests/support/kernel_checks.h"
 #include "tests/support/skip.h"
 
-namespace melflow::cuda {
+namespace melflow::cuda::mel_kernels_test {
 namespace {
 
 using O = MelOptions;
@@ -299,4 +299,4 @@ TEST_CASE("device: what cannot be launched is refused") {
 }
 
 }  // namespace
-}  // namespace melflow::cuda
+}  // namespace melflow::cuda::mel_kernels_test

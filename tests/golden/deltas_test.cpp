@@ -13,7 +13,7 @@
 #include "stages/features/mel/delta_step.h"
 #include "tests/support/source_path.h"
 
-namespace melflow {
+namespace melflow::deltas_test {
 namespace {
 
 using nlohmann::json;
@@ -54,4 +54,4 @@ TEST_CASE("golden deltas: derivatives are those of the libraries") {
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::deltas_test

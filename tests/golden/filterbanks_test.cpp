@@ -16,7 +16,7 @@
 #include "tests/support/golden_options.h"
 #include "tests/support/source_path.h"
 
-namespace melflow {
+namespace melflow::filterbanks_test {
 namespace {
 
 using nlohmann::json;
@@ -52,4 +52,4 @@ TEST_CASE("golden filterbanks: filters are those of the libraries") {
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::filterbanks_test

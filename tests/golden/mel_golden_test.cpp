@@ -27,7 +27,7 @@
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"
 
-namespace melflow {
+namespace melflow::mel_golden_test {
 namespace {
 
 using nlohmann::json;
@@ -117,4 +117,4 @@ TEST_CASE("mel golden: rows of real recordings agree with librosa and torchaudio
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_golden_test

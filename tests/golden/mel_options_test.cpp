@@ -13,7 +13,7 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace melflow {
+namespace melflow::mel_options_test {
 namespace {
 
 using nlohmann::json;
@@ -68,4 +68,4 @@ TEST_CASE("golden options: scripts have the program's defaults, and derive the s
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_options_test

@@ -14,7 +14,7 @@
 #include "stages/features/mel/pcen_step.h"
 #include "tests/support/source_path.h"
 
-namespace melflow {
+namespace melflow::pcen_test {
 namespace {
 
 using nlohmann::json;
@@ -114,4 +114,4 @@ TEST_CASE("golden pcen: NaN stays from its frame on, in its column only") {
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::pcen_test

@@ -20,7 +20,7 @@
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"
 
-namespace melflow {
+namespace melflow::real_presets_test {
 namespace {
 
 using nlohmann::json;
@@ -75,4 +75,4 @@ TEST_CASE("golden presets: real recordings have the rows that the libraries comp
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::real_presets_test

@@ -6,6 +6,8 @@
 
 #include "tests/jobs/shared.h"
 
+namespace ahead_test {
+
 using namespace melflow::test;
 
 namespace {
@@ -93,3 +95,5 @@ TEST_CASE("ahead: a run that is stopped in the middle of long recordings ends, w
       if (f.status == 0) CHECK(out.rows_of(f.path) == expected.rows_of(f.path));
   }
 }
+
+}  // namespace ahead_test

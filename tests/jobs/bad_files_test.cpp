@@ -8,6 +8,8 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/skip.h"
 
+namespace bad_files_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -157,3 +159,5 @@ TEST_CASE("bad files: max_failures ends the run and keeps what is done in a read
   CHECK_MESSAGE(job.complete(), job.text());
   CHECK(job.report.counts.failed == 20);
 }
+
+}  // namespace bad_files_test

@@ -16,6 +16,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
+namespace batches_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -388,3 +390,5 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
         doctest::Contains(row.message), ConfigError);
   }
 }
+
+}  // namespace batches_test

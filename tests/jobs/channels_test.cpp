@@ -7,6 +7,8 @@
 
 #include "tests/jobs/shared.h"
 
+namespace channels_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -78,3 +80,5 @@ TEST_CASE("channels: who has no second channel is missing where it is asked for,
   REQUIRE(missing.remarks.size() == 1);
   CHECK(missing.remarks[0].reason == "has one channel, and downmix asks for number 2");
 }
+
+}  // namespace channels_test

@@ -9,6 +9,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
+namespace cold_files_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -77,3 +79,5 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   CHECK(rows.difference(read_output(folder / "warm.h5")) == "");
   CHECK(rows.difference(read_output(folder / "workers.h5")) == "");
 }
+
+}  // namespace cold_files_test

@@ -14,6 +14,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace concat_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -366,3 +368,5 @@ TEST_CASE("concat: steps behind it see all columns, in blocks as in one piece") 
   CHECK(rows_of(corpus.path("slopes.npy"), &values).size() == 10);
   CHECK(values == 2 * 50);
 }
+
+}  // namespace concat_test

@@ -11,6 +11,8 @@
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/host_gpu.h"
 
+namespace cuda_opening_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -26,7 +28,7 @@ std::string with_dtype(std::string yaml, const std::string& dtype) {
 
 std::string warnings_of(const JobResult& job) {
   std::string out;
-  for (const std::string& w : job.report.warnings) out += w + "\n";
+  for (const std::string& w : job.run_warnings()) out += w + "\n";
   return out;
 }
 
@@ -217,7 +219,8 @@ TEST_CASE("cuda opening: all devices are those that can be used; others are a re
        {std::string(kAtOnce), std::string("preset: whisper, backend: cuda")}) {
     const JobResult job = run_with(folder, cuda_pipeline("", mel), "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(warnings_of(job).find("device 1 (old) is older than the kernels") != std::string::npos);
+    CHECK(fmt::format("{}", fmt::join(job.report.warnings, "\n"))
+              .find("device 1 (old) is older than the kernels") != std::string::npos);
     CHECK(read_output(folder / "out.h5").texts.at("backend") == "cuda");
   }
 }
@@ -331,3 +334,5 @@ TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
   CHECK(other.find(fmt::format("computed by cuda host, fused, fp32, new ones are by cpu {}",
                                MelKernel::instruction_set())) != std::string::npos);
 }
+
+}  // namespace cuda_opening_test

@@ -11,6 +11,8 @@
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/host_gpu.h"
 
+namespace cuda_slots_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -251,7 +253,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(gpus.complaints() == "");
     warnings.clear();
-    for (const std::string& w : job.report.warnings) warnings += w;
+    for (const std::string& w : job.run_warnings()) warnings += w;
     std::map<std::string, std::size_t> out;
     for (const auto& [name, value] : job.stage("mel").summary)
       if (name == "device_rates")
@@ -307,7 +309,9 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
   const JobResult job = run_cuda(
       cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"), folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
-  REQUIRE(job.report.warnings.size() == 1);
-  CHECK(job.report.warnings[0] == "mel.devices: there is no split train; the files have none");
+  CHECK(job.run_warnings() ==
+        std::vector<std::string>{"mel.devices: there is no split train; the files have none"});
   CHECK(read_output(folder / "out.h5").texts.at("config").find("train") != std::string::npos);
 }
+
+}  // namespace cuda_slots_test

@@ -16,6 +16,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace cuda_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -709,3 +711,5 @@ TEST_CASE(
   CHECK(all.mel == beside);
   CHECK(all.texts.at("backend") == "cuda and cpu");
 }
+
+}  // namespace cuda_test

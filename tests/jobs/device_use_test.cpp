@@ -11,6 +11,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace device_use_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -103,3 +105,5 @@ TEST_CASE("device use: without NVML the run goes on, and the report says why the
     CHECK(said(job, "driver") == nullptr);
   }
 }
+
+}  // namespace device_use_test

@@ -9,6 +9,8 @@
 #include "pipeline/problem.h"
 #include "tests/jobs/shared.h"
 
+namespace discard_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -128,3 +130,5 @@ TEST_CASE("discard: there is nothing to update, and nothing behind it") {
                        doctest::Contains("segment.from: end (discard) is a sink and gives nothing"),
                        ConfigError);
 }
+
+}  // namespace discard_test

@@ -10,6 +10,8 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 
+namespace endings_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -123,3 +125,5 @@ TEST_CASE("endings: overwrite replaces the old file only when the new one is com
   CHECK(read_output(out).files.size() == 3);
   CHECK_FALSE(std::filesystem::exists(out + ".part"));
 }
+
+}  // namespace endings_test

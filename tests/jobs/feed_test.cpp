@@ -10,6 +10,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/small_disk.h"
 
+namespace feed_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -506,3 +508,5 @@ TEST_CASE("feed: an update loads and stores only what it computes") {
     CHECK(got.rows() == expected.rows());
   }
 }
+
+}  // namespace feed_test

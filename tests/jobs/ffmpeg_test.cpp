@@ -12,6 +12,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
+namespace ffmpeg_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -152,3 +154,5 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   CHECK(between > 0);
   CHECK(between < kCuts / 50);
 }
+
+}  // namespace ffmpeg_test

@@ -14,6 +14,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace outputs_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -264,3 +266,5 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
   CHECK(told().find("out.npy.part and " + (folder / "out.npy.undo") +
                     " are what it was, keep both") != std::string::npos);
 }
+
+}  // namespace outputs_test

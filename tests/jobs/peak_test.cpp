@@ -16,6 +16,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace peak_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -201,3 +203,5 @@ TEST_CASE("peak: a route goes by the first block, where that says enough") {
   CHECK(said.starts_with("leaves by no output: full: peak is not known: it is "));
   CHECK(said.find("in the first block, and the file has more (decode.block)") != said.npos);
 }
+
+}  // namespace peak_test

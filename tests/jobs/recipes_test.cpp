@@ -17,6 +17,8 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
+namespace recipes_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -124,3 +126,5 @@ TEST_CASE("recipes: the whole jobs run over recordings of several rates") {
     CHECK(mel.files[i].count > 0);
   }
 }
+
+}  // namespace recipes_test

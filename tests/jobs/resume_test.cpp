@@ -11,6 +11,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
+namespace resume_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -105,6 +107,8 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
        [](const TempFolder& f) { std::filesystem::remove(f / ("clips/" + clip(7))); }},
       {"one that failed is mended", 5,
        [](const TempFolder& f) { write_wav(f.file("clips/" + clip(5)), 9000, 16000); }},
+      {"the first file", 0,
+       [](const TempFolder& f) { write_wav(f.file("clips/" + clip(0)), 9000, 16000, 99); }},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
@@ -114,6 +118,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
     const JobResult job = s.go_on();
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(resumed(job) == row.kept);
+    CHECK(s.said.ends_with("this one starts over\n") == (row.kept == 0));
     s.check_output();
   }
 }
@@ -233,3 +238,5 @@ TEST_CASE("log file: what was appended comes back, up to the first byte that is 
   records.back() = "new";
   CHECK(read() == records);
 }
+
+}  // namespace resume_test

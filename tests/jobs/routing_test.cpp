@@ -15,6 +15,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace routing_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -341,3 +343,5 @@ graph:
     CHECK(names(read(folder / "two.h5")) == Names{"b.wav", "d.flac", "e.ogg"});
   }
 }
+
+}  // namespace routing_test

@@ -3,6 +3,8 @@
 
 #include "tests/jobs/shared.h"
 
+namespace same_bytes_test {
+
 using namespace melflow::test;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
     }
   }
 }
+
+}  // namespace same_bytes_test

@@ -12,6 +12,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace samples_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -292,3 +294,5 @@ graph:
     CHECK(got == row.expected);
   }
 }
+
+}  // namespace samples_test

@@ -16,6 +16,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
+namespace several_sources_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -466,3 +468,5 @@ graph:
   CHECK(std::filesystem::exists(c.folder() / "sounds/a/en/0.wav"));
   CHECK(std::filesystem::exists(c.folder() / "sounds/b/en/0.wav"));
 }
+
+}  // namespace several_sources_test

@@ -19,6 +19,8 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
+namespace splits_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -204,3 +206,5 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
     std::filesystem::remove_all(folder / ("clips/" + name));
   }
 }
+
+}  // namespace splits_test

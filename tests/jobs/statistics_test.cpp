@@ -14,6 +14,8 @@
 #include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
+namespace statistics_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -470,3 +472,5 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
         std::string::npos);
   CHECK(read_bytes(folder / "done.h5") == before);
 }
+
+}  // namespace statistics_test

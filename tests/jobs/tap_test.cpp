@@ -12,6 +12,8 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/small_disk.h"
 
+namespace tap_test {
+
 using namespace melflow;
 using namespace melflow::test;
 using nlohmann::json;
@@ -257,3 +259,5 @@ graph:
                        doctest::Contains("tap: 'path' is missing; write path: FOLDER"),
                        ConfigError);
 }
+
+}  // namespace tap_test

@@ -8,6 +8,8 @@
 
 #include "tests/jobs/shared.h"
 
+namespace trim_silence_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -102,3 +104,5 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
         }
   }
 }
+
+}  // namespace trim_silence_test

@@ -7,6 +7,8 @@
 #include "config/load.h"
 #include "tests/support/temp_folder.h"
 
+namespace unused_options_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -111,3 +113,5 @@ TEST_CASE("unused options: what has an effect, or is as without being written, i
                  "dither_seed: 0, kaiser_beta: 14, gauss_std: null", "level: 1, shuffle: true"}) ==
         "");
 }
+
+}  // namespace unused_options_test

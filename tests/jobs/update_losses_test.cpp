@@ -14,6 +14,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace update_losses_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -298,3 +300,5 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
           std::string::npos);
   }
 }
+
+}  // namespace update_losses_test

@@ -15,6 +15,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace update_outputs_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -428,3 +430,5 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   }
   CHECK(state() == before);
 }
+
+}  // namespace update_outputs_test

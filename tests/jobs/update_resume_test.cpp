@@ -9,6 +9,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
+namespace update_resume_test {
+
 using namespace melflow;
 using namespace melflow::test;
 namespace fs = std::filesystem;
@@ -209,3 +211,5 @@ TEST_CASE("update: a run with other ends leaves the work of an update alone") {
   CHECK_MESSAGE(says(s, "since it was made with another output to update"), s.said);
   CHECK(read_bytes(s.folder / "out.h5.new.part.aside") == work);
 }
+
+}  // namespace update_resume_test

@@ -20,6 +20,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace utterances_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -605,3 +607,5 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   k.nodes = "  last: {stage: utterances, from: decode}\n";
   CHECK(has(problem(k), "is put there by a source with the option utterances; leave it out"));
 }
+
+}  // namespace utterances_test

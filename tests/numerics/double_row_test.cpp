@@ -13,7 +13,7 @@
 #include "stages/features/mel/mel_kernel.h"
 #include "tests/support/reference_mel.h"
 
-namespace melflow {
+namespace melflow::double_row_test {
 namespace {
 
 using O = MelOptions;
@@ -110,4 +110,4 @@ TEST_CASE("double row: a scratch of the other precision is refused") {
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::double_row_test

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+namespace float16_test {
+
 using namespace melflow;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("float16: a span is converted value by value, whatever its length and 
     CHECK(out == expected);
   }
 }
+
+}  // namespace float16_test

@@ -17,7 +17,7 @@
 #include "stages/features/mel/utterance_steps.h"
 #include "tests/support/reference_mel.h"
 
-namespace melflow {
+namespace melflow::mel_grid_test {
 namespace {
 
 using O = MelOptions;
@@ -231,4 +231,4 @@ TEST_CASE("mel grid: several hundred parameter sets agree with the definition") 
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_grid_test

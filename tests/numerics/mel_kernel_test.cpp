@@ -19,7 +19,7 @@
 
 #include "tests/support/reference_mel.h"
 
-namespace melflow {
+namespace melflow::mel_kernel_test {
 namespace {
 
 using O = MelOptions;
@@ -462,4 +462,4 @@ TEST_CASE("mel kernel: logarithms are right to 1e-6 over all normal floats") {
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_kernel_test

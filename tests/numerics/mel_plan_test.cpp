@@ -15,7 +15,7 @@
 #include "tests/support/dense_weights.h"
 #include "tests/support/reference_mel.h"
 
-namespace melflow {
+namespace melflow::mel_plan_test {
 namespace {
 
 std::string error_of(const MelOptions& options) {
@@ -289,4 +289,4 @@ TEST_CASE("mel plan: ready frames need nothing new, the others nothing before th
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_plan_test

@@ -20,7 +20,7 @@
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/features/mel_stage_options.h"
 
-namespace melflow {
+namespace melflow::mel_property_test {
 namespace {
 
 using O = MelOptions;
@@ -297,4 +297,4 @@ TEST_CASE("mel property: equal features have one canonical form, which is valid 
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_property_test

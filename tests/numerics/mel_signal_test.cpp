@@ -11,7 +11,7 @@
 
 #include "stages/features/mel/mel_kernel.h"
 
-namespace melflow {
+namespace melflow::mel_signal_test {
 namespace {
 
 double noise(std::int64_t seed, std::uint64_t key, std::int64_t index) {
@@ -73,4 +73,4 @@ TEST_CASE("dither: overlapping frames and segments share the noise of their samp
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_signal_test

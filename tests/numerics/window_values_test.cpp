@@ -15,7 +15,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace melflow {
+namespace melflow::window_values_test {
 namespace {
 
 using test::TempFolder;
@@ -172,4 +172,4 @@ graph:
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::window_values_test

@@ -9,6 +9,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace bounds_test {
+
 using namespace melflow;
 using test::edge_to;
 using test::Graph;
@@ -382,3 +384,5 @@ TEST_CASE("bounds: items as large as the whole budget pass one by one") {
   CHECK(o.report.memory_peak == 1000);
   CHECK(stage(o.report, "a").peak_concurrency == 1);
 }
+
+}  // namespace bounds_test

@@ -6,6 +6,8 @@
 
 #include "pipeline/visit_log.h"
 
+namespace busy_times_test {
+
 using namespace melflow;
 
 TEST_CASE("busy times: a stay lies in the steps that it touches, by how much it does") {
@@ -58,3 +60,5 @@ TEST_CASE(
   REQUIRE(log.times_by_thread().size() == 1);
   CHECK(log.times_by_thread()[0].nodes()[1][0] == doctest::Approx(0.03));
 }
+
+}  // namespace busy_times_test

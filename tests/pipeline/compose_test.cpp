@@ -8,6 +8,8 @@
 #include "tests/pipeline/test_stages.h"
 #include "tests/support/watchdog.h"
 
+namespace compose_test {
+
 using namespace melflow;
 using test::Watchdog;
 
@@ -131,3 +133,5 @@ TEST_CASE("compose: beside registered stages, with their options") {
   CHECK(report.ending == Ending::failed);
   CHECK(report.error == "text2: has 18 bytes, at most 10 are allowed");
 }
+
+}  // namespace compose_test

@@ -3,6 +3,8 @@
 
 #include "pipeline/depth_rule.h"
 
+namespace depth_rule_test {
+
 using melflow::DepthRule;
 using Seen = DepthRule::Seen;
 
@@ -68,3 +70,5 @@ TEST_CASE("depth rule: not below what has proved too little, unless somebody wai
   for (const std::size_t expected : {3U, 2U, 1U, 1U})
     CHECK(rule.next(wanted, not_asked) == expected);
 }
+
+}  // namespace depth_rule_test

@@ -9,6 +9,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
+namespace files_per_task_test {
+
 using namespace melflow;
 using test::all_but;
 using test::fails;
@@ -318,3 +320,5 @@ TEST_CASE("files per task: a task takes no more of the budget than leaves room f
     CHECK(o.report.memory_peak <= memory);
   }
 }
+
+}  // namespace files_per_task_test

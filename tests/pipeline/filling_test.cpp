@@ -13,6 +13,8 @@
 #include "tests/support/plan_node.h"
 #include "tests/support/watchdog.h"
 
+namespace filling_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -314,3 +316,5 @@ TEST_CASE("filling: a stop in the pass ends the run") {
   CHECK(world.written.empty());
   CHECK(world.ending == Ending::stopped);
 }
+
+}  // namespace filling_test

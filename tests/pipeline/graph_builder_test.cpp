@@ -10,6 +10,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/plan_node.h"
 
+namespace graph_builder_test {
+
 using namespace melflow;
 using test::Graph;
 using test::World;
@@ -724,3 +726,5 @@ TEST_CASE("builder: max_failures is a count or a share") {
     CHECK(back.share == limit.share);
   }
 }
+
+}  // namespace graph_builder_test

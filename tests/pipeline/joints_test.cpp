@@ -7,6 +7,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
+namespace joints_test {
+
 using namespace melflow;
 using test::Graph;
 using test::Watchdog;
@@ -93,3 +95,5 @@ TEST_CASE("joints: what the rule says of any plan is what is written out above")
             "z.waiting -> z.places (limiter_node)",
         });
 }
+
+}  // namespace joints_test

@@ -15,6 +15,8 @@
 #include "tests/pipeline/files_per_task.h"
 #include "tests/support/watchdog.h"
 
+namespace made_ahead_test {
+
 using namespace melflow;
 using test::all_but;
 using test::Graph;
@@ -197,3 +199,5 @@ TEST_CASE("made ahead: a stop leaves the accounts whole, whatever was made") {
     CHECK(o.report.counts.ok + o.report.counts.not_run == kItems);
   }
 }
+
+}  // namespace made_ahead_test

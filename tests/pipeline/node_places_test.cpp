@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+namespace node_places_test {
+
 using namespace melflow;
 using std::chrono::seconds;
 
@@ -478,3 +480,5 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
           doctest::Approx(total * static_cast<double>(m.concurrency)).epsilon(1e-12));
   }
 }
+
+}  // namespace node_places_test

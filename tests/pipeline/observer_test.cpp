@@ -16,6 +16,8 @@
 #include "tests/pipeline/test_stages.h"
 #include "tests/support/watchdog.h"
 
+namespace observer_test {
+
 using namespace melflow;
 using test::Graph;
 using test::Number;
@@ -149,3 +151,5 @@ TEST_CASE("observer: pairs close when a stage throws, an engine refuses, and whe
     }
   }
 }
+
+}  // namespace observer_test

@@ -9,6 +9,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace queue_test {
+
 using namespace melflow;
 using std::chrono::microseconds;
 using Clock = std::chrono::steady_clock;
@@ -309,3 +311,5 @@ TEST_CASE("start_at: items that fail while the node waits are let go") {
   CHECK(o.report.error.starts_with("all files failed (90) by "));
   CHECK(o.report.counts.failed == 90);
 }
+
+}  // namespace queue_test

@@ -11,6 +11,8 @@
 #include "tests/pipeline/random_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace random_graphs_test {
+
 using namespace melflow;
 using test::RandomGraph;
 using test::Watchdog;
@@ -51,3 +53,5 @@ TEST_CASE(
     MESSAGE(count, " graphs from seed ", first_seed(), " with ", nodes, " nodes; ", incidents,
             " of them ended early or could");
 }
+
+}  // namespace random_graphs_test

@@ -9,6 +9,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace runner_endings_test {
+
 using namespace melflow;
 using test::chain;
 using test::Graph;
@@ -346,3 +348,5 @@ TEST_CASE("runner: a run that is stopped leaves alone what was done before it") 
   CHECK(report.counts.not_run > 100);
   CHECK(report.counts.ok + report.counts.not_run == 300);
 }
+
+}  // namespace runner_endings_test

@@ -11,6 +11,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace runner_test {
+
 using namespace melflow;
 using test::chain;
 using test::Graph;
@@ -526,3 +528,5 @@ TEST_CASE("runner: items whose lines a stage closes before the run are passed ov
       CHECK(stage(o.report, "a").items_in == expected.size());
     }
 }
+
+}  // namespace runner_test

@@ -8,6 +8,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace seeded_race_test {
+
 using namespace melflow;
 
 TEST_CASE("seeded race: two items in one stage change the same number" * doctest::skip()) {
@@ -35,3 +37,5 @@ TEST_CASE("seeded race: two items in one stage change the same number" * doctest
             world);
   CHECK(number > 0);
 }
+
+}  // namespace seeded_race_test

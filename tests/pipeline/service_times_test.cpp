@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+namespace service_times_test {
+
 using namespace melflow;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("service times: nothing is lost when many threads count") {
   CHECK(times.count() == 40000);
   CHECK(times.greatest() == doctest::Approx(1003e-9));
 }
+
+}  // namespace service_times_test

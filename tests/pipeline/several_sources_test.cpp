@@ -6,6 +6,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
+namespace several_sources_test {
+
 using namespace melflow;
 using test::Graph;
 using test::Row;
@@ -188,3 +190,5 @@ TEST_CASE("several sources: what is made in several ways is told with the source
   CHECK(one.find(R"("sources": [["one"], ["two"]])") != std::string::npos);
   CHECK(two.find(R"("sources": [["two"], ["one"]])") != std::string::npos);
 }
+
+}  // namespace several_sources_test

@@ -7,6 +7,8 @@
 
 #include "pipeline/process_usage.h"
 
+namespace stage_meter_test {
+
 using namespace melflow;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("process usage: the difference of two is what lies between them") {
          ProcessUsage{.major_faults = 3, .has_disk = true, .disk_read_bytes = 30})
             .disk_read_bytes == 70);
 }
+
+}  // namespace stage_meter_test

@@ -16,6 +16,8 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
+namespace stress_test {
+
 using namespace melflow;
 using test::Graph;
 using test::Number;
@@ -352,3 +354,5 @@ TEST_CASE("stress: several stops, an error and many questions at the same time")
     CHECK(world.live.now() == 0);
   });
 }
+
+}  // namespace stress_test

@@ -12,6 +12,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
+namespace task_files_test {
+
 using namespace melflow;
 using test::all_but;
 using test::Graph;
@@ -291,3 +293,5 @@ TEST_CASE("files per task: only a source says it, and only what makes sense") {
             "a.files_per_task: step is not a source; the source says how many files go together") !=
         std::string::npos);
 }
+
+}  // namespace task_files_test

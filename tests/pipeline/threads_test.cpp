@@ -13,6 +13,8 @@
 #include "tests/pipeline/thread_limit.h"
 #include "tests/support/watchdog.h"
 
+namespace threads_test {
+
 using namespace melflow;
 using test::Graph;
 using test::Outcomes;
@@ -151,3 +153,5 @@ TEST_CASE("threads: no more workers than the cores can have a use for") {
   CHECK(o.report.warnings[0] == plan.warnings[0].str());
   CHECK(stored == std::vector<std::string>{"about the files"});
 }
+
+}  // namespace threads_test

@@ -9,6 +9,8 @@
 
 #include "pipeline/ledger.h"
 
+namespace turns_test {
+
 using namespace melflow;
 
 namespace {
@@ -202,3 +204,5 @@ TEST_CASE("turns: whatever is tried first, all begin in the order of each stream
     CHECK(std::count(ended.begin(), ended.end(), false) == 0);
   }
 }
+
+}  // namespace turns_test

@@ -17,6 +17,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace audio_write_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -408,7 +410,7 @@ TEST_CASE("audio_write: until a file is complete it says so, and then has no tra
 TEST_CASE("audio_write: a WAV of too many bytes is refused, and a FLAC of too high a rate") {
   const TempFolder folder;
   const std::vector<float> some = test_signal(600);
-  const SoundKind small{.type = StoredSample::int24, .most_bytes = 3600};
+  const SoundEncoding small{.type = StoredSample::int24, .most_bytes = 3600};
   SoundWriter writer(folder / "a.wav", "audio_write", Existing::refuse, small, kRate);
   CHECK_FALSE(writer.add(samples_of(some)));
   CHECK_FALSE(writer.add(samples_of(some)));
@@ -417,14 +419,14 @@ TEST_CASE("audio_write: a WAV of too many bytes is refused, and a FLAC of too hi
   CHECK(error->reason ==
         "is longer than a WAV file may be: more than 3600 bytes of samples; write format: flac, or "
         "shorter pieces");
-  const SoundKind none{.format = SoundFormat::flac, .type = StoredSample::float32};
+  const SoundEncoding none{.format = SoundFormat::flac, .type = StoredSample::float32};
   CHECK(complaint([&] {
           const SoundWriter refused(folder / "b.flac", "audio_write", Existing::refuse, none,
                                     kRate);
         }) == folder / "b.flac" + ": libsndfile does not write this kind of file");
   CHECK(names_in(folder.path()) == Names{"a.wav.part"});
-  CHECK(SoundKind{}.refused(700'000) == "");
-  const SoundKind flac{.format = SoundFormat::flac};
+  CHECK(SoundEncoding{}.refused(700'000) == "");
+  const SoundEncoding flac{.format = SoundFormat::flac};
   CHECK(flac.refused(655'350) == "");
   CHECK(flac.refused(655'351) ==
         "is sampled at 655351 Hz, and a FLAC file at no more than 655350; write WAV, or put a "
@@ -450,3 +452,5 @@ TEST_CASE("audio_write: the plan says what does not go together") {
                        doctest::Contains("write: 'path' is missing; write path: FOLDER"),
                        ConfigError);
 }
+
+}  // namespace audio_write_test

@@ -3,6 +3,8 @@
 #include "pipeline/registry.h"
 #include "tests/stage/bench.h"
 
+namespace batch_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -74,3 +76,5 @@ TEST_CASE("batch: options out of range are refused") {
     CHECK_THROWS_AS(Bench("batch", options), ConfigError);
   }
 }
+
+}  // namespace batch_test

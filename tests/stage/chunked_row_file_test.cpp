@@ -17,6 +17,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace chunked_row_file_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -293,3 +295,5 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   }
   CHECK(std::filesystem::is_empty(folder.path()));
 }
+
+}  // namespace chunked_row_file_test

@@ -17,6 +17,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
+namespace decode_ahead_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -369,3 +371,5 @@ TEST_CASE("decode ahead: blocks decoded early are charged, and given up with the
     CHECK(budget.used() == 0);
   }
 }
+
+}  // namespace decode_ahead_test

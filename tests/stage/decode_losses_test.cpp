@@ -16,6 +16,8 @@
 #include "tests/support/plain_flac.h"
 #include "tests/support/temp_folder.h"
 
+namespace decode_losses_test {
+
 using namespace melflow;
 using namespace melflow::test;
 using namespace std::string_literals;
@@ -451,3 +453,5 @@ TEST_CASE("decode losses: a thousand channels become one") {
   CHECK(got.reason == "");
   CHECK(got.count() == 3000);
 }
+
+}  // namespace decode_losses_test

@@ -16,6 +16,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace decode_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -658,3 +660,5 @@ TEST_CASE("decode: a large file that is written to while it is decoded fails wit
     if (is_written) CHECK(decoded.entry.reason.starts_with("changed while it was read"));
   }
 }
+
+}  // namespace decode_test

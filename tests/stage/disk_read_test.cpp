@@ -15,6 +15,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
+namespace disk_read_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -371,3 +373,5 @@ TEST_CASE(
       Bench("disk_read", "{engine: io_uring, depth: 7}").stage().resources().default_concurrency ==
       7);
 }
+
+}  // namespace disk_read_test

@@ -12,6 +12,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
 
+namespace file_list_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -610,3 +612,5 @@ TEST_CASE("file_list: in an update, a file that changed after it was looked at h
   CHECK(source.stamp(1).size == -1);
   CHECK(source.stamp(2) == as_found);  // whose rows are kept, since nothing can be said of it
 }
+
+}  // namespace file_list_test

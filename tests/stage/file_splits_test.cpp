@@ -12,6 +12,8 @@
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
+namespace file_splits_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -297,6 +299,11 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       {"flat", "split_ratios: {fit: 0.999, check: 0.001}, split_stratify: false",
        "check is empty: every file is drawn by its own name, and none of the 12 fell to it; take "
        "another split_seed, or meet the shares exactly with split_stratify: true"},
+      {"all",
+       "labels: parent_dir, split_group: parent_dir, split_stratify: false, "
+       "split_ratios: {fit: 0.999, check: 0.001}",
+       "check is empty: every group is drawn by its own name, and none of the 20 fell to it; take "
+       "another split_seed"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.corpus));
@@ -564,3 +571,5 @@ TEST_CASE("paths that stand in a manifest more than once are counted") {
         Texts{table + ": 1 line names a path that stood there before, such as a.wav (line 4); the "
                       "last one counts"});
 }
+
+}  // namespace file_splits_test

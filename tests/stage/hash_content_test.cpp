@@ -12,6 +12,8 @@
 #include "stages/manifest.h"
 #include "tests/stage/bench.h"
 
+namespace hash_content_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -48,3 +50,5 @@ TEST_CASE("hash_content: in an update, a file of two states has no hash that is 
         0);  // the rows of an output are of another state
   CHECK(noted_of(bytes, hash + 1, Update::none) == hash + 1);  // a filling pass was there
 }
+
+}  // namespace hash_content_test

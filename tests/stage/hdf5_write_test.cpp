@@ -12,6 +12,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
+namespace hdf5_write_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -313,3 +315,5 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
     CHECK(chunk[0] == row.second);
   }
 }
+
+}  // namespace hdf5_write_test

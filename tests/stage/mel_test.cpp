@@ -13,6 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
+namespace mel_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -364,3 +366,5 @@ TEST_CASE("mel: decibels with preset librosa and without top_db are told, as pow
        Bench("mel", "{preset: torchaudio, backend: cpu, log: db}").plan().warnings)
     CHECK_FALSE(text.starts_with("top_db"));
 }
+
+}  // namespace mel_test

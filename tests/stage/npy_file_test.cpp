@@ -12,6 +12,8 @@
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
+namespace npy_file_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -132,3 +134,5 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
   CHECK(mixed == 0);
   CHECK(names_in(folder.path()) == kWhole);
 }
+
+}  // namespace npy_file_test

@@ -9,6 +9,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/source_path.h"
 
+namespace npy_write_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -135,3 +137,5 @@ TEST_CASE("npy_write: the path ends in .npy") {
                        "NAME.npy, since the files beside it are named after NAME",
                        ConfigError);
 }
+
+}  // namespace npy_write_test

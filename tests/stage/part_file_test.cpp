@@ -15,6 +15,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace part_file_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -205,3 +207,5 @@ TEST_CASE("undo file: one whose numbers are not what was written is refused, eve
         }).starts_with(target + ".undo: this file is damaged"));
   CHECK(read_bytes(target) == "old content");
 }
+
+}  // namespace part_file_test

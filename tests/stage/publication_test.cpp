@@ -13,6 +13,8 @@
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
+namespace publication_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -353,3 +355,5 @@ TEST_CASE("publication: a .commit that is damaged, or nobody's") {
           Publication::recover(out.path());
         }).starts_with(commit + ": this file is damaged"));
 }
+
+}  // namespace publication_test

@@ -14,6 +14,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
+namespace read_ahead_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -180,3 +182,5 @@ TEST_CASE("read ahead: an end before it has begun, and twice") {
   ahead.stop();
   CHECK(ahead.seen() == 0);
 }
+
+}  // namespace read_ahead_test

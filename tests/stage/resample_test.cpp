@@ -13,6 +13,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
+namespace resample_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -297,3 +299,5 @@ TEST_CASE("resample: many streams at once do not disturb each other") {
   }
   CHECK(same == std::vector<int>(4, 10));
 }
+
+}  // namespace resample_test

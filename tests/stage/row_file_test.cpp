@@ -18,6 +18,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace row_file_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -440,3 +442,5 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
   }
   CHECK(names_in(folder.path()).size() == 0);
 }
+
+}  // namespace row_file_test

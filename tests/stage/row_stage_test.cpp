@@ -8,6 +8,8 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
+namespace row_stage_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -144,6 +146,9 @@ TEST_CASE("mel: what a changed preset brings with it is said before the run") {
                   "resample to 16000 Hz") != std::string::npos);
   CHECK(text_of("preset: kaldi, n_fft: 256, win_length: 200, hop: 80") == "");
   CHECK(text_of("preset: torchaudio, n_mels: 20") == "");
+  CHECK(text_of("preset: whisper, n_fft: 200, hop: 80")
+            .ends_with("whisper's model takes windows of 30 s, and the recordings are not cut; put "
+                       "segment with length: 30s, tail: pad before this node"));
   CHECK(
       text_of("preset: whisper, log: none")
           .find("top_db: is 80 but must be absent when log is none (preset whisper sets it; write "
@@ -171,3 +176,5 @@ TEST_CASE("mfcc: bands without a logarithm are a warning") {
             "takes the logarithm of mel bands, but these are linear; set log: db in mel") !=
         std::string::npos);
 }
+
+}  // namespace row_stage_test

@@ -11,6 +11,8 @@
 #include "stages/output/formats/row_statistics.h"
 #include "tests/support/printing.h"
 
+namespace row_statistics_test {
+
 using namespace melflow;
 
 namespace {
@@ -212,3 +214,5 @@ TEST_CASE("exact sum: as text it is a whole number times a power of two") {
   for (const char* text : {"", "1", "e6", "1e", "1ex", "xe6", "1e12", "-", "--1e6", "+1e6", "1 e6"})
     CHECK_MESSAGE(!ExactSum::of(text), text);
 }
+
+}  // namespace row_statistics_test

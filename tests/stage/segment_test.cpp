@@ -10,6 +10,8 @@
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 
+namespace segment_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -367,3 +369,5 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
         std::vector<std::string>{": the sample rate is not known; set the sample_rate of the stage "
                                  "that makes rows (mel, samples), or resample"});
 }
+
+}  // namespace segment_test

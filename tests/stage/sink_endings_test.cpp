@@ -12,6 +12,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/small_disk.h"
 
+namespace sink_endings_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -263,3 +265,5 @@ TEST_CASE("sinks: two that would write the same file are found before the run") 
     CHECK(names_in(folder.path()) == Names{"clips"});
   }
 }
+
+}  // namespace sink_endings_test

@@ -16,6 +16,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
+namespace sink_rows_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -316,3 +318,5 @@ TEST_CASE("sinks: rows, and the feature fingerprint, do not depend on the format
     CHECK(difference_from_h5(folder) == "");
   }
 }
+
+}  // namespace sink_rows_test

@@ -13,6 +13,8 @@
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
+namespace split_property_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -161,3 +163,5 @@ TEST_CASE("no file of one group is in two splits, and updates move none: 3000 ra
   CHECK(refused > 100);
   CHECK(updated > 10000);
 }
+
+}  // namespace split_property_test

@@ -10,6 +10,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
+namespace stored_audio_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -137,3 +139,5 @@ TEST_CASE("stored audio: a damaged store of a file that is gone says so") {
   CHECK(out.entry.outcome == Outcome::failed);
   CHECK(out.entry.reason == "does not exist (any more)");
 }
+
+}  // namespace stored_audio_test

@@ -20,6 +20,8 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
+namespace synthetic_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -255,3 +257,5 @@ TEST_CASE("synthetic: features depend on what changes samples, and not on how ma
                             "amplitude: 0.25", "seed: 1"})
     CHECK_MESSAGE(settings("count: 3") != settings(other), other);
 }
+
+}  // namespace synthetic_test

@@ -13,6 +13,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
+namespace trim_silence_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -260,3 +262,5 @@ TEST_CASE("trim_silence: settings are in samples where the rate is known") {
   CHECK(settings("threshold: -40, frame: 128ms", 0) != settings("threshold: -40", 0));
   CHECK(settings("threshold: -40, keep: 10ms", 0) != settings("threshold: -40", 0));
 }
+
+}  // namespace trim_silence_test

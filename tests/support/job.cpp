@@ -41,6 +41,13 @@ std::string JobResult::text() const {
   return out;
 }
 
+std::vector<std::string> JobResult::run_warnings() const {
+  std::vector<std::string> out = report.warnings;
+  std::erase_if(out,
+                [this](const std::string& w) { return std::ranges::count(plan_warnings, w) > 0; });
+  return out;
+}
+
 const StageReport& JobResult::stage(const std::string& node) const {
   for (const StageReport& s : report.stages)
     if (s.name == node) return s;

@@ -33,6 +33,8 @@ struct JobResult {
   [[nodiscard]] std::map<std::string, std::string> remarks_by_name() const;
   /// Counts, error and remarks, for failure messages.
   [[nodiscard]] std::string text() const;
+  /// The report's warnings but those that were the plan's.
+  [[nodiscard]] std::vector<std::string> run_warnings() const;
   [[nodiscard]] const StageReport& stage(const std::string& node) const;
 };
 

@@ -17,6 +17,8 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
+namespace audio_cache_file_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -480,3 +482,5 @@ TEST_CASE("audio cache: opening reads no samples, and a look-up visits few place
   for (unsigned i = 0; i < kFiles; ++i) visited += index.visited(key_of(i));
   CHECK(visited < 3 * std::size_t{kFiles});
 }
+
+}  // namespace audio_cache_file_test

@@ -3,6 +3,8 @@
 
 #include "stages/device/auto_rule.h"
 
+namespace auto_rule_test {
+
 using namespace melflow;
 
 namespace {
@@ -41,3 +43,5 @@ TEST_CASE("auto rule: what takes less than the limit stays where it is, with a r
   CHECK(why_on_cpu(40, 4, 10) == "");
   CHECK(why_on_cpu(0, 4, 0) == "");
 }
+
+}  // namespace auto_rule_test

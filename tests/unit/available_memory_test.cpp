@@ -3,6 +3,8 @@
 #include "pipeline/available_memory.h"
 #include "tests/support/temp_folder.h"
 
+namespace available_memory_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -44,3 +46,5 @@ TEST_CASE("available memory: of this machine") {
   CHECK(available_memory() > (std::uint64_t{16} << 20));
   CHECK(available_memory() < (std::uint64_t{1} << 50));
 }
+
+}  // namespace available_memory_test

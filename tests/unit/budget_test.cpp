@@ -10,6 +10,8 @@
 #include "pipeline/run_context.h"
 #include "tests/support/watchdog.h"
 
+namespace budget_test {
+
 using namespace melflow;
 
 TEST_CASE("budget: reservations add up to the capacity and not a byte more") {
@@ -148,3 +150,5 @@ TEST_CASE("budget: hard cap under contention") {
   CHECK(budget.peak() <= kCapacity);
   CHECK(budget.peak() > kReserve);
 }
+
+}  // namespace budget_test

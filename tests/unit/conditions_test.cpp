@@ -10,6 +10,8 @@
 #include "stages/routing/amount.h"
 #include "stages/routing/conditions.h"
 
+namespace conditions_test {
+
 using namespace melflow;
 
 namespace {
@@ -159,3 +161,5 @@ TEST_CASE("conditions: what a list of lengths is told to be written as can be wr
     CHECK(problem(Fact::duration, range) == "");
   }
 }
+
+}  // namespace conditions_test

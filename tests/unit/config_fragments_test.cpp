@@ -11,6 +11,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/unit/config_stages.h"
 
+namespace config_fragments_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -198,3 +200,5 @@ TEST_CASE("fragments: what would have no end is refused") {
       "t.yaml:260:15: p256.use: at most 256 nodes of a graph may use fragments, with those inside "
       "of fragments");
 }
+
+}  // namespace config_fragments_test

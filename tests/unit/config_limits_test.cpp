@@ -11,6 +11,8 @@
 #include "config/load.h"
 #include "tests/unit/config_stages.h"
 
+namespace config_limits_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -209,3 +211,5 @@ TEST_CASE("config limits: a file without an end is read as far as there may be o
       "/dev/zero:1:1: a configuration cannot have control characters in it; remove U+0000 here",
       ConfigError);
 }
+
+}  // namespace config_limits_test

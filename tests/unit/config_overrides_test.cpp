@@ -10,6 +10,8 @@
 #include "tests/support/plan_node.h"
 #include "tests/unit/config_stages.h"
 
+namespace config_overrides_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -265,3 +267,5 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
         "t.yaml:6:15: here the configuration has more than 20000 keys and values, which is the "
         "most (what an alias stands for is counted each time)");
 }
+
+}  // namespace config_overrides_test

@@ -13,6 +13,8 @@
 #include "pipeline/warned_config_error.h"
 #include "tests/unit/config_stages.h"
 
+namespace config_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -323,3 +325,5 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   CHECK(problem(file).find("this configuration is empty") != std::string::npos);
   std::filesystem::remove_all(folder);
 }
+
+}  // namespace config_test

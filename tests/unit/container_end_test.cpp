@@ -6,6 +6,8 @@
 
 #include "tests/support/read_at.h"
 
+namespace container_end_test {
+
 using namespace melflow;
 using test::reader;
 
@@ -165,3 +167,5 @@ TEST_CASE("container end: a header that was never completed is known by a size o
   CHECK_FALSE(is_unfinished(wav("")));
   CHECK_FALSE(is_unfinished(wav("LIST" + number(4, 4) + "INFO" + "fact" + number(0, 4))));
 }
+
+}  // namespace container_end_test

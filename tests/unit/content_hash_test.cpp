@@ -9,6 +9,8 @@
 #include "stages/files/unique_fd.h"
 #include "tests/support/temp_folder.h"
 
+namespace content_hash_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -68,3 +70,5 @@ TEST_CASE("content hash: of what cannot be read there is none") {
   CHECK(content_hash_of(folder.path()) == 0);
   CHECK(content_hash(-1) == 0);
 }
+
+}  // namespace content_hash_test

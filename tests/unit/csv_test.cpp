@@ -6,6 +6,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace csv_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -118,3 +120,5 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
     CHECK(complaint(folder, row.name, {"path"}) == row.message);
   }
 }
+
+}  // namespace csv_test

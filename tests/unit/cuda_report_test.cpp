@@ -3,6 +3,8 @@
 
 #include "stages/device/cuda_report.h"
 
+namespace cuda_report_test {
+
 using namespace melflow;
 
 TEST_CASE("cuda report: a link by its generation and width") {
@@ -45,3 +47,5 @@ TEST_CASE("cuda report: rates of a device, with its share of the link where that
   CHECK(to_json(rates_value(0, {}, &use)) ==
         R"({"device": 0, "batches": 0, "files": 0, "seconds": 0.000000})");
 }
+
+}  // namespace cuda_report_test

@@ -7,6 +7,8 @@
 
 #include "tests/unit/config_stages.h"
 
+namespace expectations_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -78,3 +80,5 @@ TEST_CASE("expectations: in a configuration, and by --set") {
   const std::string why = problems_of(with_scale(kScale, "version: 1\nexpect: {failed: 3}"));
   CHECK(why.find("t.yaml:2:18: expect.failed: '3' is not a bound such as \"< 0.1%\"") == 0);
 }
+
+}  // namespace expectations_test

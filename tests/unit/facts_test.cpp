@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+namespace facts_test {
+
 using namespace melflow;
 
 namespace {
@@ -78,3 +80,5 @@ TEST_CASE("facts: two keys of one name and different types are a defect, not a v
   b.set(kContextAsNumber, 1);
   CHECK_THROWS_AS((void)a.merge(b), std::logic_error);
 }
+
+}  // namespace facts_test

@@ -7,6 +7,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
+namespace feed_choice_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -114,3 +116,5 @@ TEST_CASE("feed choice: what is found out about a corpus") {
   // Not every file system lets go, or says.
   if (cold.warm) MESSAGE("share in the page cache after it was dropped: " << *cold.warm);
 }
+
+}  // namespace feed_choice_test

@@ -7,6 +7,8 @@
 
 #include "tests/support/plain_flac.h"
 
+namespace flac_frames_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -182,3 +184,5 @@ TEST_CASE(
   for (int i = 0; i < 50'000; ++i) CHECK_FALSE(frames->after(first, 4095));
   CHECK(bytes < 1'000 * file.bytes.size());
 }
+
+}  // namespace flac_frames_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace glob_test {
+
 using namespace melflow;
 
 TEST_CASE("glob: patterns and paths") {
@@ -99,3 +101,5 @@ TEST_CASE("glob: patterns that take every name") {
     CHECK_FALSE(Glob(pattern).takes_every_name());
   }
 }
+
+}  // namespace glob_test

@@ -9,6 +9,8 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
+namespace index_columns_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -67,3 +69,5 @@ TEST_CASE("index columns: what is set is what was stored") {
   CHECK(set("labels", std::string("\0\x01\0\x01", 4)).labels == std::vector<std::int32_t>{1, 3});
   CHECK(set("path", std::string("a/b.wav\0\0", 9)).path == "a/b.wav");
 }
+
+}  // namespace index_columns_test

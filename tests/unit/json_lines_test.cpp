@@ -6,6 +6,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace json_lines_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -70,3 +72,5 @@ TEST_CASE("tables: the ending says which") {
   CHECK(table->cell("path") == "a,b");
   CHECK(table->cell("label") == "c");
 }
+
+}  // namespace json_lines_test

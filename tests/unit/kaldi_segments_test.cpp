@@ -6,6 +6,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
+namespace kaldi_segments_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -88,3 +90,5 @@ TEST_CASE("kaldi segments: what makes no sense is named with its line") {
   CHECK(error(folder, {"path", "label"}) ==
         "segments: there is no column 'label'; there are path, start, end, utterance, recording");
 }
+
+}  // namespace kaldi_segments_test

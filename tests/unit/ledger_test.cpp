@@ -13,6 +13,8 @@
 #include "pipeline/reasons.h"
 #include "tests/support/watchdog.h"
 
+namespace ledger_test {
+
 using namespace melflow;
 
 TEST_CASE("ledger: counts every outcome, and the sum is what was found") {
@@ -206,3 +208,5 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
     CHECK(ledger.entry(0).reason == row.reason);
   }
 }
+
+}  // namespace ledger_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace length_test {
+
 using namespace melflow;
 
 TEST_CASE("length: samples and times as people write them") {
@@ -73,3 +75,5 @@ TEST_CASE("length: anything else is refused, with what is expected") {
     CHECK(length.samples == 77);
   }
 }
+
+}  // namespace length_test

@@ -9,6 +9,8 @@
 #include "pipeline/problem.h"
 #include "tests/support/temp_folder.h"
 
+namespace manifest_file_test {
+
 using namespace melflow;
 using test::TempFolder;
 
@@ -105,3 +107,5 @@ TEST_CASE("manifest file: what is not what was written is refused") {
                          RunError);
   }
 }
+
+}  // namespace manifest_file_test

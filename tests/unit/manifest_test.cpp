@@ -7,6 +7,8 @@
 
 #include "tests/support/printing.h"
 
+namespace manifest_test {
+
 using namespace melflow;
 
 namespace {
@@ -152,3 +154,5 @@ TEST_CASE("manifest: a recording of one source is not that of another with the s
   CHECK(m.entries_of_recording(0) == 2);
   CHECK(m.recordings() == 2);
 }
+
+}  // namespace manifest_test

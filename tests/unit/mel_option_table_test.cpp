@@ -15,7 +15,7 @@
 #include "stages/features/mel_stage_options.h"
 #include "stages/output/formats/feature_fingerprint.h"
 
-namespace melflow {
+namespace melflow::mel_option_table_test {
 namespace {
 
 using O = MelOptions;
@@ -133,4 +133,4 @@ TEST_CASE("mel option table: presets have the canonical form that they always ha
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::mel_option_table_test

@@ -7,6 +7,8 @@
 #include "stages/features/mel_front.h"
 #include "stages/features/mel_stage_options.h"
 
+namespace mel_times_test {
+
 using namespace melflow;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("mel times: a preset's own length, written in time, changes nothing of
   map.set("hop", Value::scalar("5ms"));
   CHECK(read(map).preset_text() == "whisper, with hop changed");
 }
+
+}  // namespace mel_times_test

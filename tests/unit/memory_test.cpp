@@ -11,6 +11,8 @@
 
 #include "tests/support/watchdog.h"
 
+namespace memory_test {
+
 using namespace melflow;
 
 TEST_CASE("memory: a lease is aligned, as large as asked for, and at most a quarter larger") {
@@ -165,3 +167,5 @@ TEST_CASE("memory: many threads lease and return at once") {
   CHECK(pool.leased() == 0);
   CHECK(pool.kept() <= 4 << 20);
 }
+
+}  // namespace memory_test

@@ -10,6 +10,8 @@
 #include "pipeline/bfloat16.h"
 #include "pipeline/float16.h"
 
+namespace number_type_test {
+
 using namespace melflow;
 
 namespace {
@@ -192,3 +194,5 @@ TEST_CASE("number type: int16 is the value times 32768, to nearest, clipped") {
   CHECK(again == every);
   CHECK(first_not_finite(every.data(), every.size(), NumberType::int16, NumberType::int16) == -1);
 }
+
+}  // namespace number_type_test

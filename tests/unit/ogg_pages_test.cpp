@@ -6,6 +6,8 @@
 
 #include "tests/support/read_at.h"
 
+namespace ogg_pages_test {
+
 using namespace melflow;
 using test::reader;
 
@@ -104,3 +106,5 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
     CHECK(remark(row.bytes, row.decoded) == row.remark);
   }
 }
+
+}  // namespace ogg_pages_test

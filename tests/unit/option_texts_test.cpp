@@ -9,6 +9,8 @@
 
 #include "config/reference.h"
 
+namespace option_texts_test {
+
 using namespace melflow;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("option texts: each stands alone") {
   }
   CHECK(options > 100);
 }
+
+}  // namespace option_texts_test

@@ -8,6 +8,8 @@
 #include "config/top_level.h"
 #include "pipeline/registry.h"
 
+namespace other_names_test {
+
 using namespace melflow;
 
 namespace {
@@ -122,3 +124,5 @@ TEST_CASE("other names: values that others have are refused with the one that is
             .ends_with("{train: 80, val: 10, test: 10}"));
   CHECK(refusal("mel", "window", text("hamming")) == "");
 }
+
+}  // namespace other_names_test

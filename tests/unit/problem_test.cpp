@@ -4,6 +4,8 @@
 
 #include "pipeline/sentences.h"
 
+namespace problem_test {
+
 using namespace melflow;
 
 namespace {
@@ -78,3 +80,5 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
   CHECK(did_you_mean("parent", {"none", "parent_dir"}) == ". Did you mean 'parent_dir'?");
   CHECK(did_you_mean("win", {"win_length", "window_size"}).empty());
 }
+
+}  // namespace problem_test

@@ -6,6 +6,8 @@
 #include "config/reference.h"
 #include "tests/unit/config_stages.h"
 
+namespace reference_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -55,3 +57,5 @@ TEST_CASE("reference: the JSON Schema describes the nodes of each stage") {
   const auto& include = schema["$defs"]["list"]["properties"]["include"];
   CHECK(include["anyOf"][0]["anyOf"][1]["type"] == "array");
 }
+
+}  // namespace reference_test

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+namespace registry_test {
+
 using namespace melflow;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("registry: names are sorted, unknown ones are not found, doubles are r
   CHECK(registry.find("d") == nullptr);
   CHECK_THROWS_AS(registry.add(named("a")), std::logic_error);
 }
+
+}  // namespace registry_test

@@ -10,6 +10,8 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
+namespace root_attributes_test {
+
 using namespace melflow;
 using namespace melflow::test;
 
@@ -104,3 +106,5 @@ TEST_CASE(
     CHECK((read(one).text(a.name).empty()));
   }
 }
+
+}  // namespace root_attributes_test

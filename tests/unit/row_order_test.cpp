@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+namespace row_order_test {
+
 using namespace melflow;
 
 namespace {
@@ -267,3 +269,5 @@ TEST_CASE("row order: whatever the order of arrival, rows stand in file order wi
     CHECK(writer.ledger().counts().closed() == files);
   }
 }
+
+}  // namespace row_order_test

@@ -4,6 +4,8 @@
 
 #include "pipeline/run_context.h"
 
+namespace run_services_test {
+
 using namespace melflow;
 
 namespace {
@@ -29,3 +31,5 @@ TEST_CASE("services: one object of a type, made by who asks first") {
   services.add(other);
   CHECK(services.find<Lamp>() == other);
 }
+
+}  // namespace run_services_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace sample_rate_test {
+
 using namespace melflow;
 
 TEST_CASE("sample rate: Hz and kHz as people write them, echoed as Hz") {
@@ -54,3 +56,5 @@ TEST_CASE("sample rate: anything else is refused") {
     CHECK(rate == 77);
   }
 }
+
+}  // namespace sample_rate_test

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace schema_test {
+
 using namespace melflow;
 
 namespace {
@@ -74,11 +76,17 @@ std::string read(const std::string& key, const std::string& text, bool quoted = 
 
 }  // namespace
 
+}  // namespace schema_test
+
 template <>
-struct melflow::EnumNames<Colour> {
-  static constexpr std::pair<const char*, Colour> values[] = {
-      {"red", Colour::red}, {"green", Colour::green}, {"blue", Colour::blue}};
+struct melflow::EnumNames<schema_test::Colour> {
+  static constexpr std::pair<const char*, schema_test::Colour> values[] = {
+      {"red", schema_test::Colour::red},
+      {"green", schema_test::Colour::green},
+      {"blue", schema_test::Colour::blue}};
 };
+
+namespace schema_test {
 
 TEST_CASE("schema: every type reads its own texts") {
   Everything o;
@@ -485,3 +493,5 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   // Nobody is told of what he did not write.
   CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
 }
+
+}  // namespace schema_test

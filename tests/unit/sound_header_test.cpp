@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+namespace sound_header_test {
+
 using namespace melflow;
 
 namespace {
@@ -223,3 +225,5 @@ TEST_CASE("sound header: plain samples are found where nothing speaks against th
           "none");
   }
 }
+
+}  // namespace sound_header_test

@@ -11,6 +11,8 @@
 
 #include "tests/support/printing.h"
 
+namespace split_by_ratio_test {
+
 using namespace melflow;
 
 namespace {
@@ -171,3 +173,5 @@ TEST_CASE("split shares: whole numbers and percents are the shares they stand fo
   CHECK(read({"80%", "12.5 %", "7.5%"}) == std::vector<double>{0.8, 0.125, 0.075});
   CHECK(read({"0.8", "0.15", "0.05"}) == std::vector<double>{0.8, 0.15, 0.05});
 }
+
+}  // namespace split_by_ratio_test

@@ -6,6 +6,8 @@
 
 #include "stages/corpus/split_name.h"
 
+namespace split_name_test {
+
 using namespace melflow;
 
 TEST_CASE("split names: which are for training") {
@@ -31,3 +33,5 @@ TEST_CASE("split names: training first, then validation, test and all others as 
                                           "train_dev", "VAL", "test-other", "test", "other",
                                           "unlabeled", "validated"});
 }
+
+}  // namespace split_name_test

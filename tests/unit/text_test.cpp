@@ -3,6 +3,8 @@
 
 #include "pipeline/text.h"
 
+namespace text_test {
+
 using namespace melflow;
 
 TEST_CASE("text: what a terminal would act on is shown as an escape, all else as it is") {
@@ -45,3 +47,5 @@ TEST_CASE("text: a value in a message is on one line and no longer than it may b
   CHECK(excerpt("ab\xE6\x97\xA5", 5) == "ab\xE6\x97\xA5");
   CHECK(shortened("two\nlines", 5) == "two\nl… (9 bytes)");
 }
+
+}  // namespace text_test

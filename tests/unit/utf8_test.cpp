@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace utf8_test {
+
 using namespace melflow;
 
 TEST_CASE("utf8: text stays, other bytes become what os.fsdecode() gives") {
@@ -37,3 +39,5 @@ TEST_CASE("utf8: only what stands for a byte is taken out again") {
   }
   CHECK(without_escaped_bytes(R"(\\\udce9\udc80x\n\udcff)") == R"(\\\ufffd\ufffdx\n\ufffd)");
 }
+
+}  // namespace utf8_test

@@ -14,7 +14,7 @@
 #include "stages/features/mel/cepstrum.h"
 #include "tests/support/reference_mel.h"
 
-namespace melflow {
+namespace melflow::utterance_steps_test {
 namespace {
 
 using O = MelOptions;
@@ -199,4 +199,4 @@ TEST_CASE("cepstrum: the cosine transform, the lifter and where the energy goes"
 }
 
 }  // namespace
-}  // namespace melflow
+}  // namespace melflow::utterance_steps_test

@@ -6,6 +6,8 @@
 
 #include "pipeline/utf8.h"
 
+namespace value_test {
+
 using namespace melflow;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("value: any text becomes JSON; bytes that are no UTF-8 stay for who es
   CHECK(wrong == "");
   CHECK(as_they_were > 125);  // all of the first five bytes and the quotation mark, and more
 }
+
+}  // namespace value_test

@@ -6,6 +6,8 @@
 
 #include "stages/files/unique_fd.h"
 
+namespace whole_io_test {
+
 using namespace melflow;
 
 namespace {
@@ -37,3 +39,5 @@ TEST_CASE("whole io: room in a file is made through interruptions, piece by piec
   CHECK(static_cast<std::uint64_t>(st.st_blocks) * 512 >= kBytes);
   CHECK(allocate_whole(-1, 0, 1) == EBADF);
 }
+
+}  // namespace whole_io_test

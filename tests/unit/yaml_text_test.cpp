@@ -5,6 +5,8 @@
 #include "config/document.h"
 #include "pipeline/value.h"
 
+namespace yaml_text_test {
+
 using namespace melflow;
 
 namespace {
@@ -47,3 +49,5 @@ TEST_CASE(
   without(found, "'a.long", "a.long");  // a word with a point is a word
   CHECK(found == expected);
 }
+
+}  // namespace yaml_text_test

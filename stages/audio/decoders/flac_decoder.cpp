@@ -21,7 +21,7 @@ namespace {
 // Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
 constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
 
-struct Deleter {
+struct FlacDeleter {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
 
@@ -266,7 +266,7 @@ class FlacDecoder final : public SoundDecoder {
   }
 
   SoundInput& input_;
-  std::unique_ptr<FLAC__StreamDecoder, Deleter> decoder_;
+  std::unique_ptr<FLAC__StreamDecoder, FlacDeleter> decoder_;
   std::int64_t promised_ = 0;  // samples by the header, 0: not known
   Format format_, other_, header_;
   bool is_described_twice_ = false;

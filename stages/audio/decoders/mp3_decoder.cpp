@@ -14,7 +14,7 @@
 namespace melflow {
 namespace {
 
-struct Deleter {
+struct Mp3Deleter {
   void operator()(mpg123_handle* handle) const { mpg123_delete(handle); }
 };
 
@@ -165,7 +165,7 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
   SoundInput& input_;
-  std::unique_ptr<mpg123_handle, Deleter> handle_;
+  std::unique_ptr<mpg123_handle, Mp3Deleter> handle_;
   long rate_ = 0;
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
   unsigned char* frame_ = nullptr;  // samples of it that were not read, interleaved

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kStep = 1024, kMostValues = 32768;  // frames and values of a call
+constexpr std::int64_t kStep = 1024, kMostValuesOfCall = 32768;  // frames and values of a call
 
 struct Closer {
   void operator()(SNDFILE* handle) const { sf_close(handle); }
@@ -40,7 +40,7 @@ class SndfileDecoder final : public SoundDecoder {
     };
     handle_.reset(sf_open_virtual(&io, SFM_READ, &info_, &input));
     if (handle_ != nullptr && info_.channels > 0)
-      step_ = std::clamp<std::int64_t>(kMostValues / info_.channels, 1, kStep);
+      step_ = std::clamp<std::int64_t>(kMostValuesOfCall / info_.channels, 1, kStep);
   }
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
 

@@ -21,7 +21,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kAlignment = 64;                     // of samples
+constexpr std::size_t kSampleAlignment = 64;               // of samples
 constexpr std::size_t kLeastCommit = 1024;                 // entries
 constexpr std::size_t kKeptPages = std::size_t{16} << 20;  // released, but still mapped [bytes]
 constexpr std::size_t kReadAhead = std::size_t{1} << 20;   // of one recording [bytes]
@@ -224,7 +224,7 @@ bool AudioCacheFile::write_all(std::uint64_t offset, std::span<const std::byte> 
 }
 
 std::optional<AudioCacheFile::Extent> AudioCacheFile::append(std::span<const std::byte> samples) {
-  const Extent out{end_.fetch_add(round_up(samples.size(), kAlignment)), samples.size()};
+  const Extent out{end_.fetch_add(round_up(samples.size(), kSampleAlignment)), samples.size()};
   if (!write_all(out.offset, samples)) return std::nullopt;
   return out;
 }

@@ -17,7 +17,7 @@ constexpr std::size_t kAlignment = 64;    // as buffers have it
 constexpr std::size_t kEntryBytes = 192;  // what a file takes beside its samples
 constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
 
-struct Piece {
+struct LoadedPiece {
   std::int64_t start = 0;  // of its first sample in the file
   std::int64_t count = 0;
   const std::byte* data = nullptr;
@@ -28,7 +28,7 @@ struct Piece {
 // Samples in slabs, which live as long as the store, and that as long as the run.
 class LoadedAudio final : public StoredAudio {
  public:
-  LoadedAudio(const Info& info, const FileStamp& stamp, std::vector<Piece> pieces)
+  LoadedAudio(const Info& info, const FileStamp& stamp, std::vector<LoadedPiece> pieces)
       : StoredAudio(info), stamp_(stamp), pieces_(std::move(pieces)) {}
 
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
@@ -37,8 +37,8 @@ class LoadedAudio final : public StoredAudio {
   [[nodiscard]] Samples at(std::int64_t start, std::int64_t most) const override {
     const auto after = std::upper_bound(
         pieces_.begin(), pieces_.end(), start,
-        [](std::int64_t place, const Piece& piece) { return place < piece.start; });
-    const Piece& p = *(after - 1);
+        [](std::int64_t place, const LoadedPiece& piece) { return place < piece.start; });
+    const LoadedPiece& p = *(after - 1);
     const std::int64_t skip = start - p.start;
     return {nullptr, p.data + static_cast<std::size_t>(skip) * size_of(info().type),
             std::min(most, p.count - skip), info().type};
@@ -46,7 +46,7 @@ class LoadedAudio final : public StoredAudio {
 
  private:
   FileStamp stamp_;
-  std::vector<Piece> pieces_;
+  std::vector<LoadedPiece> pieces_;
 };
 
 namespace {
@@ -67,7 +67,7 @@ class PreloadStore::Loading final : public AudioStore::Entry {
     const Samples& s = block.samples;
     info_ = {s.type, block.sample_rate, info_.count + s.count, block.file};
     if (s.count == 0) return true;
-    const std::size_t own = pieces_.empty() ? kEntryBytes : sizeof(Piece);
+    const std::size_t own = pieces_.empty() ? kEntryBytes : sizeof(LoadedPiece);
     std::byte* to = store_.take(s.bytes() + own);
     if (to == nullptr) return false;
     std::memcpy(to, s.data, s.bytes());
@@ -87,7 +87,7 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   PreloadStore& store_;
   std::size_t index_;
   StoredAudio::Info info_;
-  std::vector<Piece> pieces_;
+  std::vector<LoadedPiece> pieces_;
 };
 
 PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow)

@@ -1,7 +1,6 @@
 #include "stages/output/formats/npy_layout.h"
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,19 +15,10 @@
 #include "pipeline/utf8.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/root_attributes.h"
+#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 namespace {
-
-class Hash {
- public:
-  Hash() { XXH3_64bits_reset(&state_); }
-  void add(std::string_view bytes) { XXH3_64bits_update(&state_, bytes.data(), bytes.size()); }
-  [[nodiscard]] std::uint64_t sum() const { return XXH3_64bits_digest(&state_); }
-
- private:
-  XXH3_state_t state_;
-};
 
 // What a file is made of, from its beginning, in pieces that are worth a call.
 class Appender {
@@ -42,27 +32,27 @@ class Appender {
   void finish() {
     write();
     file_.cut(at_);
-    Hash there;
+    RowHash there;
     for (std::uint64_t at = 0; at < at_; at += buffer_.size()) {
       buffer_.resize(std::min<std::uint64_t>(kPiece, at_ - at));
       file_.get(buffer_.data(), buffer_.size(), at);
-      there.add(buffer_);
+      there.add(buffer_.data(), buffer_.size());
     }
-    if (there.sum() != hash_.sum()) fail_read_back(file_.part_path());
+    if (there.value() != hash_.value()) fail_read_back(file_.part_path());
   }
 
  private:
   static constexpr std::size_t kPiece = 1 << 20;
   void write() {
     file_.put(buffer_.data(), buffer_.size(), at_);
-    hash_.add(buffer_);
+    hash_.add(buffer_.data(), buffer_.size());
     at_ += buffer_.size();
     buffer_.clear();
   }
   const PartFile& file_;
   std::string buffer_;
   std::uint64_t at_ = 0;
-  Hash hash_;
+  RowHash hash_;
 };
 
 NpyRecord record_of(const OutputIndex& x) {
@@ -81,16 +71,16 @@ NpyRecord record_of(const OutputIndex& x) {
 Value text(std::string of) { return Value::scalar(std::move(of), {}, true); }
 
 template <class T>
-Value number(T of) {
+Value json_number(T of) {
   return Value::scalar(fmt::format("{}", of));
 }
 
 template <class T>
-Value stored(T number_or_flag) {
-  return number(number_or_flag);
+Value as_json(T number_or_flag) {
+  return json_number(number_or_flag);
 }
-Value stored(const std::string& of) { return text(of); }
-Value stored(const Value& json) { return json; }
+Value as_json(const std::string& of) { return text(of); }
+Value as_json(const Value& json) { return json; }
 
 template <class List, class Convert>
 Value list(const List& of, const Convert& convert) {
@@ -103,7 +93,7 @@ Value list(const List& of, const Convert& convert) {
 Value texts(const std::vector<std::string>& of) { return list(of, text); }
 
 Value numbers(const std::vector<double>& of) {
-  return list(of, [](double n) { return std::isfinite(n) ? number(n) : Value(); });
+  return list(of, [](double n) { return std::isfinite(n) ? json_number(n) : Value(); });
 }
 
 const char* status_name(FeatureData::Status status) {
@@ -112,7 +102,7 @@ const char* status_name(FeatureData::Status status) {
 
 Value remark(const OutputIndex& x, std::size_t file) {
   const Ledger::Entry entry = x.entry(file);
-  return Value::map({{"file", number(file), {}},
+  return Value::map({{"file", json_number(file), {}},
                      {"path", text(x.path(file)), {}},
                      {"status", text(status_name(x.status(file))), {}},
                      {"stage", text(entry.stage), {}},
@@ -121,8 +111,8 @@ Value remark(const OutputIndex& x, std::size_t file) {
 
 Value statistics(const ColumnStatistics& of) {
   return Value::map({{"of", text(of.of), {}},
-                     {"frames", number(of.frames), {}},
-                     {"applied", number(of.is_applied), {}},
+                     {"frames", json_number(of.frames), {}},
+                     {"applied", json_number(of.is_applied), {}},
                      {"mean", numbers(of.mean), {}},
                      {"std", numbers(of.std), {}}});
 }
@@ -201,12 +191,12 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   };
   for (const RootAttribute& a : root_attributes())
     if (a.is_in(x))
-      std::visit([&](const auto& value) { entry(a.name, stored(value)); }, a.value(x));
-  entry("shape", list(shape, number<std::uint64_t>));
+      std::visit([&](const auto& value) { entry(a.name, as_json(value)); }, a.value(x));
+  entry("shape", list(shape, json_number<std::uint64_t>));
   entry("dtype", text(to_text(type)));
   entry("axes", texts(x.axes()));
   entry("unit", text(x.info.unit));
-  if (x.info.energy_column >= 0) entry("energy_column", number(x.info.energy_column));
+  if (x.info.energy_column >= 0) entry("energy_column", json_number(x.info.energy_column));
   if (!x.info.column_hz.empty()) entry("band_hz", numbers(x.info.column_hz));
   entry("root", text(x.root()));
   entry("labels", texts(x.label_names()));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 16'384;  // samples that are converted at a time
 
-SF_INFO info_of(const SoundKind& kind, int sample_rate) {
+SF_INFO info_of(const SoundEncoding& kind, int sample_rate) {
   SF_INFO info{};
   info.channels = 1;
   info.samplerate = sample_rate;
@@ -27,7 +27,7 @@ SF_INFO info_of(const SoundKind& kind, int sample_rate) {
 
 }  // namespace
 
-std::string SoundKind::refused(int sample_rate) const {
+std::string SoundEncoding::refused(int sample_rate) const {
   constexpr int kMostOfFlac = 655'350;  // [Hz] that its header has bits for
   if (format == SoundFormat::flac && sample_rate > kMostOfFlac)
     return fmt::format(
@@ -80,7 +80,7 @@ void SoundWriter::write_at_place(const void* data, std::uint64_t bytes) {
 }
 
 SoundWriter::SoundWriter(const std::string& target, const std::string& stage, Existing existing,
-                         const SoundKind& kind, int sample_rate)
+                         const SoundEncoding& kind, int sample_rate)
     : file_(target, stage, existing), kind_(kind) {
   SF_VIRTUAL_IO io = calls();
   SF_INFO info = info_of(kind, sample_rate);

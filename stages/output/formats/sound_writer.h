@@ -21,7 +21,7 @@ enum class SoundFormat { wav, flac };
 enum class StoredSample { int16, int24, float32 };
 
 /// What is written.
-struct SoundKind {
+struct SoundEncoding {
   SoundFormat format = SoundFormat::wav;
   StoredSample type = StoredSample::int16;  ///< FLAC: an integer
   /// The most bytes of samples in a WAV file, whose sizes have 32 bits.
@@ -37,7 +37,7 @@ class SoundWriter {
   /// Begins the file `target`; `stage` stands before ".path" in messages. Throws RunError as
   /// PartFile does. The kind is not refused at that rate.
   SoundWriter(const std::string& target, const std::string& stage, Existing existing,
-              const SoundKind& kind, int sample_rate);
+              const SoundEncoding& kind, int sample_rate);
   SoundWriter(const SoundWriter&) = delete;
   SoundWriter& operator=(const SoundWriter&) = delete;
   /// Removes the file, unless it has its name.
@@ -64,7 +64,7 @@ class SoundWriter {
   void put(const std::vector<Stored>& stored);
 
   PartFile file_;
-  SoundKind kind_;
+  SoundEncoding kind_;
   // Where the file says until it is complete that it is not.
   char head_[PartFile::kMark.size()] = {};
   std::uint64_t at_ = 0, size_ = 0, sample_bytes_ = 0;

@@ -359,7 +359,7 @@ class Batches final : public Sink<MelBatch>,
   SampleView sample_;
 };
 
-const RegisterStage<Batches, BatchesOptions> registered{
+const RegisterStage<Batches, BatchesOptions> register_batches{
     "batches", "Delivers rows in batches to a training program.", true};
 
 }  // namespace
