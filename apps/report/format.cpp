@@ -9,8 +9,6 @@
 #include "pipeline/text.h"
 
 namespace melflow {
-namespace {}
-
 std::string count_text(std::size_t n) {
   const std::string digits = std::to_string(n);
   std::string out;

@@ -44,8 +44,6 @@ namespace {
 // Names of FFmpeg's for formats of one file that hold sound; no playlist, which names other files.
 constexpr const char* kFormats = "mov,matroska,asf,aac,amr,ogg,ape,wv,tta";
 constexpr int kBuffer = 32 << 10;  // between the input and FFmpeg [bytes]
-// Errors in a row without a sample between them.
-constexpr int kMostErrors = 16;
 
 // Of the major versions whose headers it was compiled with: in each the layout of structures is fixed.
 class Ffmpeg {

@@ -20,8 +20,6 @@ struct Mp3Deleter {
 
 // Bytes between two frames that are passed over: pictures, tags and what else has been put there.
 constexpr long kLongestGap = 1 << 20;
-// Errors in a row without a sample between them.
-constexpr int kMostErrors = 16;
 // Of frames at another rate or with other channels, before it goes on as it was.
 constexpr std::int64_t kFewSamples = 8 * 1152;
 constexpr const char* kNoFrame = "there is something that is not a frame";

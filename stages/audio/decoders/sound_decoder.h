@@ -47,6 +47,9 @@ class SoundDecoder {
   [[nodiscard]] virtual std::int64_t untimed_from() const { return kAllTimed; }
 
  protected:
+  /// Errors in a row, without a sample between them, after which a decoder gives up.
+  static constexpr int kMostErrors = 16;
+
   SF_INFO info_{};
   bool is_guess_ = false;
 };
