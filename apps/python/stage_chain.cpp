@@ -137,12 +137,13 @@ StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected, s
   std::optional<ItemError> error;
   const Ledger::Entry entry = pass(steps_, blocks, [&](const std::shared_ptr<const void>& block) {
     const auto batch = std::static_pointer_cast<const MelBatch>(block);
-    const MelPart* part = batch->parts.empty() ? nullptr : batch->parts.front().get();
+    const std::shared_ptr<const MelPart> part =
+        batch->parts.empty() ? nullptr : batch->parts.front();
     if (part == nullptr) throw RunError("a recording has lost a block of its rows");
     error = unstorable_in(*part);
     if (error) return false;
     const std::int64_t there = part->first_row + part->row_count;
-    if (all.add(*part, part->last ? there : -1)) {
+    if (all.add(part, part->last ? there : -1)) {
       made.first = all.first();
       made.count = all.count();
       made.values = all.take();

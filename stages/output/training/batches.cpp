@@ -150,7 +150,10 @@ class Batches final : public Sink<MelBatch>,
           return o != Outcome::open && o != Outcome::ok;
         },
         std::vector<std::size_t>{0}, inputs_.size());
-    for (const BatchInput& input : inputs_) recording_.emplace_back(input.rows, options_.dtype);
+    for (const BatchInput& input : inputs_) {
+      recording_.emplace_back(input.rows, options_.dtype);
+      if (!is_ragged()) recording_.back().leave_in_blocks();
+    }
     sample_.inputs.resize(inputs_.size());
     batcher_ = std::make_unique<SampleBatcher>(batcher_settings(), [this](SampleBatch batch) {
       ++batches_;
@@ -297,8 +300,8 @@ class Batches final : public Sink<MelBatch>,
       for (RecordingRows& r : recording_) r.clear();
     }
     RecordingRows& rows = recording_[placed.input];
-    if (!rows.add(*placed.part, placed.file_rows)) return;
-    if (++complete_ < recording_.size()) return rows.hold();
+    if (!rows.add(placed.part, placed.file_rows)) return;
+    if (++complete_ < recording_.size()) return;
     if (fits_together(placed)) give(static_cast<std::int64_t>(placed.file));
     for (RecordingRows& r : recording_) r.clear();
   }
@@ -324,16 +327,16 @@ class Batches final : public Sink<MelBatch>,
     sample_.file = file;
     sample_.offset = 0;
     const std::int64_t count = recording_.front().count();
-    for (std::size_t k = 0; k < recording_.size(); ++k)
-      sample_.inputs[k] = {recording_[k].data(), is_ragged() ? recording_[k].count() : 1};
     if (is_ragged()) {
+      for (std::size_t k = 0; k < recording_.size(); ++k)
+        sample_.inputs[k] = {recording_[k].data(), recording_[k].count()};
       if (count > 0) is_wanted_ = batcher_->add(sample_);
       return;
     }
     for (; sample_.offset < count && is_wanted_; ++sample_.offset) {
-      is_wanted_ = batcher_->add(sample_);
       for (std::size_t k = 0; k < recording_.size(); ++k)
-        sample_.inputs[k].data += recording_[k].row_bytes();
+        sample_.inputs[k] = {recording_[k].row(sample_.offset), 1};
+      is_wanted_ = batcher_->add(sample_);
     }
   }
 

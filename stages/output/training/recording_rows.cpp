@@ -12,20 +12,43 @@ float* floats(std::vector<std::byte>& bytes) { return reinterpret_cast<float*>(b
 
 }  // namespace
 
-bool RecordingRows::add(const MelPart& part, std::int64_t rows) {
-  if (part.is_whole() && !part.pending) {
-    give(part.data->data(), 0, part.row_count, part.type);
+bool RecordingRows::add(std::shared_ptr<const MelPart> part, std::int64_t rows) {
+  if (part->is_whole() && !part->pending) {
+    give(part->data->data(), 0, part->row_count, part->type);
+    blocks_.push_back(std::move(part));
+    return true;
+  }
+  if (are_left_ && !part->pending && part->type == type_) {
+    if (part->row_count > 0) {
+      const auto next = block_behind(part->first_row);
+      blocks_.insert(next, std::move(part));
+    }
+    if (rows < 0) return false;
+    give(nullptr, 0, rows, type_);
     return true;
   }
   const std::size_t columns =
-      part.pending ? static_cast<std::size_t>(part.pending_columns) : info_->values_per_row();
-  put(part, columns, part.pending ? NumberType::float32 : type_);
+      part->pending ? static_cast<std::size_t>(part->pending_columns) : info_->values_per_row();
+  put(*part, columns, part->pending ? NumberType::float32 : type_);
   if (rows < 0) return false;
-  if (part.pending)
-    finish(*part.pending, rows, part.pending_columns);
+  if (part->pending)
+    finish(*part->pending, rows, part->pending_columns);
   else
     give(bytes_.data(), begin_, rows - begin_, type_);
   return true;
+}
+
+const std::byte* RecordingRows::row(std::int64_t r) const {
+  if (data_ != nullptr) return data_ + static_cast<std::size_t>(r - first_) * row_bytes();
+  const MelPart& block = **std::prev(block_behind(r));
+  return block.data->data() + static_cast<std::size_t>(r - block.first_row) * row_bytes();
+}
+
+// The first block that begins behind row `r`.
+RecordingRows::Blocks::const_iterator RecordingRows::block_behind(std::int64_t r) const {
+  return std::upper_bound(
+      blocks_.begin(), blocks_.end(), r,
+      [](std::int64_t row, const auto& block) { return row < block->first_row; });
 }
 
 void RecordingRows::put(const MelPart& part, std::size_t columns, NumberType type) {
@@ -73,12 +96,6 @@ void RecordingRows::give(const std::byte* rows, std::int64_t first, std::int64_t
   converted_.resize(values * size_of(type_));
   from_float({reinterpret_cast<const float*>(rows), values}, type_, converted_.data());
   data_ = converted_.data();
-}
-
-void RecordingRows::hold() {
-  if (count_ == 0 || data_ == bytes_.data() || data_ == converted_.data()) return;
-  bytes_.assign(data_, data_ + static_cast<std::size_t>(count_) * row_bytes());
-  data_ = bytes_.data();
 }
 
 std::vector<std::byte> RecordingRows::take() {
