@@ -11,7 +11,9 @@ namespace melflow {
 namespace {
 
 constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kBeforeText = " \t[{,:";  // behind these a quote begins a text
 
+// A bracket, or a quote.
 struct Bracket {
   char sign = 0;
   int line = 0, column = 0;  // from 1
@@ -79,7 +81,7 @@ std::vector<Bracket> open_brackets(const Lines& lines, int to_line, int to_colum
     if (l == to_line) line = line.substr(0, static_cast<std::size_t>(to_column));
     for (std::size_t i = 0; i < line.size();) {
       const char c = line[i];
-      const bool begins = i == 0 || std::string_view(" \t[{,:").find(line[i - 1]) != line.npos;
+      const bool begins = i == 0 || kBeforeText.find(line[i - 1]) != kBeforeText.npos;
       if (c == '#' && begins) break;
       if ((c == '"' || c == '\'') && begins) {
         i = past_quotes(line, i);
@@ -106,6 +108,25 @@ std::string key_without_space(std::string_view line, const Bracket& open) {
     if (i > start) return std::string(line.substr(start, i + 1 - start));
   }
   return {};
+}
+
+// The last quote, up to that line, that nothing closes in its own.
+std::optional<Bracket> open_quote(const Lines& lines, int line) {
+  for (; line >= 0; --line) {
+    const std::string_view text = lines.at(line);
+    for (std::size_t i = 0; i < text.size();) {
+      const bool begins = i == 0 || kBeforeText.find(text[i - 1]) != kBeforeText.npos;
+      if (text[i] == '#' && begins) break;
+      if ((text[i] != '"' && text[i] != '\'') || !begins) {
+        ++i;
+        continue;
+      }
+      const std::size_t behind = past_quotes(text, i);
+      if (behind == text.npos) return Bracket{text[i], line + 1, static_cast<int>(i) + 1};
+      i = behind;
+    }
+  }
+  return std::nullopt;
 }
 
 char closing(char sign) { return sign == '{' ? '}' : ']'; }
@@ -171,6 +192,11 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
   const std::size_t first = std::min(here.find_first_not_of(kBlank), here.size());
   if (here.substr(0, first).find('\t') != here.npos)
     return "this line begins with a tab: indent with spaces";
+  if (says("unknown escape character") &&
+      here.substr(0, static_cast<std::size_t>(column)).find('"') != here.npos)
+    return "between double quotes \\ begins an escape such as \\n: write \\\\ for a backslash, or "
+           "use "
+           "single quotes";
   if (says("anchor is not defined")) return "a text that begins with * must be in quotes";
   if (has_bare_variable(here))
     return "inside { } and [ ] a variable must be in quotes: \"${NAME}\"";
@@ -192,6 +218,13 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
   const int above = lines.above(line);
   if (here.substr(static_cast<std::size_t>(column)).starts_with(','))
     return "remove this comma: keys on lines of their own have none between them";
+  // The end of a text that is not closed is another's beginning, or none.
+  const bool is_behind_text =
+      says("EOF in scalar") ||
+      (says("end of map not found") && above >= 0 && lines.indent(line) == lines.indent(above));
+  if (const auto quote = open_quote(lines, line); is_behind_text && quote)
+    return fmt::format("{} is not closed: add the {} at the end of the text", name_of(*quote),
+                       quote->sign);
   if (says("end of map not found") && above >= 0) return of_indents(lines, line);
   if (!says("illegal map value")) return {};
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
@@ -207,6 +240,8 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
 
 SyntaxHint syntax_hint(std::string_view text, int line, int column, std::string_view message) {
   const Lines lines(text);
+  // Of a text that ends in the middle of an escape the parser says a place behind its end.
+  column = std::clamp(column, 0, static_cast<int>(lines.at(line).size()));
   const int above = lines.above(line);
   const bool is_of_indents = message.find("end of map not found") != message.npos ||
                              message.find("illegal map value") != message.npos;
