@@ -395,7 +395,8 @@ def rows_of(call, options, one, kept, in_double):
         rows = call(options, x)
     except Exception as error:  # what a library raises for audio it does not take is its own affair
         reason = (str(error).splitlines() or ["it has nothing like these options"])[0]
-        return dict(refused=f"{type(error).__name__}: {reason}")
+        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+        return dict(refused=kind + reason)
     rows = rows.astype("<f4")
     rows.tofile(one["rows"])
     if len(rows):

@@ -25,6 +25,7 @@ Verification verify(const Hint& hint, double before, std::vector<double> without
   const bool is_near = std::abs(out.measured - out.predicted) <= kNear * out.predicted;
   const bool is_opposite = (out.predicted - 1) * (out.measured - 1) < 0;
   out.agrees = (is_within || is_near) && !is_opposite;
+  out.is_shown = out.predicted <= 1 || out.least >= 1;
   out.without = std::move(without);
   out.with = std::move(with);
   return out;

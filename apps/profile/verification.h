@@ -16,6 +16,8 @@ struct Verification {
   /// Whether the middle pair lies between the predicted low and high, or within a tenth of what is likely, and is no
   /// loss where a gain was predicted.
   bool agrees = false;
+  /// Whether no pair was slower where a gain was predicted.
+  bool is_shown = false;
 };
 
 /// `without` and `with` have the same number of runs, at least one, each greater than 0.

@@ -58,11 +58,14 @@ std::string verification_text(const Verification& v) {
       "{:.2f}): {}\n",
       sets_text(v.hint), v.without.size(), v.with.size(), v.predicted, v.predicted_low,
       v.predicted_high, v.measured, v.least, v.greatest,
-      v.agrees ? "as predicted" : "not as predicted");
+      !v.agrees    ? "not as predicted"
+      : v.is_shown ? "as predicted"
+                   : "not shown, since the runs differ by more than the gain");
 }
 
 nlohmann::ordered_json verification_json(const Verification& v) {
   return {{"set", hint_json(v.hint)["set"]},
+          {"shown", v.is_shown},
           {"predicted",
            {{"likely", v.predicted}, {"low", v.predicted_low}, {"high", v.predicted_high}}},
           {"measured", {{"middle", v.measured}, {"least", v.least}, {"greatest", v.greatest}}},

@@ -79,8 +79,11 @@ ParityVectors load_vectors(const ParityArguments& arguments) {
 int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results,
            const Json& head, const char* what, const std::vector<ParityResult>& lines,
            const ParityVectors& vectors) {
-  const bool passed =
-      std::all_of(results.begin(), results.end(), [](const auto& r) { return r.passed; });
+  const bool is_compared = std::any_of(results.begin(), results.end(), [](const auto& r) {
+    return r.is_of_rows && r.left_out < r.cases;
+  });
+  const bool passed = is_compared && std::all_of(results.begin(), results.end(),
+                                                 [](const auto& r) { return r.passed; });
   if (arguments.json) {
     Json out{{"melflow_version", kVersion},
              {"backend", "cpu"},
@@ -92,6 +95,7 @@ int finish(const ParityArguments& arguments, const std::vector<ParityResult>& re
     say(stdout, "melflow {} (cpu, {})\n\n", kVersion, MelKernel::instruction_set());
     put(stdout, parity_text(what, lines, results, vectors));
   }
+  if (!is_compared) complain("nothing was compared, so nothing is proven; the verdicts say why");
   return passed ? kDone : kRunFailed;
 }
 

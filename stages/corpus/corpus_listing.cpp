@@ -97,7 +97,7 @@ class Listing {
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
-          "{}: {}{}{}; check root and include of file_list", options_.root,
+          "{}: {}{}{}; check the options root and include", options_.root,
           options_.include == FileListOptions{}.include
               ? std::string("there is no sound file in it or below it")
               : fmt::format("no file matches {}", fmt::join(options_.include, ", ")),

@@ -21,6 +21,12 @@ bool any_matches(const std::vector<Glob>& globs, const std::string& path) {
   return std::any_of(globs.begin(), globs.end(), [&](const Glob& g) { return g.matches(path); });
 }
 
+// A folder, or a link to one.
+bool leads_to_folder(int dir, const char* name) {
+  struct stat st {};
+  return fstatat(dir, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
 }  // namespace
 
 // The folders from the root down to here, to notice links that lead back.
@@ -37,7 +43,7 @@ FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
 NotTaken FolderScan::run(const Visit& visit) const {
   const std::string& root = settings_.root;
   const auto fail = [&root](int error) {
-    throw RunError(fmt::format("{}: cannot list the folder: {}; check root of file_list", root,
+    throw RunError(fmt::format("{}: cannot list the folder: {}; check the option root", root,
                                std::strerror(error)));
   };
   struct stat st {};
@@ -74,7 +80,12 @@ int FolderScan::list(const std::string& folder, std::vector<Entry>& out,
     Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
     if (entry.is_folder || wanted(folder + e->d_name))
       out.push_back(std::move(entry));
-    else if (!is_left_out(folder + e->d_name))
+    else if (is_left_out(folder + e->d_name))
+      continue;
+    else if ((e->d_type == DT_LNK || e->d_type == DT_UNKNOWN) &&
+             leads_to_folder(dirfd(dir), e->d_name))
+      not_taken.add(NotTaken::kLinkedFolder, 1);
+    else
       not_taken.add(e->d_name);
   }
   const int error = errno;

@@ -14,8 +14,7 @@ namespace melflow {
 
 /// What is wrong with a root that is a file.
 inline constexpr const char* kRootIsFile =
-    "this is a file, but root of file_list takes a folder; choose one recording by include, or "
-    "give a list of "
+    "this is a file, but root takes a folder; choose one recording by include, or give a list of "
     "recordings as manifest";
 
 class FolderScan {

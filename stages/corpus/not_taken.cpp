@@ -33,8 +33,12 @@ std::string NotTaken::text() const {
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string out;
-  std::size_t others = 0, shown = 0;
+  std::size_t others = 0, shown = 0, linked = 0;
   for (const auto& [ending, count] : all) {
+    if (ending == kLinkedFolder) {
+      linked = count;
+      continue;
+    }
     if (ending == kOther || shown == kMostShown) {
       others += count;
       continue;
@@ -43,6 +47,9 @@ std::string NotTaken::text() const {
     ++shown;
   }
   if (others > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", others, kOther);
+  if (linked > 0)
+    out += fmt::format("{}{} {}{} (searched with follow_links: true)", out.empty() ? "" : ", ",
+                       linked, kLinkedFolder, linked == 1 ? "" : "s");
   return out;
 }
 

@@ -8,10 +8,12 @@
 
 namespace melflow {
 
-/// By ending, ".txt"; under kOther those without an ending, and what would be too many endings.
+/// By ending, ".txt"; under kOther those without an ending, and what would be too many endings; under
+/// kLinkedFolder symbolic links to folders, which are not searched.
 class NotTaken {
  public:
   static constexpr const char* kOther = "other";
+  static constexpr const char* kLinkedFolder = "linked folder";
 
   void add(std::string_view name);
   void add(const std::string& ending, std::size_t count) { counts_[ending] += count; }

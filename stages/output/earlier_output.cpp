@@ -12,6 +12,7 @@
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/row_hash.h"
+#include "stages/output/resume.h"
 
 namespace melflow {
 namespace {
@@ -96,6 +97,13 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
         "{}: was made of {}, this is {}; files of the same name, size and {} are "
         "taken for the same",
         path, was, is, source->contents() != nullptr ? "content" : "modification time"));
+  // Not in the output: its bytes do not depend on how often it was updated.
+  const std::string renumbered = old->renumbered_labels(manifest.label_names());
+  if (const Resume resume = resume_of(run); !renumbered.empty() && resume.tell)
+    resume.tell(
+        fmt::format("warning: {}: {}; a program that keeps numbers, such as a trained model, has "
+                    "to go by names",
+                    path, renumbered));
   const ComputedBy& by = *info.computed_by;
   if (const std::string now = by.backend + " " + by.instruction_set; old->computed_by() != now)
     run.warn(
@@ -140,7 +148,7 @@ std::string EarlierOutput::too_many_dropped(const RunContext& run) {
   if (!is_over) return {};
   return fmt::format(
       "{}: {} of its {} files with rows ({} of {} rows) are gone or not listed any more, such as "
-      "{}. Is a disk not mounted, or are root, include or the manifest others now? The output is "
+      "{}. Is a disk not mounted, or have root, include or the manifest changed? The output is "
       "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
       "write.max_dropped=100% (it is {})",
       target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,

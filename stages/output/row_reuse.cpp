@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "pipeline/threads.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
@@ -214,6 +215,21 @@ std::string RowReuse::why_computed(std::size_t file) const {
     default:
       return "changed";
   }
+}
+
+std::string RowReuse::renumbered_labels(const std::vector<std::string>& now) const {
+  const std::vector<std::string>& before = file_->labels();
+  std::size_t count = 0;
+  std::string example;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto at = std::find(now.begin(), now.end(), before[i]);
+    const auto number = static_cast<std::size_t>(at - now.begin());
+    if (at == now.end() || number == i) continue;
+    if (count++ == 0) example = fmt::format("{}: {} before, {} now", excerpt(before[i]), i, number);
+  }
+  if (count == 0) return {};
+  return fmt::format("{} of {} labels have other numbers than before ({})", count, before.size(),
+                     example);
 }
 
 void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& is_listed,

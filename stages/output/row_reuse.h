@@ -61,6 +61,8 @@ class RowReuse {
   /// The reason why the rows of a file that match() was given have to be computed; for files that
   /// are neither kept nor routed.
   [[nodiscard]] std::string why_computed(std::size_t file) const;
+  /// Of labels that have other numbers now: how many, and one of them; "" where none has.
+  [[nodiscard]] std::string renumbered_labels(const std::vector<std::string>& now) const;
   /// After match(): says how many of the kept files the system could tell nothing about, with an
   /// example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }

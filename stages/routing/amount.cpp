@@ -156,7 +156,9 @@ std::string why_no_amount(const std::string& key, Fact fact, std::string_view te
   if (is_level(fact, read->second)) return {};
   if (is_negative && fact != Fact::target)
     return fmt::format("{} is less than 0; write 0 or more{}", excerpt(text),
-                       fact == Fact::peak ? ", or a level in dB" : "");
+                       fact == Fact::peak && read->second.empty()
+                           ? fmt::format(", or a level with its unit: {}dB", excerpt(text))
+                           : std::string());
   const std::string unit = excerpt(read->second), known = units_of(fact);
   if (factor(fact, read->second) == 0)
     return known.empty()

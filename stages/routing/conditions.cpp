@@ -49,6 +49,21 @@ std::optional<std::vector<std::string>> texts_of(const Value& v) {
   return out;
 }
 
+std::string example_range(Fact fact) {
+  switch (fact) {
+    case Fact::size:
+      return "1KiB..2GiB";
+    case Fact::duration:
+      return "500ms..2min";
+    case Fact::peak:
+      return "-40dB..-1dB";
+    case Fact::sample_rate:
+      return "8kHz..16kHz";
+    default:
+      return "1..5";
+  }
+}
+
 }  // namespace
 
 std::string Conditions::parse(const Value& v, Conditions& out) {
@@ -99,17 +114,14 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       return excerpt(text) + " is not a number of channels; write 2 for stereo, 1 for mono";
     return fmt::format(
         "'{}' is not a condition on a number such as {}; a condition is a number, a number after "
-        "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these{}",
+        "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these, of which one has to "
+        "hold{}",
         excerpt(text), example, meant.empty() ? "" : did_you_mean(meant));
   };
   const auto no_unit = [&](const std::string& text, std::string_view from, std::string_view to) {
     const std::string meant = meant_range(out.fact, fmt::format("{}-{}", from, to));
     return fmt::format("{} has a unit at one end only; write it at both, as in {}", excerpt(text),
-                       !meant.empty()               ? meant
-                       : out.fact == Fact::size     ? "1KiB..2GiB"
-                       : out.fact == Fact::duration ? "500ms..2min"
-                       : out.fact == Fact::peak     ? "-40dB..-1dB"
-                                                    : "8kHz..16kHz");
+                       !meant.empty() ? meant : example_range(out.fact));
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -143,6 +155,17 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     }
     out.ranges.push_back(range);
   }
+  // "> 1s" or "< 15s", which any length is.
+  double low = kNoLimit, high = -kNoLimit;
+  for (const Range& r : out.ranges) {
+    if (r.low == -kNoLimit) high = std::max(high, r.high);
+    if (r.high == kNoLimit) low = std::min(low, r.low);
+  }
+  if (low < high)
+    return fmt::format(
+        "every {} meets this list, of which one has to hold; what has to hold together is a range, "
+        "such as {}",
+        out.key, example_range(out.fact));
   return {};
 }
 
@@ -257,22 +280,22 @@ std::string Conditions::not_in(const ManifestFields& fields) const {
                         const char* option) -> std::string {
     if (std::find(there.begin(), there.end(), c.name) != there.end()) return {};
     if (there.empty())
-      return fmt::format("{0}: the source lists no {1}; write {1}: [{2}] in the node file_list",
+      return fmt::format("{0}: the source lists no {1}; write {1}: [{2}] in the file_list node",
                          c.key, option, c.name);
     const std::string near = did_you_mean(c.name, there);
     return fmt::format("{0}: the source has no '{2}' among its {1} ({3}){4}", c.key, option, c.name,
                        fmt::join(there, ", "),
-                       near.empty() ? "; add it to them in the node file_list" : near);
+                       near.empty() ? "; add it to them in the file_list node" : near);
   };
   for (const Condition& c : list_) {
     std::string out;
     if (c.fact == Fact::label && !fields.has_labels)
       out =
-          "label: the files have no labels; write labels in the node file_list, such as labels: "
+          "label: the files have no labels; write labels in the file_list node, such as labels: "
           "parent_dir";
     if (c.fact == Fact::split && !fields.has_splits)
       out =
-          "split: the files have no splits; write splits in the node file_list, such as splits: "
+          "split: the files have no splits; write splits in the file_list node, such as splits: "
           "top_dir";
     if (c.fact == Fact::column) out = lacks(c, fields.columns, "columns");
     if (c.fact == Fact::target) out = lacks(c, fields.targets, "targets");

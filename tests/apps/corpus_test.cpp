@@ -52,18 +52,24 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_text(folder / "data/call.gsm", "x");
   write_text(folder / "data/.hidden", "x");
   write_text(folder / "data/left_out.txt", "x");
+  std::filesystem::create_directory_symlink(folder / "data/spk1", folder / "data/spk3");
   write_pipeline(folder, ", exclude: left_out.txt");
   const Ended e = melflow_in(folder, {"run", "p.yaml", "--json=run.json"});
   CHECK(e.code == 0);
-  CHECK(has(e.out, "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other\n"));
+  CHECK(
+      has(e.out,
+          "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 1 linked folder (searched with "
+          "follow_links: true)\n"));
   const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
   CHECK(json["stages"][0]["summary"]["not_taken"] ==
-        nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}});
+        nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"linked folder", 1}});
   std::filesystem::remove(folder / "out.h5");
   write_pipeline(folder, ", include: '*.aiff'");
   const Ended none = melflow_in(folder, {"run", "p.yaml"});
   CHECK(none.code == 1);
-  CHECK(has(none.err, "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other);"));
+  CHECK(has(none.err,
+            "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 1 linked "
+            "folder (searched with follow_links: true));"));
 }
 
 TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {
@@ -198,6 +204,26 @@ TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
   REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
   CHECK(has(melflow_in(folder, {"show", "out.h5", "--file", "plaese-hold"}).err,
             "there is no file 'plaese-hold' in it. Did you mean 'spk1/please-hold.wav'?"));
+}
+
+TEST_CASE("corpus: an update tells of labels that get other numbers") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_pipeline(folder, ", labels: parent_dir");
+  CHECK(melflow_in(folder, {"run", "p.yaml"}).code == 0);
+  test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // a new last one
+  const Ended last = melflow_in(folder, {"update", "p.yaml"});
+  CHECK(last.code == 0);
+  CHECK(last.err.find("other numbers") == std::string::npos);
+  test::write_clip(folder / "data/spk0/f.wav", 16'000, 0.5);
+  const std::string told =
+      "warning: out.h5: 3 of 3 labels have other numbers than before (spk1: 0 before, 1 now); a "
+      "program that keeps numbers, such as a trained model, has to go by names\n";
+  CHECK(has(melflow_in(folder, {"update", "p.yaml", "--dry-run"}).err, told));
+  const Ended first = melflow_in(folder, {"update", "p.yaml"});
+  CHECK(first.code == 0);
+  CHECK(has(first.err, told));
+  CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out, "spk0"));
 }
 
 }  // namespace corpus_test

@@ -220,6 +220,14 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
             CHECK(sound.is_count_known() == (good == counted));
             CHECK(sound.info().frames > alone.count() / 4);
             CHECK(sound.info().frames < alone.count() * 4);
+            // Cut off within a frame: by the count, if there is one, else by the frame.
+            const std::string cut =
+                decode_all_ways(folder.write("f.mp3", good.substr(0, good.size() / 2))).reason;
+            CAPTURE(cut);
+            CHECK(cut.starts_with(good == counted ? "short: the header promises 2"
+                                                  : "damaged after 2."));
+            if (good == bare)
+              CHECK(cut.find(" s: the file ends in a frame, of which ") != cut.npos);
             // In the middle: what stands behind it is there.
             const Decoded got = decode_all_ways(folder.write(
                 "c.mp3", good.substr(0, good.size() / 2) + garbage + good.substr(good.size() / 2)));

@@ -2,6 +2,9 @@
 #include <mpg123.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <string>
@@ -102,6 +105,7 @@ class Mp3Decoder final : public SoundDecoder {
       look_at_format();
     } else if (status == MPG123_DONE || status == MPG123_NEED_MORE) {
       is_over_ = true;
+      look_at_end();
     } else {
       if (mpg123_errcode(handle_.get()) == MPG123_OUT_OF_MEM) throw std::bad_alloc();
       note(mpg123_strerror(handle_.get()), count_);
@@ -118,7 +122,29 @@ class Mp3Decoder final : public SoundDecoder {
         !are_tags(input_.reader(), static_cast<std::uint64_t>(end_),
                   static_cast<std::uint64_t>(at)))
       note(kNoFrame, count_);
+    begin_ = at;
     end_ = at + frame.framesize;
+  }
+
+  // Whether a frame begins behind the last one that could be decoded: the file is cut off in it. Where
+  // frames are counted, the count tells more, and the last ones may be left out as padding.
+  void look_at_end() {
+    if (!is_guess_ || end_ < 0 || end_ >= static_cast<off_t>(input_.size())) return;
+    const std::uint32_t next = header_at(end_);
+    // What frames of one recording have in common: sync, version, layer and sample rate.
+    constexpr std::uint32_t kAlike = 0xFFFE0C00;
+    if (next == 0 || (next & kAlike) != (header_at(begin_) & kAlike)) return;
+    note(fmt::format("the file ends in a frame, of which {} bytes are there",
+                     static_cast<off_t>(input_.size()) - end_),
+         count_);
+  }
+  // 0: no four bytes are there.
+  [[nodiscard]] std::uint32_t header_at(off_t at) const {
+    std::array<std::byte, 4> bytes{};
+    if (input_.reader()(static_cast<std::uint64_t>(at), bytes) != bytes.size()) return 0;
+    std::uint32_t out = 0;
+    for (const std::byte b : bytes) out = out << 8 | std::to_integer<std::uint32_t>(b);
+    return out;
   }
 
   void look_at_format() {
@@ -168,7 +194,8 @@ class Mp3Decoder final : public SoundDecoder {
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
   unsigned char* frame_ = nullptr;  // samples of it that were not read, interleaved
   std::int64_t frame_left_ = 0;
-  std::int64_t end_ = -1;  // of the last frame [bytes]
+  off_t begin_ = 0;        // of the last frame [bytes]
+  std::int64_t end_ = -1;  // the same
   std::int64_t count_ = 0, left_out_ = 0;
   std::int64_t fault_at_ = -1, changed_at_ = -1;
   std::string what_, change_;
