@@ -43,8 +43,8 @@ constexpr const char* kFooter = R"(Example:
   melflow show features.h5 --file some.wav -o mel.png
   melflow run --help                           the options of a verb; the same as melflow help run
 
-Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped (130 by a second Ctrl-C),
-2 usage, 78 the configuration is wrong.)";
+Exit status: 0 done, 1 the run failed, 2 usage, 3 done but some files failed, 4 not as expected (expect, tests),
+75 stopped by Ctrl-C or a time limit (130 by a second Ctrl-C), 78 the configuration is wrong.)";
 
 class HelpFormatter final : public CLI::Formatter {
  public:

@@ -82,7 +82,16 @@ std::string OptionType<CountBound>::parse(const Value& v, CountBound& out) {
       });
 }
 
+namespace {
+constexpr OtherName kOtherNames[] = {
+    {"rows", "", "",
+     "it is a speed that is expected here, as rows_per_second; a number of rows is expected by a "
+     "test (tests: expect.outputs)"},
+};
+}  // namespace
+
 void Expectations::describe(Schema& s) {
+  s.other_names(kOtherNames);
   s.field("files_per_second", files_per_second, "files dealt with in a second of the whole run")
       .tuning();
   s.field("rows_per_second", rows_per_second, "rows taken by the sinks in a second of the run")

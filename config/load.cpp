@@ -133,10 +133,11 @@ class Reader {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end()) {
         has_unknown_key_ = true;
-        has_version |= advice_on(e.key, {&schema}) == did_you_mean("version");
+        has_version |= advice_on(e.key, {&schema}, e.value) == did_you_mean("version");
         error(e.key_mark,
               fmt::format("{}: there is no such key at the top level{}; the keys are {}",
-                          excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey, kTestsKey}),
+                          excerpt(e.key),
+                          advice_on(e.key, {&schema}, e.value, {kGraphKey, kTestsKey}),
                           fmt::join(known, ", ")));
       } else if (e.key == "version" && is_other_version(e.value))
         error(e.value.mark(),

@@ -23,7 +23,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
       known_options.entries().push_back(e);
       continue;
     }
-    std::string advice = advice_on(e.key, {&d.config->schema(), &common});
+    std::string advice = advice_on(e.key, {&d.config->schema(), &common}, e.value);
     if (advice.empty())
       advice = names.empty() ? std::string("; it has no options of its own: remove this")
                              : fmt::format("; `melflow stages {}` lists its options", d.info->name);

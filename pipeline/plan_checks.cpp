@@ -155,13 +155,21 @@ std::string rounded_up(std::size_t bytes) {
   return to_text(Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
 }
 
-// A budget of so few bytes is a number that lacks its unit.
-std::string forgotten_unit(const Plan& plan) {
+std::string too_little_memory(const Plan& plan) {
+  const std::string least = rounded_up(plan.least_memory);
+  // A budget of so few bytes is a number that lacks its unit.
   constexpr std::uint64_t kFewBytes = 64 << 10;
-  if (plan.host_memory == 0 || plan.host_memory >= kFewBytes) return {};
-  const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
-  return "; a size without a unit is in bytes" +
-         did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB"));
+  if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
+    const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
+    return fmt::format(
+        "memory.host: {0} without a unit is {0} bytes, and this pipeline needs {1} at least{2}",
+        plan.host_memory, least,
+        did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB")));
+  }
+  return fmt::format(
+      "memory.host: {} is too little: this pipeline needs {} at least; set that, or make blocks "
+      "smaller{}",
+      to_text(Bytes{plan.host_memory}), least, size_options(plan));
 }
 
 }  // namespace
@@ -183,13 +191,7 @@ void check_memory(GraphDraft& graph, Plan& plan) {
   }
   plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
   if (plan.least_memory > plan.host_memory)
-    graph.error(
-        graph.spec.memory_mark,
-        fmt::format(
-            "memory.host: {} is too little: what is on the way from the source to the sinks "
-            "takes {} at least; set that, or make blocks smaller{}{}",
-            to_text(Bytes{plan.host_memory}), rounded_up(plan.least_memory), size_options(plan),
-            forgotten_unit(plan)));
+    graph.error(graph.spec.memory_mark, too_little_memory(plan));
 }
 
 }  // namespace melflow

@@ -93,8 +93,8 @@ void Runner::Impl::open_budget(const RunContext& run) {
   const std::size_t need = index_bytes_ + kept_bytes_ + plan_.least_memory;
   if (need > plan_.host_memory)
     throw RunError(fmt::format(
-        "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{} and what is on "
-        "the way from the source to the sinks {:.1f} MiB at least; set {:.0f}MiB",
+        "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{}, and what is "
+        "between source and sinks {:.1f} MiB at least; set {:.0f}MiB",
         to_text(Bytes{plan_.host_memory}), source().count(), mebibytes(index_bytes_), keeps,
         mebibytes(plan_.least_memory), mebibytes(need) + 1));
   const std::size_t room = plan_.host_memory - index_bytes_ - kept_bytes_;

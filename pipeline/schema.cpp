@@ -175,6 +175,26 @@ std::string on_form(const Value& v, const std::string& type) {
   return meant.empty() ? meant : did_you_mean(excerpt(meant));
 }
 
+// An advice with what was given in the place of VALUE. A unit behind it, "VALUEms", is that of plain
+// numbers; what has its own keeps it. Nothing where the advice is not for what was given.
+std::optional<std::string> filled_in(std::string_view advice, const Value& given) {
+  double number = 0;
+  const bool is_number = given.is_scalar() && detail::parse_number(given, number).empty();
+  const bool has_unit = given.is_scalar() && !is_number && detail::number_and_unit(given);
+  const std::string text = given.is_scalar() ? excerpt(given.text()) : std::string();
+  std::string out;
+  int with_unit = 0, without = 0;
+  for (std::size_t at; (at = advice.find(kGivenValue)) != advice.npos;) {
+    out += fmt::format("{}{}", advice.substr(0, at), text);
+    advice.remove_prefix(at + kGivenValue.size());
+    const std::size_t unit = std::min(advice.find_first_not_of("ms"), advice.size());
+    ++(unit > 0 ? with_unit : without);
+    if (!is_number) advice.remove_prefix(unit);
+  }
+  if (with_unit > 0 && !is_number && (!has_unit || without > 0)) return std::nullopt;
+  return out.append(advice);
+}
+
 // Why a value was refused, with what others mean by it.
 void add_refused(const Problems& refused, const Value& v, std::span<const OtherValue> others,
                  const Field& field, Problems& problems) {
@@ -187,11 +207,8 @@ void add_refused(const Problems& refused, const Value& v, std::span<const OtherV
       problems.add(p.mark, p.message + on_form(v, field.type) + on_quotes(v));
       continue;
     }
-    std::string advice(other->advice);
-    const std::string given = v.is_scalar() ? excerpt(v.text()) : std::string();
-    for (std::size_t at = 0; (at = advice.find(kGivenValue, at)) != advice.npos; at += given.size())
-      advice.replace(at, kGivenValue.size(), given);
-    problems.add(p.mark, p.message.substr(0, p.message.find(own_advice)) + "; " + advice);
+    problems.add(p.mark, p.message.substr(0, p.message.find(own_advice)) + "; " +
+                             filled_in(other->advice, v).value_or(std::string(other->advice)));
   }
 }
 
@@ -205,7 +222,7 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
         if (f.name == e.key) found = &f;
       if (found == nullptr) {
         if (!implying) {
-          std::string advice = advice_on(e.key, {this});
+          std::string advice = advice_on(e.key, {this}, e.value);
           if (advice.empty())
             advice = fmt::format("; the options are {}", fmt::join(names(), ", "));
           problems.add(e.key_mark, path + excerpt(e.key) + ": unknown option" + advice);
@@ -246,14 +263,20 @@ std::vector<std::string> Schema::names() const {
 }
 
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
-                      const std::vector<std::string>& more) {
+                      const Value& given, const std::vector<std::string>& more) {
   std::vector<std::string> names;
   for (const Schema* schema : schemas) {
     for (const OtherName& other : schema->other_names()) {
       if (other.name != key) continue;
       std::string out;
-      if (!other.here.empty()) out = fmt::format("; use '{}' instead", other.here);
-      if (!other.how.empty()) out += fmt::format("{} {}", out.empty() ? ";" : ":", other.how);
+      // Some lists are of several stages, whose options are not all the same.
+      const std::string_view option = other.here.substr(other.here.find('.') + 1);
+      const bool is_own = std::any_of(schema->fields().begin(), schema->fields().end(),
+                                      [&](const Field& f) { return f.name == option; });
+      if (!other.here.empty())
+        out = fmt::format("; use '{}' instead", is_own ? option : other.here);
+      if (const auto how = filled_in(other.how, given); how && !how->empty())
+        out += fmt::format("{} {}", out.empty() ? ";" : ":", *how);
       if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", key, other.whose);
       return out;
     }

@@ -31,10 +31,12 @@ class Schema;
 /// The name that other programs have for an option. It is not read; the message for it gives
 /// melflow's name.
 struct OtherName {
-  std::string_view name;      ///< "hop_length"
-  std::string_view whose;     ///< "librosa, torchaudio"; "" for no program in particular
-  std::string_view here;      ///< name of the option here
-  std::string_view how = "";  ///< its values here, where they are not the same
+  std::string_view name;   ///< "hop_length"
+  std::string_view whose;  ///< "librosa, torchaudio"; "" for no program in particular
+  std::string_view here;   ///< name of the option here
+  /// Its values here, where they are not the same. VALUE in it is what was given; with a unit behind
+  /// it, "VALUEms", the text is for plain numbers only.
+  std::string_view how = "";
 };
 
 /// A value that an option does not have, but others have or somebody would guess.
@@ -146,10 +148,10 @@ class Schema {
 };
 
 /// The hint for a key that is no option of these schemas and not in `more`: the option's name here,
-/// where the key is another program's name for it; else the nearest name; "" where there is
-/// neither.
+/// where the key is another program's name for it, with what was given for it as it is written here;
+/// else the nearest name; "" where there is neither.
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
-                      const std::vector<std::string>& more = {});
+                      const Value& given, const std::vector<std::string>& more = {});
 
 // ---- templates --------------------------------------------------------------------------------
 

@@ -16,9 +16,10 @@ constexpr double kMostSamples = 1e15;
 // Units as others write them: "30sec", "1m".
 std::string meant_unit(double number, std::string_view unit) {
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
-      {"sec", "s"},    {"secs", "s"},   {"second", "s"},   {"seconds", "s"},   {"S", "s"},
-      {"m", "min"},    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"msec", "ms"},
-      {"msecs", "ms"}, {"hr", "h"},     {"hour", "h"},     {"hours", "h"},     {"millis", "ms"}};
+      {"sec", "s"},    {"secs", "s"},     {"second", "s"},    {"seconds", "s"}, {"S", "s"},
+      {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"msec", "ms"},   {"msecs", "ms"},
+      {"hr", "h"},     {"hour", "h"},     {"hours", "h"},     {"millis", "ms"}};
+  if (unit == "m") return fmt::format(". Did you mean '{0}min', or '{0}ms'?", number_text(number));
   for (const auto& [other, here] : kOthers)
     if (unit == other) return did_you_mean(fmt::format("{}{}", number_text(number), here));
   return {};

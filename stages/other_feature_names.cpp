@@ -4,8 +4,8 @@
 namespace melflow::other_names {
 namespace {
 
-constexpr const char* kInMilliseconds = "in samples, or with its unit: 10ms";
-constexpr const char* kInSeconds = "in samples, or with its unit: 0.01s";
+constexpr const char* kMilliseconds = "VALUEms";
+constexpr const char* kSeconds = "VALUEs";
 constexpr const char* kRate = "sample_rate";
 constexpr const char* kKaldis = "Kaldi";
 
@@ -24,17 +24,18 @@ constexpr OtherName kMel[] = {
     {"fft_window_size", "Transformers", "n_fft"},
     {"filter_length", "Tacotron 2", "n_fft"},
     {"round_to_power_of_two", kKaldis, "n_fft", "the length itself, such as 512"},
-    {"hop_length", "librosa, torchaudio; in ms SpeechBrain", "hop", kInMilliseconds},
+    {"hop_length", "librosa, torchaudio; in ms SpeechBrain", "hop",
+     "VALUE, in samples; of SpeechBrain VALUEms"},
     {"hop_size", "HiFi-GAN", "hop"},
     {"n_shift", "ESPnet", "hop"},
     {"frame_step", "TensorFlow", "hop"},
     {"hop_len", "", "hop"},
     {"frame_hop", "", "hop"},
     {"win_len", "", "win_length"},
-    {"frame_shift", "Kaldi, in ms", "hop", kInMilliseconds},
-    {"frame_shift_ms", "kaldi-native-fbank", "hop", kInMilliseconds},
-    {"window_stride", "NeMo, in s", "hop", kInSeconds},
-    {"winstep", "python_speech_features, in s", "hop", kInSeconds},
+    {"frame_shift", "Kaldi, in ms", "hop", kMilliseconds},
+    {"frame_shift_ms", "kaldi-native-fbank", "hop", kMilliseconds},
+    {"window_stride", "NeMo, in s", "hop", kSeconds},
+    {"winstep", "python_speech_features, in s", "hop", kSeconds},
     {"stride", "", "hop"},
     {"noverlap", "scipy", "hop", "win_length less noverlap"},
     {"n_window_stride", "NeMo", "hop"},
@@ -43,11 +44,10 @@ constexpr OtherName kMel[] = {
     {"win_size", "HiFi-GAN", "win_length"},
     {"window_length", "", "win_length"},
     {"nperseg", "scipy", "win_length"},
-    {"frame_length", "Kaldi, in ms", "win_length", "in samples, or with its unit: 25ms"},
-    {"frame_length_ms", "kaldi-native-fbank", "win_length", "in samples, or with its unit: 25ms"},
-    {"winlen", "python_speech_features, in s", "win_length",
-     "in samples, or with its unit: 0.025s"},
-    {"window_size", "NeMo, in s", "win_length", "in samples, or with its unit: 0.025s"},
+    {"frame_length", "Kaldi, in ms", "win_length", kMilliseconds},
+    {"frame_length_ms", "kaldi-native-fbank", "win_length", kMilliseconds},
+    {"winlen", "python_speech_features, in s", "win_length", kSeconds},
+    {"window_size", "NeMo, in s", "win_length", kSeconds},
     {"window_type", kKaldis, "window"},
     {"window_function", "Transformers", "window", "its name, such as hann"},
     {"wkwargs", "torchaudio", "kaiser_beta",
@@ -115,8 +115,8 @@ constexpr OtherName kMel[] = {
     {"dtype", "librosa", "hdf5_write.dtype", "in the node that writes the rows"},
     {"channel", kKaldis, "decode.downmix",
      "in the node decode: the number of the channel, from 1; -1 is mean"},
-    {"min_duration", kKaldis, "segment.min_length", "in the node segment, with its unit: 1s"},
-    {"padding", "Whisper", "decode.fit", "in the node decode: the whole length, such as 30s"},
+    {"min_duration", kKaldis, "segment.min_length", "in the segment node: VALUEs"},
+    {"padding", "Whisper", "decode.fit", "in the decode node: the whole length, such as 30s"},
     {"pad_to", "NeMo", "",
      "remove it: rows are stored for each file without padding; a training loop pads its batches"},
     {"pad_value", "NeMo", "",

@@ -12,7 +12,7 @@ constexpr OtherName kResample[] = {
     {"target_sr", "librosa", "rate"},
     {"new_freq", "torchaudio", "rate"},
     {"new_sample_rate", "", "rate"},
-    {"res_type", "librosa", "quality", "high for soxr_hq"},
+    {"res_type", "librosa", "quality", "high for soxr_hq, very_high for soxr_vhq"},
 };
 
 // option, value there, the end of the message
@@ -30,14 +30,14 @@ constexpr OtherName kSegment[] = {
     {"frame_length", "librosa", "length"},
     {"win_length", "", "length"},
     {"window", "", "length"},
-    {"chunk_length_s", "Transformers", "length", "in samples, or with its unit: 30s"},
+    {"chunk_length_s", "Transformers", "length", "VALUEs"},
     {"segment_length", "", "length"},
     {"hop_length", "librosa", "hop"},
     {"stride", "", "hop"},
     {"step", "", "hop"},
     {"overlap", "", "hop", "the length less the overlap"},
-    {"min_duration", "NeMo", "min_length", "in samples, or with its unit: 1s"},
-    {"max_duration", "NeMo", "max_length", "in samples, or with its unit: 20s"},
+    {"min_duration", "NeMo", "min_length", "VALUEs"},
+    {"max_duration", "NeMo", "max_length", "VALUEs"},
     {"pad", "", "tail", "pad for true, drop for false"},
 };
 
@@ -56,12 +56,12 @@ constexpr OtherName kDecode[] = {
     {"channels", "", "downmix", "mean, or the number of one, from 1"},
     {"channel_selector", "NeMo", "downmix", "the number of the channel, from 1, not 0"},
     {"remix", "SoX", "downmix", "the number of the channel, from 1"},
-    {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
-    {"max_length", "", "fit", "in samples, or with its unit: 10s"},
+    {"duration", "librosa", "fit", "VALUEs"},
+    {"max_length", "", "fit", "VALUE in samples, VALUEs in seconds"},
     {"sample_rate", "", "resample.rate",
-     "in a node after this one: {stage: resample, rate: 16000}"},
-    {"sr", "librosa", "resample.rate", "in a node after this one: {stage: resample, rate: 16000}"},
-    {"rate", "", "resample.rate", "in a node after this one: {stage: resample, rate: 16000}"},
+     "in a node after this one: {stage: resample, rate: VALUE}"},
+    {"sr", "librosa", "resample.rate", "in a node after this one: {stage: resample, rate: VALUE}"},
+    {"rate", "", "resample.rate", "in a node after this one: {stage: resample, rate: VALUE}"},
 };
 
 constexpr OtherValue kDecodeValues[] = {
@@ -95,10 +95,8 @@ constexpr OtherName kFileList[] = {
     {"ext", "librosa", "include", "patterns such as **/*.wav"},
     {"extensions", "", "include", "patterns such as **/*.wav"},
     {"manifest_filepath", "NeMo", "manifest"},
-    {"min_duration", "NeMo", "segment.min_length",
-     "in a node segment, in samples or with its unit, such as 1s"},
-    {"max_duration", "NeMo", "segment.max_length",
-     "in a node segment, in samples or with its unit, such as 20s"},
+    {"min_duration", "NeMo", "segment.min_length", "in the segment node: VALUEs"},
+    {"max_duration", "NeMo", "segment.max_length", "in the segment node: VALUEs"},
     {"seed", "", "split_seed"},
     {"random_state", "scikit-learn", "split_seed"},
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
@@ -110,11 +108,11 @@ constexpr OtherName kFileList[] = {
 };
 
 constexpr OtherName kFilter[] = {
-    {"min_duration", "NeMo", "where", "{duration: \">= 1s\"}"},
-    {"max_duration", "NeMo", "where", "{duration: \"<= 20s\"}"},
+    {"min_duration", "NeMo", "where", "{duration: \">= VALUEs\"}"},
+    {"max_duration", "NeMo", "where", "{duration: \"<= VALUEs\"}"},
     {"duration", "", "where", "{duration: 1s..20s}"},
-    {"label", "", "where", "{label: dog}"},
-    {"path", "", "where", "{path: \"*/noisy/*\"}"},
+    {"label", "", "where", "{label: VALUE}"},
+    {"path", "", "where", "{path: \"VALUE\"}"},
     {"if", "", "where"},
     {"condition", "", "where"},
     {"conditions", "", "where"},
@@ -147,7 +145,7 @@ constexpr OtherValue kUtterancesValues[] = {
 };
 
 constexpr const char* kShares =
-    "write splits: ratio, with the shares in split_ratios: {train: 80, val: 10, test: 10}";
+    "write splits: ratio, with the shares in split_ratios: {train: SHARE, val: SHARE, test: SHARE}";
 constexpr const char* kGroups =
     "write splits: ratio, with split_group: speaker (an entry of columns) or parent_dir, so that "
     "no speaker is in "
@@ -178,6 +176,7 @@ constexpr OtherValue kRowSinkValues[] = {
     {"compression", "4", kLevel},
     {"compression", "6", kLevel},
     {"compression", "9", kLevel},
+    {"chunk", "*", "it is the size of a chunk in bytes, such as 64KiB, and no number of rows"},
     {"statistics", "true", "write train, or all for the rows of all splits"},
     {"statistics", "false", "write none"},
     {"compression", "lzf", kNoLzf},

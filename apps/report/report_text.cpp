@@ -83,7 +83,7 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
                              {"clipped_samples", "sample", " clipped at full scale"},
                              {"trimmed_files", "recording", " trimmed"},
-                             {"loaded_ahead", "file", " read ahead of their turn"},
+                             {"loaded_ahead", "file", " read ahead"},
                              {"dropped_tails", "recording", " with a tail that fills no window"}};
 
 // Of files that include does not name.
@@ -313,9 +313,22 @@ std::vector<std::string> paths_of(const RunReport& report, std::string_view has 
 std::string rest_text(const RunReport& report) {
   if (report.ending != Ending::complete) return {};
   const std::vector<std::string> paths = paths_of(report);
+  const std::size_t skipped = report.counts.skipped;
   return fmt::format(
-      ", {} {} ok{}", count_text(report.counts.ok), report.counts.ok == 1 ? "is" : "are",
+      "{}, {} {} ok{}",
+      skipped == 0
+          ? std::string()
+          : fmt::format(", {} {} skipped", count_text(skipped), skipped == 1 ? "was" : "were"),
+      count_text(report.counts.ok), report.counts.ok == 1 ? "is" : "are",
       paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
+}
+
+// What tells all remarks of a run; "" where no output keeps them.
+std::string command_that_lists(const RunReport& report) {
+  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
+  return report.ending != Ending::complete || rows.empty()
+             ? std::string()
+             : fmt::format("`melflow inspect {} --remarks` lists all", rows.front());
 }
 
 }  // namespace
@@ -334,20 +347,21 @@ std::string tables_text(const RunReport& report) {
   return out;
 }
 
-std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit) {
+std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
+                         std::size_t limit) {
   std::vector<Remark> remarks = of_run;
   std::stable_sort(remarks.begin(), remarks.end(), [](const Remark& a, const Remark& b) {
     return place_of(to_text(a.entry.outcome)) < place_of(to_text(b.entry.outcome));
   });
+  const std::string list = command_that_lists(report);
   std::string out;
   for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
                        reason_text(remarks[i].entry));
   if (remarks.size() > limit)
-    out +=
-        fmt::format("  … and {} more (`melflow inspect OUTPUT --remarks` lists all), by reason:\n",
-                    count_text(remarks.size() - limit)) +
-        by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+    out += fmt::format("  … and {} more ({}), by reason:\n", count_text(remarks.size() - limit),
+                       list.empty() ? std::string("all with --json FILE") : list) +
+           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
   return out;
 }
 
@@ -359,23 +373,19 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
   if (failed.empty()) return {};
   return fmt::format("{} of {} failed{}:\n", count_text(failed.size()),
                      plural(report.counts.found, "file"), rest_text(report)) +
-         remarks_text(failed, limit);
+         remarks_text(report, failed, limit);
 }
 
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
   const auto first = std::find_if(remarks.begin(), remarks.end(),
                                   [](const Remark& r) { return r.entry.outcome == Outcome::ok; });
   if (first == remarks.end()) return {};
-  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
-  const std::string list =
-      report.ending != Ending::complete || rows.empty()
-          ? ""
-          : fmt::format("; `melflow inspect {} --remarks` lists all", rows.front());
-  return fmt::format("{} of {} {} ok with a remark, such as {}: {}: {}{}\n",
-                     count_text(report.counts.warned), plural(report.counts.found, "file"),
-                     report.counts.warned == 1 ? "is" : "are", excerpt(first->name, kLongestPath),
-                     one_line(first->entry.stage),
-                     excerpt(one_line(first->entry.reason), kLongestReason), list);
+  const std::string list = command_that_lists(report);
+  return fmt::format(
+      "{} of {} {} ok with a remark, such as {}: {}: {}{}\n", count_text(report.counts.warned),
+      plural(report.counts.found, "file"), report.counts.warned == 1 ? "is" : "are",
+      excerpt(first->name, kLongestPath), one_line(first->entry.stage),
+      excerpt(one_line(first->entry.reason), kLongestReason), list.empty() ? list : "; " + list);
 }
 
 std::string warnings_text(const RunReport& report, const Plan& plan) {

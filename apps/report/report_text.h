@@ -16,7 +16,8 @@ std::string tables_text(const RunReport& report);
 
 /// The first `limit` of the remarks as "path: stage: reason", failed files first and skipped ones last, then
 /// the number of further ones, by reason.
-std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit);
+std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
+                         std::size_t limit);
 
 /// As remarks_text(), for files that failed, with their number and where the rest is first; "" when none did.
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,

@@ -30,9 +30,9 @@ std::vector<Assignment> split_all(const std::vector<std::string>& texts) {
 CLI::Validator is_assignment(const std::string& form) {
   return {[form](const std::string& text) {
             const std::size_t equals = text.find('=');
-            return equals == 0 || equals == std::string::npos
-                       ? fmt::format("'{}' is not of the form {}", text, form)
-                       : std::string();
+            if (equals != 0 && equals != std::string::npos) return std::string();
+            return fmt::format("'{}' is not of the form {}{}", text, form,
+                               equals == 0 ? "" : "; write = and the value behind it, no space");
           },
           ""};  // no name: help already shows the form as the option's type
 }

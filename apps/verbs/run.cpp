@@ -130,7 +130,8 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
                   const std::vector<Verdict>& judged, std::FILE* out) {
   std::string listed;
   if (!remarks.empty())
-    listed = "\nfailed, ok with a remark, or skipped:\n" + remarks_text(remarks, kShownRemarks);
+    listed =
+        "\nfailed, ok with a remark, or skipped:\n" + remarks_text(report, remarks, kShownRemarks);
   const std::string tables = "\n" + tables_text(report) + warnings_text(report, runner.plan());
   std::string text = accounts_text(report, runner.plan());
   text += report.counts.ok == 0 ? listed + tables : tables + listed;
@@ -138,14 +139,33 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   put(out, text);
 }
 
+// A word of a command, in quotes where a shell would read it otherwise.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:,@%+-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// FILE and what was given for it, as on the command line.
+std::string given_text(const PlanArguments& plan) {
+  std::string out = shell_word(plan.file);
+  for (const std::string& s : plan.overrides.sets) out += " --set " + shell_word(s);
+  for (const std::string& v : plan.overrides.vars) out += " --var " + shell_word(v);
+  return excerpt(out, 4096);
+}
+
 // Of a run with failed files that has an output.
-std::string what_to_do_text(const RunReport& report, const Plan& plan, const std::string& file) {
+std::string what_to_do_text(const RunReport& report, const Plan& plan,
+                            const PlanArguments& arguments) {
   if (report.ending != Ending::complete || report.counts.failed == 0) return {};
   return "  Mend these files, or leave them out" +
          (plan.settings.sinks > 1
               ? std::string(".\n")
               : fmt::format("; `melflow update {}` then computes what has changed.\n",
-                            excerpt(file, 4096)));
+                            given_text(arguments)));
 }
 
 // Any other sink would write.
@@ -206,7 +226,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   else
     put(stderr, warnings_text(report, runner.plan()) +
                     failures_text(report, remarks, kShownRemarks) + warned_text(report, remarks) +
-                    what_to_do_text(report, runner.plan(), arguments.plan.file) +
+                    what_to_do_text(report, runner.plan(), arguments.plan) +
                     verdicts_text(unmet(judged)));
   if (documents.has_trace())
     documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
@@ -298,15 +318,16 @@ Action add_update(CLI::App& verb) {
       "A file is the same when its path, size and modification time are. Rows of such files stay "
       "as they\n"
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
-      "--compact, everything is put in the order of the files again. Where there is no output\n"
+      "--compact, all rows are written anew in the order of the files. Where there is no output\n"
       "yet, this does the same as `melflow run`.\n"
-      "An update that is ended leaves the output as it was, and the same command goes on: new "
+      "An update that is interrupted leaves the output as it was, and the same command goes on: "
+      "new "
       "rows\n"
       "wait in PATH.new.part (all rows in PATH.part, where they are put in order), and "
       "PATH.journal\n"
       "says how far.\n"
       "Several outputs of a pipeline are updated together: each file is read once, for those that\n"
-      "need it. When such an update is ended, the next one begins anew.\n"
+      "need it. When such an update is interrupted, the next one starts over.\n"
       "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
       "\n"
       "Example:\n"
@@ -329,9 +350,10 @@ Action add_run(CLI::App& verb) {
       "it at once (130).\n"
       "After that, as after a crash, a full disk or a kill, the same command continues where it "
       "left off: what\n"
-      "is done is in PATH.part, and PATH.journal says how far. An output has its name only when it "
-      "is\n"
-      "complete.\n"
+      "is done is in PATH.part (PATH: what the sink's option path says), and PATH.journal says how "
+      "far. "
+      "An\n"
+      "output gets its name only when it is complete.\n"
       "\n"
       "Example:\n"
       "  DATA=clips OUT=features.h5 melflow run speech_16k_80mel\n"

@@ -44,7 +44,7 @@ int print_option(const StageInfo& stage, const std::string& option) {
         print_option(row);
         return kDone;
       }
-  std::string advice = advice_on(option, {&config->schema(), &of_all});
+  std::string advice = advice_on(option, {&config->schema(), &of_all}, Value::scalar("VALUE"));
   if (advice.empty()) advice = fmt::format("; `melflow stages {}` lists them", stage.name);
   complain(fmt::format("{} has no option '{}'{}", stage.name, excerpt(option), advice));
   return kUsage;

@@ -36,6 +36,13 @@ std::string of_length(std::int64_t seen, std::int64_t bound, int sample_rate) {
                      static_cast<double>(bound) / sample_rate);
 }
 
+// "262144 samples, 240000 are allowed (16.384 s, not 15 s)"
+std::string over_length(std::int64_t seen, std::int64_t bound, int sample_rate) {
+  return fmt::format("{} samples, {} are allowed ({:.3f} s, not {:.6g} s)", seen, bound,
+                     static_cast<double>(seen) / sample_rate,
+                     static_cast<double>(bound) / sample_rate);
+}
+
 struct WindowOptions {
   std::optional<Length> length, hop;
 
@@ -142,8 +149,9 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     const WindowGrid g = grid(rate);
     expected_ = g;
     constexpr const char* kNoWindow =
-        "a window of no sample; write 1 or more, or a time such as 1s";
-    constexpr const char* kNoHop = "a hop of no sample; write 1 or more, or a time such as 500ms";
+        "0 samples are no window; write a time such as 1s, or a number of samples";
+    constexpr const char* kNoHop =
+        "0 samples are no hop; write a time such as 500ms, or a number of samples";
     if (g.long_length < 1)
       check.error(two_stage() ? "long" : "length", kNoWindow);
     else if (g.long_hop < 1)
@@ -225,9 +233,9 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       return ItemError::skipped(
           fmt::format("shorter than min_length: {}", of_length(seen, shortest, in->sample_rate)));
     if (options_.max_length && seen > options_.max_length->at(in->sample_rate))
-      return ItemError::skipped(
-          fmt::format("longer than max_length: {}{}", in->last ? "" : "at least ",
-                      of_length(seen, options_.max_length->at(in->sample_rate), in->sample_rate)));
+      return ItemError::skipped(fmt::format(
+          "longer than max_length: {}{}", in->last ? "" : "at least ",
+          over_length(seen, options_.max_length->at(in->sample_rate), in->sample_rate)));
     if (is_cut()) {
       const WindowGrid g = grid(in->sample_rate);
       if (auto error = other_grid(g, in->sample_rate)) return std::move(*error);

@@ -195,8 +195,8 @@ std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
 std::optional<ItemError> MelFront::refusal(const Windows& in) const {
   if (in.sample_rate == options_.mel.sample_rate) return std::nullopt;
   return ItemError::failed(
-      fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, or "
-                  "leave such files out",
+      fmt::format("is sampled at {0} Hz, mel.sample_rate is {1}{2}; put a resample stage before, "
+                  "set mel.sample_rate to {0} if all are so, or leave such files out",
                   in.sample_rate, options_.mel.sample_rate, by_preset()));
 }
 

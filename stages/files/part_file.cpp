@@ -22,7 +22,7 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
   if (stat(folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
     throw RunError(
         fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write "
-                    "elsewhere ({}.path)",
+                    "elsewhere (option path of the {} node)",
                     target, folder, stage));
   if (stat(target.c_str(), &st) != 0) return;
   if (S_ISDIR(st.st_mode))
@@ -38,10 +38,10 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
                     stage));
   if (has_name(target + ".replaced")) refuse_foreign(target + ".replaced");
   if (existing == Existing::refuse)
-    throw RunError(
-        fmt::format("{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
-                    "go on with it (melflow update)",
-                    target, stage));
+    throw RunError(fmt::format(
+        "{}: exists already; remove it, write elsewhere, set overwrite: true in the {} node, or "
+        "go on with it (melflow update)",
+        target, stage));
 }
 
 PartFile::PartFile(const std::string& target, std::string stage, const Opening& opening,
@@ -144,12 +144,13 @@ void PartFile::fail(const std::string& what, int error) const {
   const char* left = extends() ? "; it is made what it was before the update" : "";
   if (error == ENOSPC || error == EDQUOT)
     throw RunError(
-        fmt::format("{}: the disk is full ({}){}. Free some space or write elsewhere ({}.path)",
+        fmt::format("{}: the disk is full ({}){}. Free some space or write elsewhere (option path "
+                    "of the {} node)",
                     part_, std::strerror(error), left, stage_));
   if (error == EFBIG)
     throw RunError(
         fmt::format("{}: {}: {}{}. No file may be larger here: raise the limit (ulimit -f), or "
-                    "write to another file system ({}.path)",
+                    "write to another file system (option path of the {} node)",
                     part_, what, std::strerror(error), left, stage_));
   throw RunError(fmt::format("{}: {}: {}", part_, what, std::strerror(error)));
 }

@@ -124,9 +124,10 @@ void AudioNames::check_double() const {
     if (hashes[i - 1].first != hashes[i].first || path(a) != path(b)) continue;
     throw RunError(fmt::format("{}: both {} and {} would be written there; {}", path(a),
                                run_.source.name(a), run_.source.name(b),
-                               options_.keep_ending ? "list each recording once"
-                                                    : "set keep_ending: true on audio_write, or "
-                                                      "list each recording once"));
+                               options_.keep_ending
+                                   ? "list each recording once"
+                                   : "set keep_ending: true in the audio_write node, or "
+                                     "list each recording once"));
   }
 }
 

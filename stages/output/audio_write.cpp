@@ -120,7 +120,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
     if (!std::filesystem::is_directory(folder_of(folder)))
       throw RunError(
           fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write elsewhere "
-                      "(audio_write.path)",
+                      "(option path of the audio_write node)",
                       folder, folder_of(folder)));
     if (has_name(folder) && !std::filesystem::is_directory(folder))
       throw RunError(fmt::format("{}: this is not a folder; audio_write.path takes one", folder));
@@ -234,10 +234,10 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
       Publication::recover(target);
       if (!has_name(target)) continue;
       if (!options_.overwrite)
-        throw RunError(
-            fmt::format("{}: exists already; remove it, write elsewhere, or set overwrite: true on "
-                        "audio_write",
-                        target));
+        throw RunError(fmt::format(
+            "{}: exists already; remove it, write elsewhere, or set overwrite: true in the "
+            "audio_write node",
+            target));
       struct stat st {};
       if (stat(target.c_str(), &st) == 0) replaced.emplace(st.st_dev, st.st_ino);
     }
@@ -251,7 +251,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
       if (stat(input.c_str(), &st) == 0 && replaced.contains({st.st_dev, st.st_ino}))
         throw RunError(fmt::format(
             "{}: this file is what this run reads and would be replaced by the output; write "
-            "elsewhere (audio_write.path)",
+            "elsewhere (option path of the audio_write node)",
             input));
     };
     for (const std::string& input : files_read(run)) check(input);

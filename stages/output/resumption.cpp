@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {
@@ -62,10 +63,24 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
     if (commit == nullptr) continue;
     if (commit->first != files_) return;
     for (const RunJournal::File& file : commit->files) {
-      if (uses.run.is_stopping() || !is_done(file, uses, said.must_verify)) return;
+      if (uses.run.is_stopping()) return;
+      if (!is_done(file, uses, said.must_verify)) {
+        if (files_ < uses.run.source.count()) unlike_ = uses.run.source.name(files_);
+        return;
+      }
       ++files_;
     }
   }
+}
+
+std::string Resumption::why_of_no_use() const {
+  if (files_of_sections_.empty() || files_ > 0) return {};
+  return unlike_.empty()
+             ? std::string(
+                   "ended before the first file was noted as done, which is every 64 MiB "
+                   "of rows or 5 s")
+             : fmt::format("began with another file, or with other contents, than {}",
+                           excerpt(unlike_));
 }
 
 // What was written since the machine was started is in the page cache, if not on disk. Leaves the

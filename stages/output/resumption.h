@@ -52,8 +52,8 @@ class Resumption {
   [[nodiscard]] bool is_there() const { return journal_ != nullptr; }
   /// How many files, from the first on, are done.
   [[nodiscard]] std::size_t files() const { return files_; }
-  /// Whether there is work, none of whose files is done and as it was.
-  [[nodiscard]] bool is_of_no_use() const { return !files_of_sections_.empty() && files_ == 0; }
+  /// Why of work that is there no file can be kept; "" where one can, or there is no work.
+  [[nodiscard]] std::string why_of_no_use() const;
   /// Why work that is there cannot be gone on with; "" where it can, or there is none.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
@@ -100,6 +100,7 @@ class Resumption {
   std::vector<Section> sections_;
   std::size_t files_ = 0;
   std::string refusal_;
+  std::string unlike_;        // the first file that is not what the journal says
   bool has_rows_ = false;     // though they cannot be gone on with
   std::string stamped_path_;  // of the last file looked at: utterances share theirs
   FileStamp stamp_;

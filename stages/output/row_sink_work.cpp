@@ -44,7 +44,7 @@ void RowSink::give_up_work(const Resume& resume) {
         : resumption_->refusal().empty() ? "there is no interrupted run of it"
                                          : resumption_->refusal()));
   const std::string& why = resumption_->refusal();
-  const bool is_of_no_use = resumption_->is_of_no_use();
+  const std::string why_of_no_use = resumption_->why_of_no_use();
   const std::string aside =
       resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
   if (!aside.empty() && resume.tell)
@@ -52,11 +52,9 @@ void RowSink::give_up_work(const Resume& resume) {
         fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
                     "to {}. Remove it when it is not needed",
                     target_.path, why, aside));
-  else if (is_of_no_use && resume.tell && resume.when == Resume::When::automatic)
-    resume.tell(
-        fmt::format("{}: an interrupted run left no file that is done and as it was; this "
-                    "one starts over",
-                    target_.path));
+  else if (!why_of_no_use.empty() && resume.tell && resume.when == Resume::When::automatic)
+    resume.tell(fmt::format("{}: the interrupted run {}; this one starts over", target_.path,
+                            why_of_no_use));
 }
 
 std::unique_ptr<RunJournal> RowSink::new_journal(const RunJournal::Facts& facts) const {

@@ -152,8 +152,9 @@ class Tap final : public ItemStage, public PassesAny {
     std::error_code error;
     std::filesystem::create_directories(options_.path, error);
     if (error)
-      throw RunError(fmt::format("{}: cannot be made: {}; write elsewhere (tap.path)",
-                                 options_.path, error.message()));
+      throw RunError(
+          fmt::format("{}: cannot be made: {}; write elsewhere (option path of the tap node)",
+                      options_.path, error.message()));
     run.ledger.subscribe([this](std::size_t index, Outcome outcome) { close(index, outcome); });
   }
 
@@ -200,7 +201,7 @@ class Tap final : public ItemStage, public PassesAny {
         if (!options_.overwrite && has_name(target(i, ending)))
           throw RunError(
               fmt::format("{}: exists already; remove it, write elsewhere, or set "
-                          "overwrite: true on tap",
+                          "overwrite: true in the tap node",
                           target(i, ending)));
     }
     if (tapped_.empty() && run.source.count() > 0)

@@ -104,7 +104,7 @@ TEST_CASE("run: failures end with 3, the first ten are listed and the others cou
             "  toy/0003: work: failed: is broken\n"
             "  toy/0007: work: failed: is broken\n"
             "  toy/0011: work: failed: is broken\n"));
-  CHECK(has(e.out, "  … and 2 more (`melflow inspect OUTPUT --remarks` lists all), by reason:\n"));
+  CHECK(has(e.out, "  … and 2 more (all with --json FILE), by reason:\n"));
 }
 
 TEST_CASE("run: where no file is ok and some failed, the run failed and writes nothing") {

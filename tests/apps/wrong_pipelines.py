@@ -41,7 +41,12 @@ graph:
 EDITS = [
     # Names of other libraries
     ("    hop: 10ms", "    hop_length: 160"),
+    ("    hop: 10ms", "    hop_length: 512"),
+    ("    hop: 10ms", "    hop_length: 10ms"),
     ("    hop: 10ms", "    frame_shift: 10"),
+    ("    hop: 10ms", "    frame_shift: 12.5"),
+    ("    hop: 10ms", "    frame_shift: 12.5ms"),
+    ("    hop: 10ms", "    hop: 5m"),
     ("    hop: 10ms", "    window_stride: 0.01"),
     ("    n_fft: 512", "    n_fft: 512\n    win: 400"),
     ("    n_fft: 512", "    n_fft: 512\n    frame_length: 25"),
@@ -144,6 +149,7 @@ EDITS = [
     ("  resample:\n    stage: resample\n    from: decode\n    rate: 16kHz\n", "  resample:\n  stage: resample\n  from: decode\n  rate: 16kHz\n"),
     ("  decode: {stage", "decode: {stage"),
     ("    path: out.h5", '    path: "out.h5'),
+    ("    root: clips", '    root: "clips\n    include: "*.wav"'),
     ("    root: clips", "    root: clips\n    include: **/*.wav"),
     ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, from: ${FROM}}"),
     ("    root: clips", "    root: ${DATA}"),
@@ -251,6 +257,8 @@ EDITS = [
     ("    path: out.h5", "    path: out.h5\n    dtype: fp16"),
     ("    path: out.h5", "    path: features.npy"),
     ("    path: out.h5", "    path: ~/out.h5"),
+    ("    root: clips", '    root: "C:\\data\\clips"'),
+    ("    path: out.h5\n", '    path: "out.h5\\'),
     ("    stage: mel", "    stage: melspectrogram"),
     ("    stage: mel", "    type: mel"),
     ("  decode: {stage: decode, from: read}", "  decode: {stage: decode, from: read, sample_rate: 16000}"),
@@ -279,6 +287,7 @@ EDITS = [
     ("    root: clips", "    root: clips\n    labels: speaker"),
     # Conditions
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: [1s, 15s]}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: ["> 1s", "< 15s"]}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: ">=1s, <=15s"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s..}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s...15s}}\n  segment: {stage: segment, from: way}'),
@@ -292,6 +301,7 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: "< 90%"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peaks: "< 0.9"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 2}\n  segment: {stage: segment, from: way}'),
     # Brackets, quotes and dashes
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}" concurrency: 2}'),

@@ -40,7 +40,7 @@ TEST_CASE("endings: what cannot start says why and what to do") {
   const Row rows[] = {
       {folder / "nothing", folder / "o.h5", "no file matches"},
       {folder / "no_such", folder / "o.h5", "cannot list the folder: No such file"},
-      {folder / "clips/0.wav", folder / "o.h5", "is a file, but root of file_list takes a folder"},
+      {folder / "clips/0.wav", folder / "o.h5", "is a file, but root takes a folder"},
       {folder / "clips", folder / "missing/o.h5", "there is no folder"},
       {folder / "clips", folder / "there.h5", "exists already"},
       {folder / "clips", folder / "nothing", "is a folder"},

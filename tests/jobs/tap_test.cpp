@@ -219,7 +219,8 @@ TEST_CASE("tap: nothing begins where a file is there, and a full disk ends the r
   folder.write("tap/000001-b.wav.json", "old");
   const LoadOptions options = in_out(folder / "clips", folder.path());
   CHECK(run_job(yaml, options).error ==
-        fmt::format("{}: exists already; remove it, write elsewhere, or set overwrite: true on tap",
+        fmt::format("{}: exists already; remove it, write elsewhere, or set overwrite: true in the "
+                    "tap node",
                     folder / "tap/000001-b.wav.json"));
   CHECK(names_in(folder / "tap") == Names{"000001-b.wav.json"});
   REQUIRE(run_job(pipeline("decode"), options).complete());

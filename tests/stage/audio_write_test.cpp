@@ -255,10 +255,11 @@ TEST_CASE("audio_write: two recordings never share a file") {
   write_wav(folder.file("clips/a.wav"), 500);
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(400));
   const JobResult job = run(folder, {});
-  CHECK(job.error ==
-        fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true on "
-                    "audio_write, or list each recording once",
-                    folder / "out/a.wav"));
+  CHECK(
+      job.error ==
+      fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true in the "
+                  "audio_write, or list each recording once",
+                  folder / "out/a.wav"));
   CHECK(files_in(folder / "out").empty());
   CHECK(run(folder, {.write = "keep_ending: true"}).complete());
   CHECK(files_in(folder / "out") == Names{"a.flac.wav", "a.wav.wav"});
@@ -277,8 +278,8 @@ TEST_CASE("audio_write: nothing begins where a file is there, or what is read wo
   write_wav(folder.file("clips/b.wav"), 500);
   folder.write("out/b.wav", "old");
   CHECK(run(folder, {}).error ==
-        fmt::format("{}: exists already; remove it, write elsewhere, or set overwrite: true on "
-                    "audio_write",
+        fmt::format("{}: exists already; remove it, write elsewhere, or set overwrite: true in the "
+                    "audio_write node",
                     folder / "out/b.wav"));
   CHECK(files_in(folder / "out") == Names{"b.wav"});
   REQUIRE(run(folder, {.write = "overwrite: true"}).complete());
@@ -295,7 +296,7 @@ TEST_CASE("audio_write: nothing begins where a file is there, or what is read wo
   CHECK(read_bytes(folder / "clips/a.wav") == before);
   CHECK(run(folder, {.out = "none/out"}).error ==
         fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write elsewhere "
-                    "(audio_write.path)",
+                    "(option path of the audio_write node)",
                     folder / "none/out", folder / "none"));
   CHECK(run(folder, {.out = "clips/a.wav"}).error ==
         folder / "clips/a.wav" + ": this is not a folder; audio_write.path takes one");
@@ -364,7 +365,7 @@ TEST_CASE("audio_write: a full disk ends the run, and leaves whole files only") 
   if (disk.ok()) {
     const JobResult job = run_job(pipeline({.workers = 1}), in_out(folder / "clips", disk / "out"));
     CHECK_MESSAGE(job.error.find("the disk is full") != std::string::npos, job.error);
-    CHECK(job.error.find("(audio_write.path)") != std::string::npos);
+    CHECK(job.error.find("(option path of the audio_write node)") != std::string::npos);
     for (const std::string& name : files_in(disk / "out"))
       CHECK(read_audio(disk / "out/" + name).frames() == 150'000);
     CHECK(files_in(disk / "out").size() == job.report.counts.ok);

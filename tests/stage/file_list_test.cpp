@@ -322,18 +322,18 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   };
   const Row rows[] = {
       {"{root: '" + f + "/gone'}",
-       "@/gone: cannot list the folder: No such file or directory; check root of file_list"},
+       "@/gone: cannot list the folder: No such file or directory; check the option root"},
       {"{root: '" + f + "/file'}",
-       "@/file: this is a file, but root of file_list takes a folder; choose one recording by "
+       "@/file: this is a file, but root takes a folder; choose one recording by "
        "include, or give a list of recordings as manifest"},
       {"{root: '" + f + "/empty'}",
-       "@/empty: there is no sound file in it or below it; check root and include of "
-       "file_list"},
+       "@/empty: there is no sound file in it or below it; check the options root and "
+       "include"},
       {"{root: '" + f + "', include: 'emp*y'}",
        "@: no file matches emp*y, only folders: for the files in one write empty/** (there are 7 "
-       ".csv, 3 .txt, 1 other); check root and include of file_list"},
+       ".csv, 3 .txt, 1 other); check the options root and include"},
       {"{root: '" + f + "/only', include: '*.wav'}",
-       "@/only: no file matches *.wav (there are 1 .txt); check root and include of file_list"},
+       "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
       {"{manifest: '" + f + "/gone.txt'}",
        "@/gone.txt: cannot read the manifest: No such file or directory"},
       {"{manifest: '" + f + "/folder.txt'}",
@@ -543,7 +543,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
   }
   const FolderFault fault(FolderFault::Where::opendir, folder.path(), EIO);
   CHECK(complaint(folder, root(folder, "closed_folders: failed")) ==
-        "@: cannot list the folder: Input/output error; check root of file_list");
+        "@: cannot list the folder: Input/output error; check the option root");
 }
 
 TEST_CASE("file list: what a folder that cannot be listed has no share of, splits and labels") {
@@ -594,7 +594,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
-        "@/closed: cannot list the folder: Permission denied; check root of file_list");
+        "@/closed: cannot list the folder: Permission denied; check the option root");
 }
 
 TEST_CASE("file_list: in an update, a file that changed after it was looked at has no stamp") {

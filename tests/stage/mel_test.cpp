@@ -261,7 +261,8 @@ TEST_CASE("mel: a part that cannot be done is named, and the others of its batch
   CHECK(reasons == std::vector<std::string>{
                        "", "shorter than one frame: 63 samples of 64",
                        "is sampled at 16000 Hz, mel.sample_rate is 8000; put a resample stage "
-                       "before, or leave such files out",
+                       "before, set mel.sample_rate to 16000 if all are so, or leave such files "
+                       "out",
                        ""});
   CHECK(parts[1] == nullptr);
   CHECK(parts[2] == nullptr);

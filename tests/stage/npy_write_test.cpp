@@ -113,7 +113,7 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
     CHECK(job.error ==
           disk / row.file +
               ": the disk is full (No space left on device). Free some space or write elsewhere "
-              "(npy_write.path)");
+              "(option path of the npy_write node)");
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
     // What was done stays, to be gone on with.

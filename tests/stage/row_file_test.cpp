@@ -210,13 +210,13 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
   const Row rows[] = {
       {folder / "no/such/out.h5", true,
        folder / "no/such/out.h5: there is no folder " + folder.path() +
-           "/no/such; make it first (mkdir -p) or write elsewhere (hdf5_write.path)"},
+           "/no/such; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write node)"},
       {folder / "file/out.h5", true,
        folder / "file/out.h5: there is no folder " + folder.path() +
-           "/file; make it first (mkdir -p) or write elsewhere (hdf5_write.path)"},
+           "/file; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write node)"},
       {folder / "there.h5", false,
-       folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true on "
-                "hdf5_write, or go on with it (melflow update)"},
+       folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true in the "
+                "hdf5_write node, or go on with it (melflow update)"},
       {folder / "folder.h5", true,
        folder / "folder.h5: this is a folder; hdf5_write.path takes a file name"},
       {folder / "folder.h5", false,
@@ -352,7 +352,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
   }
   const std::string full =
       "the disk is full (No space left on device). Free some space or write elsewhere "
-      "(hdf5_write.path)";
+      "(option path of the hdf5_write node)";
   const std::vector<float> v = values(std::size_t{1} << 19);
   struct Row {
     const char* what;
@@ -409,7 +409,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
 TEST_CASE("row file: a file that may not grow is told with the system's reason") {
   const std::string too_large =
       ".part: cannot be written: File too large. No file may be larger here: raise the limit "
-      "(ulimit -f), or write to another file system (hdf5_write.path)";
+      "(ulimit -f), or write to another file system (option path of the hdf5_write node)";
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);

@@ -305,13 +305,12 @@ TEST_CASE("segment: recordings are chosen by their length, both ends included") 
       CHECK(entry(99).reason == "shorter than min_length: 99 samples of 100 (0.012 s of 0.0125 s)");
       CHECK(entry(1001).outcome == Outcome::skipped);
       CHECK(entry(1001).reason ==
-            "longer than max_length: 1001 samples of 1000 (0.125 s of 0.125 s)");
+            "longer than max_length: 1001 samples, 1000 are allowed (0.125 s, not 0.125 s)");
       if (block > 0) {
         const std::int64_t seen = (1000 / block + 1) * block;
-        CHECK(
-            entry(5000).reason ==
-            fmt::format("longer than max_length: at least {} samples of 1000 ({:.3f} s of 0.125 s)",
-                        seen, static_cast<double>(seen) / 8000));
+        CHECK(entry(5000).reason == fmt::format("longer than max_length: at least {} samples, 1000 "
+                                                "are allowed ({:.3f} s, not 0.125 s)",
+                                                seen, static_cast<double>(seen) / 8000));
       }
     }
   Bench in_time("segment", "{max_length: 0.1s}");
@@ -325,8 +324,10 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
     std::string options;
     std::vector<std::string> errors;
   };
-  const std::string window = "a window of no sample; write 1 or more, or a time such as 1s";
-  const std::string hop = "a hop of no sample; write 1 or more, or a time such as 500ms";
+  const std::string window =
+      "0 samples are no window; write a time such as 1s, or a number of samples";
+  const std::string hop =
+      "0 samples are no hop; write a time such as 500ms, or a number of samples";
   const Row rows[] = {
       {"{}", {}},
       {"{length: 512}", {}},

@@ -90,8 +90,10 @@ TEST_CASE("sinks: an output that cannot begin stops the run before it reads anyt
   const std::string no_folder = "there is no folder " + folder.path() +
                                 "/no/such; make it first (mkdir -p) or write elsewhere ";
   const Row rows[] = {
-      {kNpy, "no/such/out", folder / "no/such/out.npy: " + no_folder + "(npy_write.path)"},
-      {kHdf5, "no/such/out", folder / "no/such/out.h5: " + no_folder + "(hdf5_write.path)"},
+      {kNpy, "no/such/out",
+       folder / "no/such/out.npy: " + no_folder + "(option path of the npy_write node)"},
+      {kHdf5, "no/such/out",
+       folder / "no/such/out.h5: " + no_folder + "(option path of the hdf5_write node)"},
       {kNpy, "taken/out",
        folder / "taken/out.index.npy: this is a folder; npy_write.path takes a file name"},
       {kHdf5, "taken/out",
@@ -154,9 +156,10 @@ TEST_CASE("sinks: an output is replaced only where that is asked for, each file 
       folder.write(name, "precious");
       const JobResult job = run_sinks(pipeline(sink), folder);
       CHECK_FALSE(job.started);
-      CHECK(job.error == fmt::format("{}: exists already; remove it, write elsewhere, set "
-                                     "overwrite: true on {}, or go on with it (melflow update)",
-                                     folder / name, sink.stage));
+      CHECK(job.error ==
+            fmt::format("{}: exists already; remove it, write elsewhere, set "
+                        "overwrite: true in the {} node, or go on with it (melflow update)",
+                        folder / name, sink.stage));
       CHECK(read_bytes(folder / name) == "precious");
       CHECK(names_in(folder.path()) == Names{"clips", name});
       const JobResult forced = run_sinks(pipeline(sink, {.write = "overwrite: true"}), folder);

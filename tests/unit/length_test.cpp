@@ -57,7 +57,7 @@ TEST_CASE("length: anything else is refused, with what is expected") {
       {Value::scalar("inf"), "'inf'" + expected},
       {Value::scalar("1e16"), "'1e16'" + expected},
       {Value::scalar("10 seconds"), "'10 seconds'" + expected + ". Did you mean '10s'?"},
-      {Value::scalar("1m"), "'1m'" + expected + ". Did you mean '1min'?"},
+      {Value::scalar("1m"), "'1m'" + expected + ". Did you mean '1min', or '1ms'?"},
       {Value::scalar("5 parsecs"), "'5 parsecs'" + expected},
       {Value::scalar("0.5"),
        "0.5 is not a whole number of samples; write a time with its unit: 0.5s"},

@@ -73,8 +73,9 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
         {"mel", "win", "; use 'win_length' instead"},
         {"resample", "sr", "; use 'rate' instead"},
         {"file_list", "max_duration",
-         "; use 'segment.max_length' instead: in a node segment, in samples or with its unit, such "
-         "as 20s (max_duration is the name in NeMo)"},
+         "; use 'segment.max_length' instead: in the segment node: 20s (max_duration is the name "
+         "in "
+         "NeMo)"},
         {"batch", "batch_size", "; use 'files' instead (batch_size is the name in PyTorch)"},
         {"mel", "onesided",
          "; remove it: the spectrum of real samples has n_fft / 2 + 1 bins, always (onesided is "
@@ -88,7 +89,7 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
         {"mel", "quux", ""}}) {
     CAPTURE(row.key);
     const auto config = Registry::global().find(row.stage)->configure();
-    CHECK(advice_on(row.key, {&config->schema()}) == row.advice);
+    CHECK(advice_on(row.key, {&config->schema()}, Value::scalar("20")) == row.advice);
   }
 }
 

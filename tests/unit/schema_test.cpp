@@ -316,11 +316,11 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
   CHECK(complaint("loud") == "loud: unknown option; use 'gain' instead: 6 for true, 0 for false");
   CHECK(complaint("counts") == "counts: unknown option; use 'names' instead");  // and not 'count'
   CHECK(o.count == 3);
-  CHECK(advice_on("amuont", {&s}) == "");
+  CHECK(advice_on("amuont", {&s}, {}) == "");
   Schema other;
-  CHECK(advice_on("amount", {&other, &s}, {"amounts"}) ==
+  CHECK(advice_on("amount", {&other, &s}, {}, {"amounts"}) ==
         "; use 'count' instead (amount is the name in sox)");
-  CHECK(advice_on("amounts", {&other}, {"amount"}) == ". Did you mean 'amount'?");
+  CHECK(advice_on("amounts", {&other}, {}, {"amount"}) == ". Did you mean 'amount'?");
 }
 
 TEST_CASE("schema: null is the default of an option of any type, and no value is none") {
