@@ -92,7 +92,7 @@ TEST_CASE("memory: large chunks that are compressed count in the budget") {
   CHECK(refused == 1);
   const auto error = why["error"].get<std::string>();
   CHECK_MESSAGE(error.find("memory.host: 40MiB is too little: ") == 0, error);
-  CHECK_MESSAGE(error.find(", write keeps 161.0 MiB with concurrency: 2 and ") != error.npos,
+  CHECK_MESSAGE(error.find(", write keeps 161.0 MiB with concurrency: 2, and ") != error.npos,
                 error);
 
   const auto [code, done] = end_of("176MiB");

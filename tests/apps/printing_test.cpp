@@ -216,8 +216,9 @@ TEST_CASE(
   CHECK(
       bad.err.ends_with("  … and 90 more (all with --json FILE), by reason:\n"
                         "    90 files: work: failed: is broken\n"
-                        "  Mend these files, or leave them out; `melflow update toy.yaml` then "
-                        "computes what has changed.\n"));
+                        "  Mend these files, or leave them out; `melflow update toy.yaml --set "
+                        "work.fail_every=4 --set work.skip_every=10` then computes what has "
+                        "changed.\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 14);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
   CHECK(good.code == 0);
