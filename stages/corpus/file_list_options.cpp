@@ -207,8 +207,10 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
       : o.manifest.empty() && o.label_file.empty()
           ? fmt::format(
                 "'{0}' is not known; write parent_dir (the folder that a file is in), top_dir (the "
-                "first folder below root), or a regular expression whose ( ) finds the label in "
-                "the path; for a column {0} of a table, give it by manifest or label_file",
+                "first folder below root), the name of an entry of columns, or a regular "
+                "expression "
+                "whose ( ) finds the label in the path; for a column {0} of a table, give it by "
+                "manifest or label_file",
                 excerpt(rule))
           : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
                         "{1}, write labels: {2} and label_column: {0}",

@@ -217,11 +217,17 @@ std::string Conditions::failing(const Condition& c, const FileFacts& facts, Unde
   if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
   if (c.patterns.empty()) {
     const auto number = facts.number(c.fact, c.name);
-    if (!number) return fmt::format("{} is not known", c.key);
+    if (!number)
+      return fmt::format("{} is not known{}", c.key,
+                         facts.is_promised(c.fact)
+                             ? ": the header does not say it; segment.min_length and max_length go "
+                               "by what is there"
+                             : "");
     const bool holds = std::any_of(c.ranges.begin(), c.ranges.end(),
                                    [&](const Range& r) { return r.has(*number); });
     return holds ? ""
-                 : fmt::format("{} is {}, not {}", c.key, amount_text(c.fact, *number), c.wanted);
+                 : fmt::format("{} is {}{}, not {}", c.key, amount_text(c.fact, *number),
+                               facts.is_promised(c.fact) ? " by its header" : "", c.wanted);
   }
   const std::vector<std::string> texts = facts.texts(c.fact, c.name);
   const auto is_met = [&](const Pattern& p) {

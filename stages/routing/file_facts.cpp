@@ -28,6 +28,7 @@ FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& 
   const Waveform& block = *payload_of<Waveform>(item);
   sample_rate_ = block.file.sample_rate;
   channels_ = block.file.channels;
+  is_duration_promised_ = !block.last;
   const std::int64_t frames = block.last ? block.file.frames : block.file.total;
   if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
 }

@@ -42,6 +42,11 @@ struct FileFacts {
   /// Of a number; nothing where it is not known. `name`: of the target.
   [[nodiscard]] std::optional<double> number(Fact fact, const std::string& name) const;
 
+  /// The number is what the header says, and not what was found: a recording may break off.
+  [[nodiscard]] bool is_promised(Fact fact) const {
+    return fact == Fact::duration && is_duration_promised_;
+  }
+
  private:
   const class Manifest* manifest_ = nullptr;
   std::size_t index_;
@@ -49,6 +54,7 @@ struct FileFacts {
   std::uint64_t size_ = 0;
   int sample_rate_ = 0, channels_ = 0;
   std::optional<double> duration_;  // [s]
+  bool is_duration_promised_ = false;
   double peak_ = 0;
   bool is_peak_whole_ = false;
 };

@@ -91,7 +91,7 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
       {[](auto& o) { o.fmin = -1; }, "fmin is -1 but must be at least 0 Hz"},
       {[nan](auto& o) { o.fmin = nan; }, "fmin is nan but must be at least 0 Hz"},
       {[](auto& o) { o.fmax = 8001; },
-       "fmax is 8001 but must be above 0 and at most sample_rate / 2 (8000 Hz), or negative"},
+       "fmax is 8001 but must be at most sample_rate / 2 (8000 Hz); 0 or less"},
       {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0 but must be from 1.2e-38 to 1e+38"},
       {[](auto& o) { o.log = Log::db, o.ref.value = -1; },
        "ref is -1 but must be from 1.2e-38 to 1e+38"},

@@ -129,9 +129,8 @@ void check_bands(const MelOptions& o, Complaints& c) {
   c.require(o.bin_hz == MelOptions::BinHz::exact || o.sample_rate > 1, "bin_hz", name_of(o.bin_hz),
             "exact for a sample_rate of 1 Hz");
   if (o.sample_rate >= 1) {
-    c.require(given <= nyquist && fmax > 0.0, "fmax", given,
-              "above 0 and at most sample_rate / 2 (", nyquist,
-              " Hz), or negative: that much below it");
+    c.require(given <= nyquist && fmax > 0.0, "fmax", given, "at most sample_rate / 2 (", nyquist,
+              " Hz); 0 or less counts down from there");
   }
   const char* const by_default = o.fmax ? "" : ", which is half of sample_rate where it is not set";
   if (fmax > 0.0)
