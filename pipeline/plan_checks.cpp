@@ -162,8 +162,9 @@ std::string too_little_memory(const Plan& plan) {
   if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
     const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
     return fmt::format(
-        "memory.host: {0} without a unit is {0} bytes, and this pipeline needs {1} at least{2}",
-        plan.host_memory, least,
+        "memory.host: {} is too little: this pipeline needs {} at least; a size without a unit is "
+        "in bytes{}",
+        to_text(Bytes{plan.host_memory}), least,
         did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB")));
   }
   return fmt::format(

@@ -240,7 +240,7 @@ graph:
     const FileSizeLimit limit(is_json ? 200 : 150'000);
     const JobResult full = run_job(is_json ? alone : samples, options);
     CHECK_MESSAGE(full.error.find("No file may be larger here") != std::string::npos, full.error);
-    CHECK(full.error.find("(tap.path)") != std::string::npos);
+    CHECK(full.error.find("(option path of the tap node)") != std::string::npos);
     for (const std::string& name : names_in(folder / "alone")) CHECK(!name.ends_with(".part"));
     std::filesystem::remove_all(folder / "alone");
   }

@@ -258,7 +258,7 @@ TEST_CASE("audio_write: two recordings never share a file") {
   CHECK(
       job.error ==
       fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true in the "
-                  "audio_write, or list each recording once",
+                  "audio_write node, or list each recording once",
                   folder / "out/a.wav"));
   CHECK(files_in(folder / "out").empty());
   CHECK(run(folder, {.write = "keep_ending: true"}).complete());

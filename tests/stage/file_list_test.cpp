@@ -448,7 +448,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, labels: speaker}",
        {"labels: 'speaker' is not known; write parent_dir (the folder that a file is in), top_dir "
         "(the first folder below root), the name of an entry of columns, or a regular expression "
-        "whose ( ) finds the label in the path; for a column speaker of a table, give it by manifest or label_file"}},
+        "whose ( ) finds the label in the path; for a column speaker of a table, give it by "
+        "manifest or label_file"}},
       {"{root: x, labels: folder}",
        {"labels: 'folder' is not known. Did you mean 'parent_dir'? It is the folder that a file is "
         "in"}},

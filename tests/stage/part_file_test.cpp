@@ -170,7 +170,7 @@ TEST_CASE("part file: a limit on the size of files is said") {
   CHECK(complaint([&] { file.put(bytes.data(), bytes.size(), 0); }) ==
         folder /
             "out.part: cannot be written: File too large. No file may be larger here: raise the "
-            "limit (ulimit -f), or write to another file system (test.path)");
+            "limit (ulimit -f), or write to another file system (option path of the test node)");
 }
 
 TEST_CASE("part file: an update that was interrupted, with another file in its place") {

@@ -210,10 +210,12 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
   const Row rows[] = {
       {folder / "no/such/out.h5", true,
        folder / "no/such/out.h5: there is no folder " + folder.path() +
-           "/no/such; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write node)"},
+           "/no/such; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write "
+           "node)"},
       {folder / "file/out.h5", true,
        folder / "file/out.h5: there is no folder " + folder.path() +
-           "/file; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write node)"},
+           "/file; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write "
+           "node)"},
       {folder / "there.h5", false,
        folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true in the "
                 "hdf5_write node, or go on with it (melflow update)"},

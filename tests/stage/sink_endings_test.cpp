@@ -47,7 +47,7 @@ TEST_CASE("sinks: a run that fills the disk keeps what is done, and names the re
       CHECK(job.report.ending == Ending::failed);
       CHECK(job.error ==
             fmt::format("{}{}.part: the disk is full (No space left on device). Free some space "
-                        "or write elsewhere ({}.path)",
+                        "or write elsewhere (option path of the {} node)",
                         disk / "out", sink.ending, sink.stage));
       const Ledger::Counts& c = job.report.counts;
       CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
