@@ -119,7 +119,8 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
       {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
       {{"help", "rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},
-       "'mel.n_mels' is not of the form NODE.OPTION=VALUE; write = and the value behind it, no space"},
+       "'mel.n_mels' is not of the form NODE.OPTION=VALUE; write = and the value behind it, no "
+       "space"},
       {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},
       {{"run", "a.yaml", "--workers", "-1"}, "--workers"},
       {{"run", "a.yaml", "--workers", "many"}, "--workers"},
