@@ -16,6 +16,9 @@ constexpr std::size_t kSmallest = 4096;
 // From here on memory comes from and goes back to the system page by page, so that a freed large
 // buffer leaves no hole in the heap that keeps the process large.
 constexpr std::size_t kMapped = 256 * 1024;
+// From here on in large pages, where the system has them for whoever asks: a batch of 23 MiB then
+// takes a dozen page faults when it is first touched, and not 5,800. No more memory than the buffer.
+constexpr std::size_t kInLargePages = 4 << 20;
 
 std::byte* allocate(std::size_t bytes) {
   if (bytes < kMapped) {
@@ -25,6 +28,7 @@ std::byte* allocate(std::size_t bytes) {
   }
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
+  if (bytes >= kInLargePages) madvise(p, bytes, MADV_HUGEPAGE);  // a wish; refused: as it was
   return static_cast<std::byte*>(p);
 }
 
