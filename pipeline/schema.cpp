@@ -191,6 +191,7 @@ std::optional<std::string> filled_in(std::string_view advice, const Value& given
     ++(unit > 0 ? with_unit : without);
     if (!is_number) advice.remove_prefix(unit);
   }
+  if (!given.is_scalar() && with_unit + without > 0) return std::nullopt;
   if (with_unit > 0 && !is_number && (!has_unit || without > 0)) return std::nullopt;
   return out.append(advice);
 }

@@ -219,13 +219,15 @@ std::string RowReuse::why_computed(std::size_t file) const {
 
 std::string RowReuse::renumbered_labels(const std::vector<std::string>& now) const {
   const std::vector<std::string>& before = file_->labels();
+  std::unordered_map<std::string_view, std::size_t> numbers;
+  for (const std::string& name : now) numbers.emplace(name, numbers.size());
   std::size_t count = 0;
   std::string example;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto at = std::find(now.begin(), now.end(), before[i]);
-    const auto number = static_cast<std::size_t>(at - now.begin());
-    if (at == now.end() || number == i) continue;
-    if (count++ == 0) example = fmt::format("{}: {} before, {} now", excerpt(before[i]), i, number);
+    const auto at = numbers.find(before[i]);
+    if (at == numbers.end() || at->second == i) continue;
+    if (count++ == 0)
+      example = fmt::format("{}: {} before, {} now", excerpt(before[i]), i, at->second);
   }
   if (count == 0) return {};
   return fmt::format("{} of {} labels have other numbers than before ({})", count, before.size(),

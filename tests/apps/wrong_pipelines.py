@@ -302,6 +302,8 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peaks: "< 0.9"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 2}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, label: dog}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, label: [dog, cat]}\n  segment: {stage: segment, from: way}'),
     # Brackets, quotes and dashes
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}" concurrency: 2}'),
