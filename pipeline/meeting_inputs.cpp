@@ -7,7 +7,6 @@
 #include <set>
 
 #include "pipeline/input_advice.h"
-#include "pipeline/reach.h"
 #include "pipeline/several_sources.h"
 
 namespace melflow {

@@ -34,8 +34,8 @@ struct OtherName {
   std::string_view name;   ///< "hop_length"
   std::string_view whose;  ///< "librosa, torchaudio"; "" for no program in particular
   std::string_view here;   ///< name of the option here
-  /// Its values here, where they are not the same. VALUE in it is what was given; with a unit behind
-  /// it, "VALUEms", the text is for plain numbers only.
+  /// Its values here, where they are not the same. VALUE in it is what was given; a unit behind it,
+  /// "VALUEms", is that of a plain number: what was given with its own keeps that.
   std::string_view how = "";
 };
 

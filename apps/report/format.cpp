@@ -9,6 +9,7 @@
 #include "pipeline/text.h"
 
 namespace melflow {
+
 std::string count_text(std::size_t n) {
   const std::string digits = std::to_string(n);
   std::string out;

@@ -535,4 +535,13 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("limits: a gain is shown where no pair was slower") {
+  Hint gain, loss;
+  gain.low = 113, gain.likely = 127, gain.high = 140;
+  loss.low = 90, loss.likely = 96, loss.high = 100;
+  CHECK(verify(gain, 100, {100, 100}, {113, 150}).is_shown);
+  CHECK_FALSE(verify(gain, 100, {100, 100}, {99, 150}).is_shown);
+  CHECK(verify(loss, 100, {100, 100}, {92, 99}).is_shown);
+}
+
 }  // namespace limits_test
