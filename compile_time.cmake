@@ -27,7 +27,13 @@ endfunction()
 #   melflow_compile_tests_together(TARGET)   every few *_test.cpp, each of which is a namespace of its own
 # The libraries are joined in builds with a sanitizer alone: a release's inlining, and with it its rows and its speed, does
 # not depend on which files are neighbours. What stands in two files of a room needs two names, or is one piece.
+# -DMELFLOW_JOIN_FILES=OFF compiles every file by itself.
+option(MELFLOW_JOIN_FILES "Compile files of tests and of builds with sanitizers together" ON)
+
 function(melflow_compile_rooms_together target)
+  if(NOT MELFLOW_JOIN_FILES)
+    return()
+  endif()
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   foreach(source ${sources})
@@ -43,6 +49,9 @@ function(melflow_compile_rooms_together target)
 endfunction()
 
 function(melflow_compile_tests_together target)
+  if(NOT MELFLOW_JOIN_FILES)
+    return()
+  endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

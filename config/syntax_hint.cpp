@@ -101,7 +101,7 @@ std::string name_of(const Bracket& b) {
 
 // "speaker:", which a quoted text follows without a space between { and the place; "" for none.
 std::string key_without_space(std::string_view line, const Bracket& open) {
-  for (std::size_t i = static_cast<std::size_t>(open.column); i + 1 < line.size(); ++i) {
+  for (auto i = static_cast<std::size_t>(open.column); i + 1 < line.size(); ++i) {
     if (line[i] != ':' || (line[i + 1] != '\'' && line[i + 1] != '"')) continue;
     const std::size_t before = line.find_last_of(" {,", i);
     const std::size_t start = before == line.npos ? 0 : before + 1;

@@ -172,7 +172,8 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
         graph.node(named).info->outputs) {
       continue;  // check_input() says so of that node
-    } else if (named >= 0 && graph.node(named).outputs.empty()) {
+    }
+    if (named >= 0 && graph.node(named).outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),
           fmt::format(

@@ -46,6 +46,7 @@ std::string near_path(const std::string& path) {
     paths.push_back((given.parent_path() / name).string());
   const std::string name = given.filename().string();
   std::vector<std::string> names;
+  names.reserve(paths.size());
   for (const std::string& p : paths) names.push_back(fs::path(p).filename().string());
   const std::string near = did_you_mean(name, names);
   // Of a name of one letter every other is near.

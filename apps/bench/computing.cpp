@@ -57,7 +57,7 @@ std::vector<std::int16_t> tones_and_noise(std::int64_t count) {
   std::uint32_t draw = 1;
   for (std::size_t i = 0; i < out.size(); ++i) {
     draw = draw * 1664525U + 1013904223U;  // Numerical Recipes' generator
-    const double at = static_cast<double>(i);
+    const auto at = static_cast<double>(i);
     const double tones = 6000 * std::sin(0.05 * at) + 2000 * std::sin(0.31 * at);
     out[i] = static_cast<std::int16_t>(tones + static_cast<double>(draw >> 21U));
   }

@@ -43,7 +43,7 @@ struct Examined {
 };
 
 std::string config_of(const FeatureFile& file) {
-  const std::string config = file.text("config");
+  std::string config = file.text("config");
   if (config.empty() || file.format() == 1)
     throw RunError(file.path() + ": does not say by which configuration it was made");
   if (!file.complete())

@@ -150,7 +150,8 @@ class Utterances final : public ItemStage {
       return ItemError::failed(fmt::format(
           "overlaps with the utterance before it by more than the {:.1f} s that are kept at {} Hz; "
           "list it as a recording of its own",
-          static_cast<double>(kMostKept / size_of(in.samples.type)) / rate, in.sample_rate));
+          static_cast<double>(kMostKept) / static_cast<double>(size_of(in.samples.type)) / rate,
+          in.sample_rate));
     return std::nullopt;
   }
 

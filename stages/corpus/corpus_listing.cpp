@@ -19,6 +19,7 @@
 #include "stages/corpus/doubled_root.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_columns.h"
+#include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_column.h"
 #include "stages/corpus/path_parts.h"
@@ -157,7 +158,7 @@ class Listing {
       read_lines();
     if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
     tell(doubled_root(options_.manifest, manifest_));
-    tell_doubles();
+    tell(lines_of_one_path(options_.manifest, manifest_, lines_.find()));
   }
 
   void add(std::string_view path) {
@@ -167,22 +168,22 @@ class Listing {
   }
 
   void read_table() {
-    const std::string& name = options_.manifest;
-    const std::unique_ptr<TableReader> table = open_table(name, {options_.path_column});
+    const std::unique_ptr<TableReader> table =
+        open_table(options_.manifest, {options_.path_column});
     const int split = split_column(*table);
     const std::string& rule = options_.group_rule();
     const bool by_column = NameRule::is_column(rule);
-    const int group = by_column ? column_for(*table, name, /*name=*/rule, "split_group") : -1;
+    const int group = by_column ? column_for(*table, options_.manifest, rule, "split_group") : -1;
     std::optional<SpanColumns> spans;
-    if (options_.utterances) spans.emplace(*options_.utterances, *table, name);
+    if (options_.utterances) spans.emplace(*options_.utterances, *table, options_.manifest);
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
-      columns.emplace(options_, *table, name, options_.labels == Labels::manifest);
+      columns.emplace(options_, *table, options_.manifest, options_.labels == Labels::manifest);
     while (table->next()) {
       const std::string_view path = plain(table->cell(options_.path_column));
       if (path.empty())
-        throw RunError(fmt::format("{}:{}: the path is empty", name, table->line()));
+        throw RunError(fmt::format("{}:{}: the path is empty", options_.manifest, table->line()));
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, spans->take(*table));
@@ -190,57 +191,15 @@ class Listing {
       added(path, group < 0 ? "" : table->cell(group));
       if (columns) columns->take(*table, manifest_, file);
       if (split < 0 || table->cell(split).empty()) continue;
-      check_name(table->cell(split), fmt::format("{}:{}", name, table->line()));
-      set_split(file, table->cell(split), fmt::format("{}:{}", name, table->line()));
+      check_name(table->cell(split), fmt::format("{}:{}", options_.manifest, table->line()));
+      set_split(file, table->cell(split), fmt::format("{}:{}", options_.manifest, table->line()));
     }
     std::vector<int> used{table->column(options_.path_column), split, group};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
-    tell_unused(table->columns(), used);
-  }
-
-  // Remarks on columns that are not read: somebody may rely on one.
-  void tell_unused(const std::vector<std::string>& columns, const std::vector<int>& used) const {
-    std::vector<std::string> unused;
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
-        unused.push_back(columns[c]);
-    if (unused.empty()) return;
-    constexpr std::string_view kOfParts[] = {"start",      "offset", "begin",
-                                             "start_time", "end",    "duration"};
-    const bool has_parts = !options_.utterances &&
-                           std::find_first_of(unused.begin(), unused.end(), std::begin(kOfParts),
-                                              std::end(kOfParts)) != unused.end();
-    warn_(fmt::format(
-        "{}: {} {} not read; what is read is {} ({}), split (with splits: auto or "
-        "manifest), {} (with labels: manifest), and what targets, columns and split_group "
-        "name{}",
-        options_.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
-        options_.path_column,
-        options_.utterances ? "with the places of utterances" : "a whole file",
-        options_.label_column,
-        has_parts ? "; for parts of recordings write utterances: {start: ..., end: ...}" : ""));
-  }
-
-  void tell_doubles() const {
-    const std::vector<DoublePaths::Pair> doubles = lines_.find();
-    if (doubles.empty()) return;
-    const DoublePaths::Pair& one = doubles.front();
-    std::string text = fmt::format(
-        "{}: {} of {} lines name a path that stood there before, such as {} (lines {} and {})",
-        options_.manifest, doubles.size(), manifest_.size(), manifest_.name(one.second),
-        one.first_line, one.second_line);
-    const auto crosses = [this](const DoublePaths::Pair& d) {
-      return manifest_.split(d.first) != manifest_.split(d.second);
-    };
-    if (const auto d = std::find_if(doubles.begin(), doubles.end(), crosses); d != doubles.end())
-      text += fmt::format("; {} in another split: {} is in {} and in {}",
-                          std::count_if(doubles.begin(), doubles.end(), crosses),
-                          manifest_.name(d->second), split_of(manifest_, d->first),
-                          split_of(manifest_, d->second));
-    warn_(text + ". Every line gives rows of its own");
+    tell(columns_not_read(options_, table->columns(), used));
   }
 
   int split_column(const TableReader& table) const {

@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-EarlierFiles together(std::vector<std::shared_ptr<const EarlierFiles>> outputs,
+EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& outputs,
                       std::function<void(const std::string&)> tell) {
   EarlierFiles out;
   out.recover = [outputs] {

@@ -29,9 +29,10 @@ void FileListOptions::describe(Schema& s) {
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
           "patterns of files to take, compared with the path below root; * stands for any part of "
-          "a name, ** for any folders, at the end for everything in them (speech/** is all files "
-          "below speech); a pattern without '/' is compared with the name in any folder; case does "
-          "not matter")
+          "a name, ? for one character, ** for any number of folders, at the end for all files "
+          "below (speech/**); a pattern without '/' is compared with the name in any folder. Case "
+          "does not matter. Names that begin with '.' are hidden, and are taken only by patterns "
+          "with such a name (.cache/**)")
       .used_with(scanned, is_scanned);
   s.field("exclude", exclude,
           "patterns of files and folders to leave out, written as those of include");

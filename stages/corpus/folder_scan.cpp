@@ -17,8 +17,9 @@
 namespace melflow {
 namespace {
 
-bool any_matches(const std::vector<Glob>& globs, const std::string& path) {
-  return std::any_of(globs.begin(), globs.end(), [&](const Glob& g) { return g.matches(path); });
+bool is_hidden_name(std::string_view name) { return name.starts_with('.'); }
+bool is_hidden(std::string_view path) {
+  return is_hidden_name(path) || path.find("/.") != path.npos;
 }
 
 // A folder, or a link to one.
@@ -58,7 +59,14 @@ NotTaken FolderScan::run(const Visit& visit) const {
 }
 
 bool FolderScan::wanted(const std::string& path) const {
-  return any_matches(include_, path) && !is_left_out(path);
+  const bool hidden = is_hidden(path);
+  return !is_left_out(path) && std::any_of(include_.begin(), include_.end(), [&](const Glob& g) {
+    return (!hidden || g.names_hidden()) && g.matches(path);
+  });
+}
+
+bool FolderScan::searches_hidden() const {
+  return std::any_of(include_.begin(), include_.end(), std::mem_fn(&Glob::names_hidden));
 }
 
 bool FolderScan::is_wanted_folder(const std::string& path) const {
@@ -67,7 +75,10 @@ bool FolderScan::is_wanted_folder(const std::string& path) const {
   });
 }
 
-bool FolderScan::is_left_out(const std::string& path) const { return any_matches(exclude_, path); }
+bool FolderScan::is_left_out(const std::string& path) const {
+  return std::any_of(exclude_.begin(), exclude_.end(),
+                     [&](const Glob& g) { return g.matches(path); });
+}
 
 // Lists the folders in one folder, and the files that match, by name. Returns errno where the
 // folder cannot be listed to its end, else 0.
@@ -78,10 +89,13 @@ int FolderScan::list(const std::string& folder, std::vector<Entry>& out,
   while (const dirent* e = (errno = 0, readdir(dir))) {
     if (std::strcmp(e->d_name, ".") == 0 || std::strcmp(e->d_name, "..") == 0) continue;
     Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
-    if (entry.is_folder || wanted(folder + e->d_name))
+    const bool is_unsearched = is_hidden_name(e->d_name) && !searches_hidden();
+    if (!is_unsearched && (entry.is_folder || wanted(folder + e->d_name)))
       out.push_back(std::move(entry));
     else if (is_left_out(folder + e->d_name))
       continue;
+    else if (is_hidden_name(e->d_name))
+      not_taken.add(NotTaken::kHidden, 1);
     else if ((e->d_type == DT_LNK || e->d_type == DT_UNKNOWN) &&
              leads_to_folder(dirfd(dir), e->d_name))
       not_taken.add(NotTaken::kLinkedFolder, 1);

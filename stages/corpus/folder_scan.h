@@ -34,12 +34,13 @@ class FolderScan {
 
   explicit FolderScan(Settings settings);
 
-  /// Calls `visit` for everything whose path matches, whether it is a file or not, and for every
+  /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for every
   /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
   /// take every name ("**", "speech/*"), which mean the files. Returns what
   /// neither include nor exclude names. Throws RunError when the root cannot be listed.
   NotTaken run(const Visit& visit) const;
-  /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`.
+  /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`. A
+  /// path with a name that begins with '.' is matched only by patterns with such a name.
   [[nodiscard]] bool wanted(const std::string& path) const;
 
  private:
@@ -50,6 +51,7 @@ class FolderScan {
   };
   struct Way;
   [[nodiscard]] bool is_wanted_folder(const std::string& path) const;
+  [[nodiscard]] bool searches_hidden() const;
   [[nodiscard]] bool is_left_out(const std::string& path) const;
   [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out,
                          NotTaken& not_taken) const;

@@ -54,7 +54,14 @@ Glob::Glob(std::string_view pattern) : parts_(split(pattern)) {
 }
 
 bool Glob::takes_every_name() const {
-  return !parts_.empty() && (parts_.back() == "*" || parts_.back() == "**");
+  return !parts_.empty() &&
+         (parts_.back() == "*" || parts_.back() == "**" || parts_.back() == ".*");
+}
+
+bool Glob::names_hidden() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const std::string& part) {
+    return part.starts_with('.') && part != "." && part != "..";
+  });
 }
 
 bool Glob::matches(std::string_view path) const {

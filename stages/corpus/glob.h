@@ -16,8 +16,10 @@ class Glob {
   /// Whether the pattern matches the whole `path`, a relative one with '/' between components. A
   /// pattern without '/' is compared with the last component only.
   [[nodiscard]] bool matches(std::string_view path) const;
-  /// Whether the pattern takes every name: its last component is '*' or '**'.
+  /// Whether the pattern takes every name, or every hidden one: its last component is '*', '**' or '.*'.
   [[nodiscard]] bool takes_every_name() const;
+  /// Whether the pattern has a name that begins with '.', as hidden files and folders do.
+  [[nodiscard]] bool names_hidden() const;
 
  private:
   std::vector<std::string> parts_;

@@ -33,23 +33,26 @@ std::string NotTaken::text() const {
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string out;
-  std::size_t others = 0, shown = 0, linked = 0;
+  const auto name = [&out](std::size_t count, std::string_view what) {
+    if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
+  };
+  std::size_t others = 0, shown = 0, hidden = 0, linked = 0;
   for (const auto& [ending, count] : all) {
-    if (ending == kLinkedFolder) {
+    if (ending == kHidden) {
+      hidden = count;
+    } else if (ending == kLinkedFolder) {
       linked = count;
-      continue;
-    }
-    if (ending == kOther || shown == kMostShown) {
+    } else if (ending == kOther || shown == kMostShown) {
       others += count;
-      continue;
+    } else {
+      name(count, excerpt(ending));
+      ++shown;
     }
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, excerpt(ending));
-    ++shown;
   }
-  if (others > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", others, kOther);
-  if (linked > 0)
-    out += fmt::format("{}{} {}{} (searched with follow_links: true)", out.empty() ? "" : ", ",
-                       linked, kLinkedFolder, linked == 1 ? "" : "s");
+  name(others, kOther);
+  name(hidden, fmt::format("{} (names that begin with '.')", kHidden));
+  name(linked, fmt::format("{}{} (searched with follow_links: true)", kLinkedFolder,
+                           linked == 1 ? "" : "s"));
   return out;
 }
 

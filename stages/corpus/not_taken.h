@@ -9,10 +9,12 @@
 namespace melflow {
 
 /// By ending, ".txt"; under kOther those without an ending, and what would be too many endings; under
-/// kLinkedFolder symbolic links to folders, which are not searched.
+/// kHidden files and folders whose names begin with '.'; under kLinkedFolder symbolic links to
+/// folders. Such folders are not searched, and count once.
 class NotTaken {
  public:
   static constexpr const char* kOther = "other";
+  static constexpr const char* kHidden = "hidden";
   static constexpr const char* kLinkedFolder = "linked folder";
 
   void add(std::string_view name);

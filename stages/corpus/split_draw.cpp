@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +27,8 @@ class Draw {
       files_.push_back(i);
       units_.push_back({keys[i], manifest.stratum(i)});
     }
+    if (!options.split_group.empty() && labels_are_groups())
+      for (SplitUnit& u : units_) u.label = -1;
   }
 
   // Files of the earlier output have their split already, and so have their groups.
@@ -64,6 +67,20 @@ class Draw {
   }
 
  private:
+  // Whether the label of every file is the name of its group, such as speakers that are kept
+  // together: such labels cannot be in every split, so they are no strata.
+  [[nodiscard]] bool labels_are_groups() const {
+    std::vector<std::uint64_t> keys;  // of each label as a group
+    for (const std::string& label : manifest_.label_names())
+      keys.push_back(SplitGroups::key_of(label, options_.split_seed));
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      const std::span<const std::int32_t> labels = manifest_.labels(files_[u]);
+      if (labels.size() != 1 || keys[static_cast<std::size_t>(labels[0])] != units_[u].key)
+        return false;
+    }
+    return true;
+  }
+
   [[nodiscard]] std::vector<std::int8_t> draw(const std::vector<SplitUnit>& units) const {
     return options_.split_stratify ? split_by_stratum(units, options_.split_ratios)
                                    : split_by_key(units, options_.split_ratios);

@@ -19,15 +19,16 @@ void SplitGroups::add_other() {
 void SplitGroups::add(std::string_view path, std::string_view cell) {
   if (!is_wanted_) return;
   const std::string_view group = rule_.name_of(path, cell);
-  if (!group.empty()) return keys_.push_back(hash(group));
+  if (!group.empty()) return keys_.push_back(key_of(group, options_.split_seed));
   if (!options_.split_group.empty() && unmatched_++ == 0) first_unmatched_ = keys_.size();
   if (options_.split_unmatched == SplitUnmatched::no_split && !options_.split_group.empty())
     return keys_.push_back(kNone);
-  keys_.push_back(hash(options_.split_unmatched == SplitUnmatched::one_group ? "" : path));
+  keys_.push_back(key_of(options_.split_unmatched == SplitUnmatched::one_group ? "" : path,
+                         options_.split_seed));
 }
 
-std::uint64_t SplitGroups::hash(std::string_view text) const {
-  const std::uint64_t h = XXH3_64bits_withSeed(text.data(), text.size(), options_.split_seed);
+std::uint64_t SplitGroups::key_of(std::string_view name, std::uint64_t seed) {
+  const std::uint64_t h = XXH3_64bits_withSeed(name.data(), name.size(), seed);
   return h == kNone ? 1 : h;
 }
 

@@ -18,6 +18,9 @@ class SplitGroups {
   /// split_unmatched: no_split files without a group.
   static constexpr std::uint64_t kNone = 0;
 
+  /// The key of the group with this name.
+  static std::uint64_t key_of(std::string_view name, std::uint64_t seed);
+
   explicit SplitGroups(const FileListOptions& options);
 
   /// Adds the next file. `path`: relative to the root; `cell`: what the manifest has in the column
@@ -34,8 +37,6 @@ class SplitGroups {
   [[nodiscard]] std::string why_unmatched() const;
 
  private:
-  [[nodiscard]] std::uint64_t hash(std::string_view text) const;
-
   const FileListOptions& options_;
   const bool is_wanted_;
   NameRule rule_;

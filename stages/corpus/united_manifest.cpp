@@ -22,6 +22,7 @@ void add_names(std::vector<std::string>& to, const std::vector<std::string>& nam
 std::vector<std::size_t> places_of(const std::vector<std::string>& names,
                                    const std::vector<std::string>& all) {
   std::vector<std::size_t> out;
+  out.reserve(names.size());
   for (const std::string& name : names)
     out.push_back(static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin()));
   return out;

@@ -62,8 +62,8 @@ class SinkStatistics {
     sums_.reset();
     settled_ = std::move(statistics);
   }
-  /// Scales rows [first, first + rows) of a file by the statistics.
-  void normalize(const RunContext& run, RowPartFile& file, std::int64_t first,
+  /// Scales rows [from, from + rows) of a file by the statistics.
+  void normalize(const RunContext& run, RowPartFile& file, std::int64_t from,
                  std::int64_t rows) const;
 
  private:

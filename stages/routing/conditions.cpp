@@ -99,17 +99,17 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
 
 std::string Conditions::parse_number(const Value& v, Condition& out) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-  const char* const example = out.fact == Fact::duration      ? "\"> 15s\", 500ms..2min"
-                              : out.fact == Fact::size        ? "\"< 5MiB\", 1KiB..2GiB"
-                              : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
-                              : out.fact == Fact::channels    ? "1, \"> 2\", 1..2"
-                              : out.fact == Fact::peak ? "\"< 0.999\", \"> -60dB\", -40dB..-1dB"
-                                                       : "\"> 0.5\", 1..5";
+  const char* const example = out.fact == Fact::duration      ? R"("> 15s", 500ms..2min)"
+                              : out.fact == Fact::size        ? R"("< 5MiB", 1KiB..2GiB)"
+                              : out.fact == Fact::sample_rate ? R"(16kHz, ">= 8000")"
+                              : out.fact == Fact::channels    ? R"(1, "> 2", 1..2)"
+                              : out.fact == Fact::peak ? R"("< 0.999", "> -60dB", -40dB..-1dB)"
+                                                       : R"("> 0.5", 1..5)";
   const auto bad = [&](const std::string& text, std::initializer_list<std::string_view> amounts) {
     const std::string meant = meant_range(out.fact, text);
     if (meant.empty())
       for (const std::string_view one : amounts)
-        if (const std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
+        if (std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
     if (out.fact == Fact::channels && (text == "stereo" || text == "mono"))
       return excerpt(text) + " is not a number of channels; write 2 for stereo, 1 for mono";
     return fmt::format(

@@ -187,9 +187,8 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
     process.wait_until([&] { return !fs::is_empty(folder / "disk"); });
     // Signals are taken from before the first file on.
     process.wait_until([&] {
-      for (const auto& entry : fs::directory_iterator(folder / "disk"))
-        if (!fs::is_empty(entry.path())) return true;
-      return false;
+      return std::any_of(fs::directory_iterator(folder / "disk"), fs::directory_iterator(),
+                         [](const auto& entry) { return !fs::is_empty(entry.path()); });
     });
     process.send(signal);
     const Ended e = process.wait();

@@ -50,7 +50,10 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_text(folder / "data/spk1/notes.txt", "x");
   write_text(folder / "data/spk2/more.txt", "x");
   write_text(folder / "data/call.gsm", "x");
-  write_text(folder / "data/.hidden", "x");
+  write_text(folder / "data/README", "x");
+  write_text(folder / "data/._a.wav", "x");
+  std::filesystem::create_directory(folder / "data/.git");
+  write_text(folder / "data/.git/b.wav", "x");
   write_text(folder / "data/left_out.txt", "x");
   std::filesystem::create_directory_symlink(folder / "data/spk1", folder / "data/spk3");
   write_pipeline(folder, ", exclude: left_out.txt");
@@ -58,18 +61,19 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   CHECK(e.code == 0);
   CHECK(
       has(e.out,
-          "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 1 linked folder (searched with "
-          "follow_links: true)\n"));
+          "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 2 hidden (names that begin with "
+          "'.'), 1 linked folder (searched with follow_links: true)\n"));
   const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
-  CHECK(json["stages"][0]["summary"]["not_taken"] ==
-        nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"linked folder", 1}});
+  CHECK(
+      json["stages"][0]["summary"]["not_taken"] ==
+      nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"hidden", 2}, {"linked folder", 1}});
   std::filesystem::remove(folder / "out.h5");
   write_pipeline(folder, ", include: '*.aiff'");
   const Ended none = melflow_in(folder, {"run", "p.yaml"});
   CHECK(none.code == 1);
   CHECK(has(none.err,
-            "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 1 linked "
-            "folder (searched with follow_links: true));"));
+            "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 2 hidden "
+            "(names that begin with '.'), 1 linked folder (searched with follow_links: true));"));
 }
 
 TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {

@@ -242,7 +242,7 @@ void RandomGraph::draw_step(Node& n) {
 void RandomGraph::draw_fates() {
   if (!one_in(2)) return;
   std::vector<std::size_t> nodes;
-  for (std::size_t i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i)
+  for (auto i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i)
     if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep" &&
         nodes_[i].stage != "parts")
       nodes.push_back(i);
@@ -620,7 +620,7 @@ void RandomGraph::check() const {
 void RandomGraph::check_edges(const RunReport& report) const {
   std::vector<JointNode> nodes{{source_name(), -1, !nodes_[0].own_threads}};
   const auto place = [this](int node) { return std::max(node - sources_ + 1, 0); };
-  for (std::size_t i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i) {
+  for (auto i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i) {
     const Node& n = nodes_[i];
     nodes.push_back({n.name, place(n.from), !n.own_threads && !n.elsewhere, {}});
     for (const int more : n.more) nodes.back().more.push_back(place(more));

@@ -2,6 +2,8 @@
 // random_graphs_test.cpp.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"

@@ -79,13 +79,10 @@ TEST_CASE("file list: include and exclude") {
     Paths paths;
   };
   const Row rows[] = {
-      {"",
-       {"a.wav", "b.WAV", "c.flac", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav", "m.Mp3",
-        "test/l.wav"}},
-      {"include: ['*.wav']",
-       {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav", "test/l.wav"}},
+      {"", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "e/g/h.wav", "i/j.wav", "m.Mp3", "test/l.wav"}},
+      {"include: ['*.wav']", {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/j.wav", "test/l.wav"}},
       {"include: '*.wav', exclude: 'test/**'",
-       {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav"}},
+       {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/j.wav"}},
       {"include: ['e/*.wav', 'c.*']", {"c.flac", "e/f.wav"}},
       {"include: 'e/**.wav'", {"e/f.wav"}},
       {"include: 'e/**/*.wav'", {"e/f.wav", "e/g/h.wav"}},
@@ -98,7 +95,7 @@ TEST_CASE("file list: include and exclude") {
       {"include: ['E/G/**', 'test/**']", {"e/g/h.wav", "test/l.wav"}},
       // Other folders are listed when they match, to be named as what they are.
       {"include: ['e*', 'noext']", {"e", "noext"}},
-      {"include: 'i/*', exclude: '.*'", {"i/j.wav"}},
+      {"include: ['i/*', 'i/.*'], exclude: '.*'", {"i/j.wav"}},
       {"include: 'noext'", {"noext"}},
   };
   for (const Row& row : rows) {
@@ -139,6 +136,27 @@ TEST_CASE("file list: a size is that of a file and 0 for anything else") {
     CHECK(file.size == sizes[i]);
     CHECK(item.info.bytes == sizes[i]);
     CHECK(item.info.name == file.path);
+  }
+}
+
+TEST_CASE("file list: hidden files and folders are taken only by patterns that name them") {
+  const TempFolder folder;
+  for (const char* p : {"._a.wav", ".git/b.wav", "a.wav", "x/.c/d.wav", "x/e.wav"})
+    folder.write(p, "x");
+  struct Row {
+    const char* include;
+    Paths paths;
+  };
+  const Row rows[] = {
+      {"'**/*.wav'", {"a.wav", "x/e.wav"}},
+      {"'**'", {"a.wav", "x/e.wav"}},
+      {"['*.wav', '.*']", {"._a.wav", "a.wav", "x/e.wav"}},
+      {"'.git/**'", {".git/b.wav"}},
+      {"'**/.c/*.wav'", {"x/.c/d.wav"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.include));
+    CHECK(List(root(folder, std::string("include: ") + row.include)).paths() == row.paths);
   }
 }
 

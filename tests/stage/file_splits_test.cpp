@@ -276,15 +276,18 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
     const char* message;
   };
   const Row rows[] = {
-      {"all", "labels: parent_dir, split_group: parent_dir",
+      {"all", "labels: '^s([0-9]+)/', split_group: parent_dir",
        "val and test are empty: each of 20 labels has one group, and train, the largest split, "
        "must have every label; set labels: none (columns: {name: ...} keeps the names), or take "
        "smaller groups (split_group)"},
       {"all", "labels: none, split_group: parent_dir", ""},
+      // Labels that are the groups are drawn like groups.
+      {"all", "labels: parent_dir, split_group: parent_dir", ""},
+      {"all", "labels: parent_dir, split_group: top_dir", ""},
       {"all", "labels: parent_dir", ""},
       {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
       {"few", "labels: parent_dir, split_group: parent_dir",
-       "val and test are empty: there are 2 groups for 3 splits; group by another folder, column "
+       "test is empty: there are 2 groups for 3 splits; group by another folder, column "
        "or expression (split_group)"},
       {"two", "labels: parent_dir",
        "val and test are empty: there are 2 files for 3 splits; take fewer "
@@ -303,7 +306,7 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
        "labels: parent_dir, split_group: parent_dir, split_stratify: false, "
        "split_ratios: {fit: 0.999, check: 0.001}",
        "check is empty: every group is drawn by its own name, and none of the 20 fell to it; take "
-       "another split_seed"},
+       "another split_seed, or meet the shares exactly with split_stratify: true"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.corpus));
@@ -471,7 +474,7 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
         "redraw, which moves files between them, or put files of it back");
   CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), before) == "");
   // Where drawing anew would not help, the reason is another.
-  CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: top_dir"),
+  CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: '^s([0-9])/'"),
                   before)
             .starts_with(
                 "splits: ratio: test is empty: each of 3 labels has one group, and train, "));

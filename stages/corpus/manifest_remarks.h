@@ -1,0 +1,21 @@
+// Remarks on a manifest for the user; "" where there is nothing to remark.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "stages/corpus/double_paths.h"
+#include "stages/corpus/file_list_options.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+/// Remarks on columns of a table that are not read, since somebody may rely on one. `used`: the
+/// numbers of those that are, -1 for one that there is not.
+std::string columns_not_read(const FileListOptions& options,
+                             const std::vector<std::string>& columns, const std::vector<int>& used);
+/// Remarks on lines that name one path, and on those of them that are in different splits.
+std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
+                              const std::vector<DoublePaths::Pair>& doubles);
+
+}  // namespace melflow
