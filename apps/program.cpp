@@ -67,6 +67,9 @@ class HelpFormatter final : public CLI::Formatter {
     static const std::regex kParsers(R"(:[A-Z]+ in \[[^\]]*\]|:\{[^}]*\}|:INT\b)");
     text = std::regex_replace(text, kParsers, "");
     text = std::regex_replace(text, std::regex(R"(^ INT\b)"), " N");
+    const std::string value = option->get_default_str();
+    if (const std::size_t at = text.find("=" + value); !value.empty() && at != text.npos)
+      text.replace(at, 1 + value.size(), fmt::format(" (default {})", value));
     text = in_brackets(text, "Excludes", "not with");
     return in_brackets(text, "Needs", "needs");
   }

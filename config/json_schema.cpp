@@ -24,7 +24,7 @@ Json value_schema(const Field& f, const std::string& type) {
     return {{"type", "object"},
             {"additionalProperties", false},
             {"properties", properties(f.children)}};
-  if (!f.choices.empty()) return {{"enum", f.choices}};
+  if (!f.choices.empty() && !type.starts_with("list of ")) return {{"enum", f.choices}};
   if (type == "integer" || type == "number") return number(f, type.c_str());
   if (type == "true or false") return {{"type", "boolean"}};
   if (type == "text") return {{"type", Json::array({"string", "number", "boolean"})}};

@@ -44,8 +44,8 @@ const char* kind_text(const StageTraits& traits) {
     case StageKind::source:
       return "a source; the graph starts with it";
     case StageKind::transform:
-      return traits.pairs ? "what several nodes give for an item in, one out"
-                          : "one item in, one or more out";
+      return traits.pairs ? "an item from each of several nodes in, one out"
+                          : "one item in; one, several or none out";
     case StageKind::combine:
       return "many items in, one out";
     case StageKind::sink:
@@ -87,13 +87,22 @@ std::string stages_markdown(const Registry& registry) {
       "Every node has these options beside those of its stage.\n\n"
       "- An empty default means that the option is not set. A number, length or size without a\n"
       "  default may be written as `auto` or `none`, too: that is the same as not set.\n"
-      "- A length is a time with its unit (`25ms`, `10s`), or a number of samples, which are\n"
-      "  those of the waveform that the node receives.\n"
-      "- A size without a unit is in bytes.\n"
+      "- A length is a time with its unit (`us`, `ms`, `s`, `min`, `h`), or a number of samples "
+      "of\n"
+      "  the waveform that the node receives; in `decode`, of the recording.\n"
+      "- A size is in bytes, or has a unit: `KiB`, `MiB`, `GiB` (1024), `kB`, `MB`, `GB` (1000).\n"
+      "- A frame is one step of the analysis window. A row is what a sink stores: a frame, or "
+      "with\n"
+      "  `segment.length` a window with all its frames. A segment is a recording, or a window of "
+      "it,\n"
+      "  that frames are made of.\n"
+      "- An item is what passes from node to node: a file, a block of one, a batch. A worker is a\n"
+      "  thread that computes. `memory.host` is the limit of the memory that items take.\n"
       "- A remark is about one file, which is processed all the same; a warning is about the run.\n"
-      "  Both stand in the report.\n"
+      "  Both appear in the report.\n"
       "- A group is a map: `h2d: {concurrency: 4}` for `h2d.concurrency`. Its `concurrency` and\n"
-      "  `queue`, where not set, are `auto` as for every node.\n\n";
+      "  `queue`, where not set, are `auto` as for every node, unless their text says "
+      "otherwise.\n\n";
   NodeOptions common;
   Schema schema;
   common.describe(schema);

@@ -77,7 +77,7 @@ inline Floats decibels(Floats x) {
   const Ints shifted = bits - 0x3F400000;  // of 0.75
   const Ints exponent = shifted >> 23;
   const Ints mantissa_bits = bits - (exponent << 23);
-  const Floats m = load<Floats>(&mantissa_bits);
+  const auto m = load<Floats>(&mantissa_bits);
   const Floats s = (m - 1.0F) / (m + 1.0F);  // |s| <= 0.2
   const Floats s2 = s * s;
   Floats series = s2 * (1.0F / 9) + 1.0F / 7;
@@ -228,7 +228,7 @@ class Worker {
       store(in + n, samples8(s + n) * load<Floats>(plan_.window() + n));
     fftwf_execute_dft_r2c(plan_.fft(), in, reinterpret_cast<fftwf_complex*>(z));
     for (int k = 0; k < kBins - 1; k += kLanes) {
-      const Floats x = load<Floats>(z + 2 * k), y = load<Floats>(z + 2 * k + kLanes);
+      const auto x = load<Floats>(z + 2 * k), y = load<Floats>(z + 2 * k + kLanes);
       const Floats x2 = x * x, y2 = y * y;
       store(power_.get() + k, __builtin_shufflevector(x2, y2, 0, 2, 4, 6, 8, 10, 12, 14) +
                                   __builtin_shufflevector(x2, y2, 1, 3, 5, 7, 9, 11, 13, 15));
@@ -244,7 +244,7 @@ class Worker {
     float* in = in_.get();
     float* z = out_.get();  // interleaved, kFft + the first again
     for (int n = 0; n < kFft; n += kLanes) {
-      const Floats w = load<Floats>(plan_.window() + n);
+      const auto w = load<Floats>(plan_.window() + n);
       const Floats x = samples8(a + n) * w, y = samples8(b + n) * w;
       store(in + 2 * n, __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
       store(in + 2 * n + kLanes, __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
@@ -257,8 +257,8 @@ class Worker {
       Floats sum, difference;  // of the pairs (p, q) and (r, s), four bins
     };
     const auto squares = [z](int k) -> Squares {
-      const Floats front = load<Floats>(z + 2 * k);
-      const Floats tail = load<Floats>(z + 2 * (kFft - k - 3));
+      const auto front = load<Floats>(z + 2 * k);
+      const auto tail = load<Floats>(z + 2 * (kFft - k - 3));
       const Floats back = __builtin_shufflevector(tail, tail, 6, 7, 4, 5, 2, 3, 0, 1);
       const Floats sum = front + back, difference = front - back;
       return {sum * sum, difference * difference};

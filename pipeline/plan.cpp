@@ -58,12 +58,12 @@ void NodeOptions::describe(Schema& s) {
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
   s.field("from", from,
           "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
-          "several outputs; for merge, concat and batches, a list of names, and behind several "
-          "sources a list of these; required except in a source");
+          "several outputs; merge, concat and batches take a list of names, and so does a node "
+          "that takes the files of several sources; required except in a source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
-          "workers, or what the stage sets for itself: the option depth in disk_read with engine: "
-          "threads or io_uring")
+          "workers, unless the stage says otherwise (disk_read: its option depth with engine: "
+          "threads or io_uring; the groups h2d and d2h of mel)")
       .range(1, 1024)
       .tuning();
   s.field("queue", queue,
@@ -87,7 +87,7 @@ void NodeOptions::describe(Schema& s) {
   s.field("on_failure", on_failure,
           "what is lost when this node, or one after it, cannot process a file; file: all outputs "
           "of the file; branch: only those after this node, while the others keep it, with a "
-          "remark; not set: as the node before; file if none before sets it");
+          "remark; not set: as set by the nearest node before, or file if none sets it");
 }
 
 namespace {

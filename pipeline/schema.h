@@ -53,7 +53,7 @@ class Field {
   std::string doc;
   std::string type;
   std::string default_text;
-  std::vector<std::string> choices;  ///< enumerations only
+  std::vector<std::string> choices;  ///< of enumerations, and of each in a list of them
   std::vector<Field> children;       ///< groups only
   std::optional<double> lowest, highest;
   bool lowest_exclusive = false;
@@ -167,10 +167,15 @@ template <class T>
 std::optional<double> as_number(const std::optional<T>& v) {
   return v ? as_number(*v) : std::nullopt;
 }
+/// Of an enumeration, one that may be left out, or a list of such.
 template <class T>
 std::vector<std::string> choices_of() {
-  if constexpr (requires { OptionType<T>::choices(); }) return OptionType<T>::choices();
-  return {};
+  if constexpr (requires { OptionType<T>::choices(); })
+    return OptionType<T>::choices();
+  else if constexpr (requires { typename T::value_type; } && !std::is_same_v<T, std::string>)
+    return choices_of<typename T::value_type>();
+  else
+    return {};
 }
 }  // namespace detail
 

@@ -1,21 +1,33 @@
 // melflow init: a configuration to start from, or a project with a stage of one's own.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
 #include "apps/verbs/init_stage.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
+#include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {
 namespace {
 
+// @rate@, @segment@ and @mel@ depend on the preset.
 constexpr std::string_view kTemplate =
-    R"yaml(# A melflow pipeline: a folder of recordings becomes log-mel features in one HDF5 file.
+    R"yaml(# A melflow pipeline: a folder of recordings becomes mel features in one HDF5 file.
 #
 #   melflow validate FILE                        checks it
 #   DATA=clips OUT=clips.h5 melflow run FILE     runs it
@@ -39,6 +51,9 @@ graph:
     root: ${DATA:-data}
     # include: ["**/*.wav", "**/*.flac"]
     labels: parent_dir        # the label; one of none, parent_dir, top_dir, file, manifest
+    # splits: ratio           # drawn, the same every time; or top_dir, manifest
+    # split_ratios: {train: 80%, val: 10%, test: 10%}
+    # split_group: parent_dir # keeps the files of a folder, such as a speaker's, in one split
 
   read:
     stage: disk_read
@@ -51,20 +66,29 @@ graph:
   resample:                   # recordings of any rate: all the same from here on
     stage: resample
     from: decode
-    rate: 16kHz
+    rate: @rate@
 
-  segment:                    # without a length: whole recordings, a row is a frame
-    stage: segment
-    from: resample
-    # length: 1s              # with a length: a row is a window of that length
-    # hop: 500ms
-
+@segment@
   batch:                      # small files go on in groups
     stage: batch
     from: segment
     files: 16
 
-  mel:
+@mel@
+  write:
+    stage: hdf5_write
+    from: mel
+    path: ${OUT:-features.h5}
+)yaml";
+
+constexpr std::string_view kSegmentNode =
+    R"yaml(  segment:                    # without a length: whole recordings, a row is a frame
+    stage: segment
+    from: resample
+    # length: 1s              # with a length: a row is a window of that length
+    # hop: 500ms
+)yaml";
+constexpr std::string_view kMelNode = R"yaml(  mel:
     stage: mel
     from: batch
     sample_rate: 16kHz        # must be what arrives
@@ -73,17 +97,82 @@ graph:
     hop: 10ms                 # or in samples: 160
     n_mels: 80
     log: db                   # one of none, ln, log10, db
-
-  write:
-    stage: hdf5_write
-    from: mel
-    path: ${OUT:-features.h5}
 )yaml";
 
-int write_template(const std::string& path, bool force) {
+// What follows a mel spectrogram in the code of a library's users.
+struct Decibels {
+  std::string_view preset;
+  std::string_view options;  // lines of YAML
+};
+constexpr Decibels kDecibels[] = {
+    {"librosa",
+     "    # log: db                 # librosa.power_to_db(S, ref=np.max): these three\n"
+     "    # ref: max\n"
+     "    # top_db: 80\n"},
+    {"torchaudio",
+     "    # log: db                 # torchaudio.transforms.AmplitudeToDB(top_db=80): these two\n"
+     "    # top_db: 80\n"},
+};
+
+void fill(std::string& text, std::string_view mark, std::string_view with) {
+  text.replace(text.find(mark), mark.size(), with);
+}
+
+std::string template_text() {
+  std::string out(kTemplate);
+  fill(out, "@rate@", "16kHz");
+  fill(out, "@segment@\n", fmt::format("{}\n", kSegmentNode));
+  fill(out, "@mel@\n", fmt::format("{}\n", kMelNode));
+  return out;
+}
+
+std::string template_with(const MelPreset& preset) {
+  std::string out(kTemplate);
+  fill(out, "@rate@", fmt::format("{}", preset.options.sample_rate));
+  if (preset.window_seconds == 0)
+    fill(out, "@segment@\n", fmt::format("{}\n", kSegmentNode));
+  else
+    fill(out, "@segment@\n",
+         fmt::format("  segment:                    # windows of the length that the model takes\n"
+                     "    stage: segment\n    from: resample\n    length: {}s\n"
+                     "    tail: pad                 # the last one is padded with silence\n\n",
+                     preset.window_seconds));
+  std::string mel = fmt::format(
+      "  mel:                        # {}\n    stage: mel\n    from: batch\n    preset: {}\n",
+      preset.summary, preset.name);
+  for (const Decibels& d : kDecibels)
+    if (d.preset == preset.name) mel += d.options;
+  fill(out, "@mel@\n",
+       mel +
+           "    # n_mels: 64              # what stands here takes precedence over the preset\n\n");
+  return out;
+}
+
+// What --from takes: pipelines that come with melflow, and presets of the stage mel.
+std::vector<std::string> starting_points() {
+  std::vector<std::string> out = shipped_pipeline_names();
+  for (const MelPreset& p : mel_presets()) out.emplace_back(p.name);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string starting_text(const std::string& from) {
+  if (from.empty()) return template_text();
+  const std::vector<std::string> shipped = shipped_pipeline_names();
+  if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
+    return template_with(*find_preset(from));
+  const std::string path = find_pipeline(from);
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in || text.empty()) throw RunError(path + ": cannot be read");
+  return text;
+}
+
+int write_pipeline(const std::string& path, const std::string& from, bool force) {
   if (!force && has_name(path))
     throw RunError(path + ": this already exists; give another name, or --force to replace it");
-  WrittenFile(path).write(kTemplate);
+  WrittenFile(path).write(starting_text(from));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
 }
@@ -106,7 +195,7 @@ int write_stage(const std::string& name, const std::string& folder) {
 
 Action add_init(CLI::App& verb) {
   struct Arguments {
-    std::string path = "melflow.yaml", stage;
+    std::string path = "melflow.yaml", from, stage;
     bool force = false;
   };
   auto given = std::make_shared<Arguments>();
@@ -115,16 +204,34 @@ Action add_init(CLI::App& verb) {
                                       "the stage's name")
                           ->capture_default_str();
   CLI::Option* force = verb.add_flag("--force", given->force, "replaces FILE if it exists");
+  CLI::Option* from =
+      verb.add_option(
+              "--from", given->from,
+              fmt::format("starts from a pipeline that comes with melflow, or from a preset "
+                          "of the stage mel: {}",
+                          fmt::join(starting_points(), ", ")))
+          ->type_name("NAME")
+          ->check(CLI::Validator(
+              [](std::string& name) {
+                const std::vector<std::string> all = starting_points();
+                if (std::find(all.begin(), all.end(), name) != all.end()) return std::string();
+                return fmt::format("there is no '{}'; allowed: {}{}", excerpt(name),
+                                   fmt::join(all, ", "), did_you_mean(name, all));
+              },
+              ""));
   CLI::Option* stage =
       verb.add_option("--stage", given->stage,
                       "writes a project with a stage of that name instead: C++, its test, a "
                       "pipeline, CMakeLists.txt")
           ->type_name("NAME")
           ->check(CLI::Validator([](std::string& name) { return wrong_stage_name(name); }, ""))
-          ->excludes(force);
-  verb.footer("Example:\n  melflow init mine.yaml\n  melflow init --stage loudness");
+          ->excludes(force)
+          ->excludes(from);
+  verb.footer(
+      "Example:\n  melflow init mine.yaml\n  melflow init --from whisper mine.yaml\n  melflow init "
+      "--stage loudness");
   return [given, path, stage] {
-    if (stage->empty()) return write_template(given->path, given->force);
+    if (stage->empty()) return write_pipeline(given->path, given->from, given->force);
     return write_stage(given->stage, path->empty() ? given->stage : given->path);
   };
 }

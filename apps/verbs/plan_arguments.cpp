@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/shipped.h"
 #include "pipeline/no_such_file.h"
@@ -52,8 +53,8 @@ std::vector<fs::path> shipped_pipelines() {
   std::vector<fs::path> out;
   for (const fs::path& folder : shipped_places("pipelines", "config/pipelines")) {
     std::error_code error;
-    for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
-      if (e.path().extension() == ".yaml") out.push_back(e.path().lexically_normal());
+    for (fs::directory_iterator e(folder, error), end; !error && e != end; e.increment(error))
+      if (e->path().extension() == ".yaml") out.push_back(e->path().lexically_normal());
     if (!out.empty()) break;
   }
   std::sort(out.begin(), out.end());
@@ -67,12 +68,10 @@ std::string find_pipeline(const std::string& name) {
   const bool is_there = fs::exists(name, error) && !error;
   if (is_there && !fs::is_directory(name, error)) return name;
   const fs::path wanted(name);
-  std::vector<std::string> names;
+  const std::vector<std::string> names = shipped_pipeline_names();
   const bool is_bare = !wanted.has_parent_path();
-  for (const fs::path& p : shipped_pipelines()) {
+  for (const fs::path& p : shipped_pipelines())
     if (is_bare && (p.stem() == wanted || p.filename() == wanted)) return p.string();
-    names.push_back(p.stem().string());
-  }
   if (is_there) return name;  // a folder, of which the reader says that
   const Mark mark{std::make_shared<const std::string>(name), 0, 0};
   std::string message = "there is no such file";
@@ -103,6 +102,12 @@ std::string find_pipeline(const std::string& name) {
   throw ConfigError(message, mark);
 }
 
+std::vector<std::string> shipped_pipeline_names() {
+  std::vector<std::string> out;
+  for (const fs::path& p : shipped_pipelines()) out.push_back(p.stem().string());
+  return out;
+}
+
 bool is_pipeline_name(const std::string& argument) {
   const std::string ending = fs::path(argument).extension();
   if (ending == ".yaml" || ending == ".yml") return true;
@@ -112,8 +117,9 @@ bool is_pipeline_name(const std::string& argument) {
 
 void PlanArguments::add_to(CLI::App& verb) {
   verb.add_option("FILE", file,
-                  "the pipeline: a YAML file, or the name of one that comes with "
-                  "melflow")
+                  fmt::format("the pipeline: a YAML file, or the name of one that comes with "
+                              "melflow ({})",
+                              fmt::join(shipped_pipeline_names(), ", ")))
       ->required();
   overrides.add_to(verb);
   verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")

@@ -75,7 +75,8 @@ struct DecodeOptions {
     s.other_values(other_names::values_of_decode());
     s.field("downmix", downmix,
             "how several channels become one; mean: their mean; left, right: the first or second "
-            "one; a number: that channel, counted from 1. A file that does not have it fails");
+            "one; a number: that channel, counted from 1. A file without "
+            "that one fails; one with a single channel is taken as it is");
     s.field("fit", fit,
             "length that every recording gets: longer ones are trimmed at the end, shorter ones "
             "padded with silence; not set: recordings keep their length");
@@ -87,20 +88,18 @@ struct DecodeOptions {
             "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
-    s.field(
-         "ahead", ahead,
-         "blocks of long FLAC files that idle workers may decode before their turn; not set: twice "
-         "the number of workers; 0: none")
+    s.field("ahead", ahead,
+            "blocks of long FLAC files that idle workers may decode before their turn; not set: "
+            "twice the number of workers; 0: no block is decoded ahead")
         .range(0, 1024)
         .tuning();
     s.field("isolation", isolation,
             "where libraries decode; none: in this process; process: in processes of their own, so "
             "that one that crashes or hangs on a file costs that file and not the run")
         .tuning();
-    s.field(
-         "patience", patience,
-         "how long a process of isolation may work on one block; after that it is ended, and the "
-         "file fails [s]")
+    s.field("patience", patience,
+            "longest time that a process of isolation may work on one block [s]; after that it is "
+            "ended, and the file fails")
         .range(1, 86400)
         .tuning();
   }

@@ -48,7 +48,8 @@ struct DiskReadOptions {
   void describe(Schema& s) {
     s.other_values(other_names::values_of_disk_read());
     s.field("buffer", buffer,
-            "largest read from the system; a file larger than the option whole is read through a "
+            "largest number of bytes read in one call; a file larger than the option whole is read "
+            "through a "
             "buffer of this size")
         .range(4096, 1 << 30)
         .tuning();

@@ -54,7 +54,8 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
 };
 
 const RegisterStage<KeepAudio, NoOptions> register_keep_audio{
-    "keep_audio", "Stores decoded audio; a source with the option feed inserts this stage."};
+    "keep_audio",
+    "Stores decoded audio; file_list with feed: preload or cache inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

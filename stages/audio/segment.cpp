@@ -81,8 +81,9 @@ struct SegmentOptions {
     s.group("short", short_windows,
             "windows within every one of long, which become rows; only together with long");
     s.field("tail", tail,
-            "how to treat the samples after the last whole window; drop: they give no row; pad: "
-            "silence is added to make one more window");
+            "how to treat the samples after the last whole window (with long, the last whole long "
+            "window); drop: they give no row, and a recording shorter than a window is skipped; "
+            "pad: silence is added to make one more window");
     s.field("min_length", min_length,
             "length below which a recording is skipped; with tail: pad also the length below which "
             "the rest after the last whole window is dropped; not set: no limit");
@@ -376,7 +377,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
 };
 
 const RegisterStage<Segment, SegmentOptions> register_segment{
-    "segment", "Cuts recordings into windows, in one stage or two, or leaves them whole.", true};
+    "segment", "Cuts recordings into windows, in one step or two, or leaves them whole.", true};
 
 }  // namespace
 }  // namespace melflow

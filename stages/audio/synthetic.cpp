@@ -316,7 +316,8 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
 
 const RegisterStage<Synthetic, SyntheticOptions> register_synthetic{
     "synthetic",
-    "Gives tones, sweeps, noise or silence as waveforms, without files; NAME.samples computes "
+    "Gives tones, sweeps, noise or silence as waveforms, without files; a node of its own, "
+    "NAME.samples, computes "
     "them.",
     true};
 const RegisterStage<SyntheticSamples, SyntheticSamplesOptions> register_synthetic_samples{

@@ -37,7 +37,8 @@ void FileListOptions::describe(Schema& s) {
   s.field("exclude", exclude,
           "patterns of files and folders to leave out, written as those of include");
   s.field("manifest", manifest,
-          "list of the files, in place of a search: a text file with one path per line, or a table "
+          "path of a list of files, used in place of a search: a text file with one path per line, "
+          "or a table "
           "(.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its wav.scp beside it "
           "(columns path, start, end, utterance, recording, and speaker and text where there are "
           "utt2spk and text); its order is kept");
@@ -89,12 +90,12 @@ void FileListOptions::describe(Schema& s) {
       "how files are put into splits (training, validation, test); top_dir: by the first folder "
       "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
       "split_ratios; auto: by the manifest's column split where there is one, else no splits");
-  s.field(
-      "split_names", split_names,
-      "names of the allowed splits, in the order of the output; not set: any name; those for "
-      "training (train, training, tr, trn) come first, then validation (val, valid, "
-      "validation, dev) and test (test, testing, tst, eval), then others; by the first word, so "
-      "that train-clean-100 is for training, but train_dev for validation");
+  s.field("split_names", split_names,
+          "names of the allowed splits, in the order of the output; not set: any name; those for "
+          "training (train, training, tr, trn) come first, then validation (val, valid, "
+          "validation, dev) and test (test, testing, tst, eval), then others. The first word of a "
+          "name decides (train-clean-100: training), except that a training name with a later word "
+          "of validation or test is for that (train_dev: validation)");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field(
        "split_ratios", split_ratios,
@@ -113,11 +114,12 @@ void FileListOptions::describe(Schema& s) {
   const auto has_splits = [this] {
     return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
   };
-  s.field("split_group", split_group,
-          "how files are grouped, such as by speaker, to keep each group in one split: the name of "
-          "an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
-          "expression whose ( ) finds the group's name in the path. Only splits: ratio moves "
-          "files; with other splits a warning counts the groups that are in more than one")
+  s.field(
+       "split_group", split_group,
+       "how files are grouped, such as by speaker, to keep each group in one split: the name of "
+       "an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
+       "expression whose ( ) finds the group's name in the path. Only splits: ratio keeps groups "
+       "together; with other splits a warning counts the groups that are in more than one")
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,

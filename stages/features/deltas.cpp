@@ -41,7 +41,8 @@ struct DeltaStageOptions {
         "and last frame repeated at the ends; higher orders are slopes of slopes (torchaudio, "
         "HTK); kaldi: the same slopes, with higher orders as one combined filter, which differs at "
         "the ends (add-deltas); librosa: derivative of a polynomial of degree order fitted to the "
-        "frames; at the ends, to the outermost width frames (Savitzky-Golay)");
+        "width frames around each frame, or at the ends to the first or last width frames "
+        "(Savitzky-Golay)");
   }
 };
 

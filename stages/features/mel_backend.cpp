@@ -118,10 +118,9 @@ void MelBackendOptions::describe(Schema& s) {
           "every further batch of the same size; false: launches each kernel and copy by itself")
       .tuning()
       .used_with(kDevice, may_be_device);
-  s.field(
-       "device_timeout", device_timeout,
-       "time [s] after which a CUDA device is given up that does not open, or that makes no "
-       "progress although it has batches; the files of these batches fail, and other devices go on")
+  s.field("device_timeout", device_timeout,
+          "time [s] after which a CUDA device that does not open, or makes no progress with its "
+          "batches, is given up; the files of these batches fail, and other devices go on")
       .range(1, 86'400)
       .tuning()
       .used_with(kDevice, may_be_device);

@@ -52,7 +52,7 @@ struct MfccOptions {
         .used_with("lifter", [this] { return cepstrum.lifter > 0; });
     s.field("htk_compat", cepstrum.htk_compat,
             "order of the coefficients; true: coefficient 0 comes last, as in HTK, multiplied by "
-            "the square root of 2 unless use_energy of mel replaced it by the energy; false: it "
+            "the square root of 2 unless the energy of mel (use_energy) takes its place; false: it "
             "comes first");
   }
 };

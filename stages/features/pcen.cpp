@@ -31,8 +31,8 @@ struct PcenStageOptions {
         .greater_than(0)
         .highest = 1e6;
     s.field("b", pcen.b,
-            "coefficient of the smoothing m[t] = (1 - b) m[t-1] + b x[t]; not set: what "
-            "time_constant comes to at the rate of the frames")
+            "coefficient of the smoothing m[t] = (1 - b) m[t-1] + b x[t]; not set: computed from "
+            "time_constant and the rate of the frames")
         .greater_than(0)
         .highest = 1;
     s.field("eps", pcen.eps,

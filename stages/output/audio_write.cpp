@@ -59,10 +59,11 @@ struct AudioWriteOptions {
         "dtype", kind.type,
         "sample format; float32: with format: wav only; int16, int24: floating-point samples are "
         "rounded to the nearest integer, and samples beyond full scale are clipped, with a remark");
-    s.field("by", names.by,
-            "folders between path and the path of a recording, in the order written: [split, "
-            "label], or one of both; a file without one goes into no_split or no_label; not set: "
-            "no such folders");
+    s.field(
+        "by", names.by,
+        "folders between path and the path of a recording, in the order written: [split, "
+        "label], or only one of them; a file without one goes into no_split or no_label; not set: "
+        "no such folders");
     s.field("keep_ending", names.keep_ending,
             "keeps the extension of the recording in the name; false: a.mp3 becomes a.wav; true: "
             "a.mp3.wav");

@@ -86,10 +86,11 @@ struct Hdf5WriteOptions : RowSinkOptions {
             "chunked: in chunks, which can be compressed; auto: chunked with compression, else "
             "contiguous")
         .tuning();
-    s.field("access", access,
-            "how chunked rows will be read; sets the default of chunk; sequential: from the first "
-            "to the last; blocks: some hundred at a time, at any place; shuffled: one at a time, "
-            "in any order")
+    s.field(
+         "access", access,
+         "how chunked rows will be read; sets the default of chunk; sequential: from the first "
+         "to the last; blocks: a few hundred at a time, from any place; shuffled: one at a time, "
+         "in any order")
         .tuning();
     s.field("chunk", chunk,
             "size of a chunk before compression, rounded to whole rows; not set: 256KiB, 32KiB or "

@@ -10,16 +10,17 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what + "; required").tuning();
   s.field("dtype", dtype,
           "number type of the stored values; float16: 11 significant bits, values up to 65504; "
-          "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
-          "fails. int16: only for rows made by the stage samples: times 32768, clipped at full "
+          "bfloat16: 8 significant bits, the range of float32. A recording with a value beyond the "
+          "range of the type fails. int16: only for rows made by the stage samples: times 32768, "
+          "clipped at full "
           "scale. Where rows come straight from a CUDA device, the device rounds them to 16 bits: "
           "same values, half the transfer");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
-          "stored; none: neither is stored; train: the rows of the training split, by its name: "
-          "train, training, tr or trn, or a name that begins so and goes on with no letter, such "
-          "as train-clean-100 (of several, the rows of all of them; train_dev is none); all rows "
-          "where there are no splits; all: all rows")
+          "stored; none: neither is stored; train: the rows of the training splits, those whose "
+          "name is train, training, tr or trn, or has it as its first word and no word of "
+          "validation or test (train-clean-100 is one, train_dev is not); all rows where there are "
+          "no splits; all: all rows")
       .tuning();
   s.field("statistics_splits", statistics_splits,
           "with statistics: train, the names of the splits whose rows are taken; not set: those "
@@ -31,9 +32,10 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
-  s.field("split_files", split_files,
-          "writes a file for each split, named after the split: features.train.h5 for path: "
-          "features.h5 (or .npy); rows of recordings in no split go to path itself")
+  s.field(
+       "split_files", split_files,
+       "writes a file for each split, with the name of the split before the ending of path "
+       "(features.train.h5, features.train.npy); rows of recordings in no split go to path itself")
       .tuning();
   s.field("overwrite", overwrite,
           "replaces an existing file once the new one is complete; false: the run does not start "

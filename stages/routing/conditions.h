@@ -26,11 +26,12 @@ class Conditions {
       "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
       "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, peak, "
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
-      "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
-      "without a unit is in bytes, seconds or Hz. duration is what the header of the file says, "
-      "which for a recording that breaks off can be more than there is (segment.min_length and "
-      "max_length go by what is there). peak is the largest sample, as a "
-      "fraction of full scale (\"< 0.999\") or in dB (\"> -60dB\")";
+      "(500ms..2min), an exact number, or a list of these of which one has to hold; without a unit "
+      "size is in bytes, duration in seconds, rate in Hz. duration is what the header of the file "
+      "says, "
+      "which for a truncated recording can be more than there is (segment.min_length and "
+      "max_length go by what is there). peak, which needs a waveform, is the largest absolute "
+      "value of a sample, as a fraction of full scale (\"< 0.999\") or in dB (\"> -60dB\")";
 
   /// How one on the peak of a file is taken while further blocks of it may change what it says.
   enum class Undecided { holds, fails };

@@ -42,7 +42,7 @@ class Merge final : public ItemStage, public PassesAny {
 
 const RegisterStage<Merge, NoOptions> register_merge{
     "merge",
-    "Joins the outputs of a route, or what comes of several sources; files pass on unchanged, in "
+    "Joins the outputs of a route, or the files of several sources; files pass on unchanged, in "
     "the order in which they come."};
 
 }  // namespace

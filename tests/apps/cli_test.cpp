@@ -326,6 +326,48 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   CHECK(run(folder, {kMelflow, "init", "no/such/folder.yaml"}).code == 1);
 }
 
+TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a preset") {
+  const TempFolder folder;
+  fs::create_directory(folder / "data");
+  const auto init = [&](const std::string& from) {
+    return run(folder, {kMelflow, "init", "--force", "--from", from, "p.yaml"});
+  };
+  const auto fields = [&](std::initializer_list<const char*> wanted) {
+    const std::string text = read_text(folder / "p.yaml");
+    for (const char* field : wanted) {
+      CAPTURE(std::string(field));
+      CHECK(has(text, field));
+    }
+  };
+  CHECK(init("whisper").code == 0);
+  CHECK(read_text(folder / "p.yaml") ==
+        read_text(fs::path(test::source_path("config/pipelines/whisper.yaml"))));
+  CHECK(init("whisper_large_v3").code == 0);
+  fields({"\n    preset: whisper_large_v3\n", "\n    length: 30s\n", "\n    rate: 16000\n"});
+  CHECK(init("hifigan").code == 0);
+  fields({"\n    preset: hifigan\n", "\n    # length: 1s ", "\n    rate: 22050\n"});
+  const Ended wrong = init("librsoa");
+  CHECK(wrong.code == 2);
+  CHECK(has(wrong.err, "there is no 'librsoa'; allowed: ast, dataset_builder, "));
+  CHECK(has(wrong.err, ". Did you mean 'librosa'?"));
+
+  const Ended help = run(folder, {kMelflow, "init", "--help"});
+  const std::size_t at = help.out.find("preset of the stage mel: ");
+  REQUIRE(at != std::string::npos);
+  std::istringstream names(help.out.substr(at + 25, help.out.find('\n', at) - at - 25));
+  int count = 0;
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    CAPTURE(name);
+    CHECK(init(name).code == 0);
+    const Ended valid =
+        run(folder, {kMelflow, "validate", "p.yaml", "--var", "DATA=data", "--var", "OUT=out.h5"});
+    INFO(valid.err << valid.out);
+    CHECK(valid.code == 0);
+    ++count;
+  }
+  CHECK(count >= 16);
+}
+
 // A comment in the file that init writes says "one of a, b, c" of the option before it.
 TEST_CASE("cli: every choice that init offers is accepted") {
   const TempFolder folder;
@@ -361,7 +403,7 @@ TEST_CASE("cli: the options that init leaves commented out can be put in") {
   const std::regex commented("\n( *)# (\\w+: [^\\n]*)");
   const auto count = std::distance(std::sregex_iterator(text.begin(), text.end(), commented),
                                    std::sregex_iterator());
-  CHECK(count == 4);  // max_failures, include, length, hop
+  CHECK(count == 7);  // max_failures, include, splits and two of their options, length, hop
   write_text(folder / "all.yaml", std::regex_replace(text, commented, "\n$1$2"));
   const Ended e = run(folder, {kMelflow, "validate", "all.yaml"});
   INFO(e.err << e.out);

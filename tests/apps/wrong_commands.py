@@ -6,6 +6,8 @@ COMMANDS = [
     "rnu a.yaml",
     "run",
     "run a.yml",
+    "init --from whispr",
+    "init --from whisper --stage loudness",
     "run clips",
     "run old.h5",
     "run old.npy",

@@ -137,7 +137,8 @@ TEST_CASE("peak: a filter knows that of the whole file, in however many blocks i
         REQUIRE_MESSAGE(job.complete(), job.text());
         const Read some = read(corpus.path("some.h5"));
         for (const auto& of_file : peaks) {
-          const auto& [name, peak] = of_file;
+          const auto& name = of_file.first;
+          const auto& peak = of_file.second;
           CAPTURE(name);
           const bool is_long = name.starts_with("long") || row.where[1] != 'd';
           const bool holds = is_long && row.holds(peak, db40, db1);

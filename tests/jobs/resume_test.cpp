@@ -35,8 +35,8 @@ std::string with(std::string yaml, const std::string& option) {
 
 // A job whose first run is stopped when some files are done.
 struct Stopped {
-  explicit Stopped(std::string text, const std::string& output = "out.h5")
-      : yaml(std::move(text)), out(output) {
+  explicit Stopped(std::string text, std::string output = "out.h5")
+      : yaml(std::move(text)), out(std::move(output)) {
     make_corpus(folder);
     const JobResult job =
         run_and_stop(yaml, in_out(folder / "clips", folder / out), {.let_in = 24, .closed = 8});
@@ -51,7 +51,7 @@ struct Stopped {
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
   // What a run that was never ended makes.
-  void check_output() {
+  void check_output() const {
     const JobResult whole =
         run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)));
     REQUIRE_MESSAGE(whole.complete(), whole.text());

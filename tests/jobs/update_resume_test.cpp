@@ -63,7 +63,7 @@ struct Stopped {
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
   // What an update that was never ended makes, of the output as it was.
-  void check_output() {
+  void check_output() const {
     const JobResult whole =
         run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)), {}, kind);
     REQUIRE_MESSAGE(whole.complete(), whole.text());

@@ -99,14 +99,15 @@ class Corpus {
     std::string text;
     for (std::size_t i = 0; i < utterances.size(); ++i) {
       const Utterance& u = utterances[i];
-      const auto& [kind, samples] = recordings_.at(u.recording);
+      const auto& recording = recordings_.at(u.recording);
+      const auto& samples = recording.second;
       const auto at = [&](double seconds) {
         return std::min<std::ptrdiff_t>(std::lround(seconds * kRate),
                                         static_cast<std::ptrdiff_t>(samples.size()));
       };
       const std::ptrdiff_t from = at(u.start), to = u.end < 0 ? at(1e6) : at(u.end);
-      const std::string name = fmt::format("cut/{}.{}", i, kind->ending);
-      write_audio(folder_.file("data/" + name), *kind, kRate,
+      const std::string name = fmt::format("cut/{}.{}", i, recording.first->ending);
+      write_audio(folder_.file("data/" + name), *recording.first, kRate,
                   std::vector<float>(samples.begin() + from, samples.begin() + to));
       text += name + "\n";
     }
@@ -307,7 +308,9 @@ TEST_CASE("utterances: what becomes of each, and what is said of its recording")
       {"sub/mono.flac#t=3,3.00001",
        "failed: files.utterances: is less than a sample long at 16000 Hz"}};
   const auto remarks = job.remarks_by_name();
-  for (const auto& [name, remark] : expected) {
+  for (const auto& of_name : expected) {
+    const auto& name = of_name.first;
+    const auto& remark = of_name.second;
     CAPTURE(name);
     CHECK((remarks.contains(name) ? remarks.at(name) : "nothing") == remark);
   }
@@ -395,7 +398,9 @@ TEST_CASE(
           INFO(job.text());
           REQUIRE(job.complete());
           std::set<std::string> ok;
-          for (const auto& [name, rows] : rows_by_name(corpus.path("u.h5"))) {
+          for (const auto& of_name : rows_by_name(corpus.path("u.h5"))) {
+            const auto& name = of_name.first;
+            const auto& rows = of_name.second;
             if (rows.empty()) continue;
             ok.insert(name);
             CAPTURE(name);
@@ -408,7 +413,9 @@ TEST_CASE(
           CHECK(ok == first);
           const auto remarks = job.remarks_by_name();
           CHECK(remarks.size() == utterances.size() - ok.size());
-          for (const auto& [name, remark] : remarks) {
+          for (const auto& of_name : remarks) {
+            const auto& name = of_name.first;
+            const auto& remark = of_name.second;
             CAPTURE(name);
             const bool goes_beyond = remark.starts_with("failed: files.utterances: goes beyond 9."),
                        is_behind = remark.starts_with("failed: files.utterances: begins behind 9.");
@@ -459,7 +466,7 @@ TEST_CASE("utterances: behind a hole in a FLAC they are at their time, or fail")
   for (const double share : {0.01, 0.1, 0.3, 0.6}) {
     CAPTURE(share);
     std::string damaged = bytes;
-    const double length = static_cast<double>(bytes.size());
+    const auto length = static_cast<double>(bytes.size());
     damaged.erase(static_cast<std::size_t>(0.2 * length), static_cast<std::size_t>(share * length));
     corpus.folder().write("data/rec.flac", damaged);
     const JobResult job = corpus.run({.block = "64KiB"}, "u.csv", "u.h5");

@@ -56,7 +56,9 @@ std::vector<float> read(const std::string& file, std::int64_t step, std::string&
 
 TEST_CASE("MP3: frames of another kind among its own, however many samples are asked for") {
   const TempFolder folder;
-  for (const auto& [kind, other_kind] : {std::pair("mp3 stereo", "mp3"), {"mp3", "mp3 stereo"}}) {
+  for (const auto& kinds : {std::pair("mp3 stereo", "mp3"), {"mp3", "mp3 stereo"}}) {
+    const char* const kind = kinds.first;
+    const char* const other_kind = kinds.second;
     CAPTURE(std::string(kind));
     const std::string good = sound(folder, kind, 44100, 44'100);
     const std::string other = sound(folder, other_kind, 16000, 70'000);

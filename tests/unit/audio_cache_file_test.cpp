@@ -82,7 +82,7 @@ unsigned count_good(const File& file, unsigned most) {
   unsigned n = 0;
   for (unsigned i = 0; i < most; ++i) {
     const std::string found = look(file, i);
-    if (found == "") ++n;
+    if (found.empty()) ++n;
     CHECK(found != "other samples");
   }
   return n;
@@ -304,7 +304,7 @@ TEST_CASE("audio cache: truncated, foreign and other files are replaced, not use
     write_bytes(path, row.content);
     {
       const File file(path, kKey);
-      CHECK((file.note() != "") == row.noted);
+      CHECK(!file.note().empty() == row.noted);
       CHECK(file.is_writer());
       CHECK(count_good(file, 20) == 0);
     }
@@ -425,7 +425,7 @@ std::size_t touched_bytes(const std::string& path) {
   std::size_t kib = 0;
   bool is_file = false;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("-") < line.find(" ")) is_file = line.ends_with(path);
+    if (line.find('-') < line.find(' ')) is_file = line.ends_with(path);
     if (is_file && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
   }
   return 1024 * kib;

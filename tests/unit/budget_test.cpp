@@ -66,7 +66,7 @@ TEST_CASE(
   CHECK(budget.used() == 400);
   item.origins = origins_of(Reservation::try_make(budget, 500, Claim::later));
   {
-    const Item of_another_branch = item;
+    const auto of_another_branch = std::make_unique<Item>(item);
     keep(item);
     CHECK(budget.used() == 900);
   }

@@ -43,12 +43,10 @@ std::string between(const std::string& text, const std::string& begin, const std
 
 // What a message tells to write instead; "" where it tells nothing of the kind.
 std::string hint_of(const std::string& message) {
-  if (const std::string meant = between(message, ". Did you mean '", "'?"); !meant.empty())
-    return meant;
-  if (const std::string both = between(message, "write it at both, as in ", " "); !both.empty())
+  if (std::string meant = between(message, ". Did you mean '", "'?"); !meant.empty()) return meant;
+  if (std::string both = between(message, "write it at both, as in ", " "); !both.empty())
     return both;
-  if (const std::string quoted = between(message, "; write \"", "\""); !quoted.empty())
-    return quoted;
+  if (std::string quoted = between(message, "; write \"", "\""); !quoted.empty()) return quoted;
   const std::string word = between(message, "; write ", " ");
   const bool is_prose =
       word == "the" || word == "one," || message.find("; write 0 or more") != message.npos;

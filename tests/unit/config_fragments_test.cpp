@@ -173,8 +173,8 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   const std::string bad = with("use: bad.yaml, from: files", "p");
   for (const char* part :
        {"bad.yaml:1:13: parameters: this is not a map", "bad.yaml:2:8: input: this is not a name",
-        "bad.yaml:3:1: outpt: a fragment has no such key. Did you mean 'output'? The keys are "
-        "version, parameters, input, output, outputs, graph",
+        "bad.yaml:3:1: outpt: a fragment has no such key. Did you mean 'output'?",
+        "? The keys are version, parameters, input, output, outputs, graph",
         "bad.yaml:1:1: version: write 'version: 1' at the top of a fragment",
         "bad.yaml:5:27: a.from: there is no node 'inn' in this fragment"}) {
     CAPTURE(bad);

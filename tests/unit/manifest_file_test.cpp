@@ -49,8 +49,8 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 TEST_CASE("manifest file: what is read is what was written, of any range") {
   const TempFolder folder;
   const std::string path = folder / "m.jsonl";
-  for (const auto& [has_label_sets, has_sources] :
-       {std::pair(false, false), {true, false}, {true, true}}) {
+  for (const auto& row : {std::pair(false, false), {true, false}, {true, true}}) {
+    const bool has_label_sets = row.first, has_sources = row.second;
     const Manifest m = example(has_label_sets, has_sources);
     const std::vector<FileStamp> stamps{{1, 2}, {3, 4}, {-1, -1}, {5, 1700000000123456789}, {0, 0}};
     std::vector<ManifestRange> ranges(3);

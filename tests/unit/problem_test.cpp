@@ -34,20 +34,19 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
 }
 
 TEST_CASE("problem: what follows a question is a new sentence") {
-  for (const auto& [joined, text] :
-       {std::pair("no verb 'rnu'. Did you mean 'run'?; the verbs are run",
-                  "no verb 'rnu'. Did you mean 'run'? The verbs are run"),
-        {"Did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
-         "Did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
-        {"what?", "what?"},
-        {"what?; ", "what?; "},
-        {"a; b", "a; b"},
-        {"", ""}}) {
-    CAPTURE(joined);
-    CHECK(in_sentences(joined) == text);
+  for (const auto& row : {std::pair("no verb 'rnu'. Did you mean 'run'?; the verbs are run",
+                                    "no verb 'rnu'. Did you mean 'run'? The verbs are run"),
+                          {"Did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
+                           "Did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
+                          {"what?", "what?"},
+                          {"what?; ", "what?; "},
+                          {"a; b", "a; b"},
+                          {"", ""}}) {
+    CAPTURE(row.first);
+    CHECK(in_sentences(row.first) == row.second);
     Problems problems;
-    problems.add({}, joined);
-    CHECK(problems.str() == text);
+    problems.add({}, row.first);
+    CHECK(problems.str() == row.second);
   }
 }
 

@@ -163,8 +163,10 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
       read("size", "-4KiB") ==
       "s.yaml:2:9: node.size: '-4KiB' is less than 0; write a size such as 65536, 64KiB or 1.5GiB; "
       "allowed: 4KiB to 1GiB");
-  for (const auto& [written, meant] : {std::pair("4kib", "4KiB"), std::pair("512Mb", "512MiB"),
-                                       std::pair("1.5g", "1.5GiB"), std::pair("2T", "2TiB")}) {
+  for (const auto& row : {std::pair("4kib", "4KiB"), std::pair("512Mb", "512MiB"),
+                          std::pair("1.5g", "1.5GiB"), std::pair("2T", "2TiB")}) {
+    const char* const written = row.first;
+    const char* const meant = row.second;
     CAPTURE(std::string(written));
     CHECK(
         read("size", written) ==

@@ -88,7 +88,7 @@ constexpr MelOptionRow kTable[] = {
     {"win_length", &O::win_length, "length of the analysis window, at most n_fft", "samples",
      "longer: finer in frequency, coarser in time; not set: n_fft", from_to(1, 1 << 20)},
     {"hop", &O::hop, "distance from the start of a frame to the start of the next", "samples",
-     "every hop gives a frame; not set: win_length / 2", from_to(1, 1 << 24)},
+     "shorter: finer in time; not set: win_length / 2", from_to(1, 1 << 24)},
     {"align", &O::align, "place of a window shorter than n_fft in the transform", "",
      "center: in the middle, and a frame takes n_fft samples; left: at the start, followed by "
      "zeros, and a frame takes win_length samples (Kaldi)",
@@ -120,8 +120,8 @@ constexpr MelOptionRow kTable[] = {
      kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
     {"pad", &O::pad, "padding before the start and after the end of a recording or segment",
      "samples",
-     "not set: half a frame if center, else none; a value replaces the padding of center, and 0 is "
-     "none",
+     "not set: half a frame with center: true, else 0; a value replaces the padding of center; 0: "
+     "no padding",
      from_to(0, 1 << 20)},
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
      "",
@@ -154,7 +154,9 @@ constexpr MelOptionRow kTable[] = {
     {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are left out",
      from(0), kBands},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
-     "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2", kAny, kBands},
+     "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2 (with bin_hz: "
+     "torchaudio, rounded down to whole Hz)",
+     kAny, kBands},
     {"mel_scale", &O::mel_scale, "formula from frequency to mel that spaces the bands", "",
      "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz, "
      "logarithmic above",
@@ -188,7 +190,7 @@ constexpr MelOptionRow kTable[] = {
 
     {"use_energy", &O::use_energy, "adds a column with the energy of the frame", "",
      "the natural logarithm of the sum of its squared samples; the first column, or with "
-     "htk_compat the last"},
+     "htk_compat the last. The stage mfcc puts it in place of a coefficient"},
     {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
      "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
     {"energy_eps", &O::energy_eps,
@@ -251,7 +253,7 @@ constexpr MelOptionRow kTable[] = {
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
     {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",
-     "float: single; double: double, on the CPU only; makes bands accurate that are 60 dB and more "
+     "float: single; double: double, on the CPU only; keeps bands accurate that are 60 dB or more "
      "below the peak of their frame. Rows are float32 with either",
      kAny, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
 };
