@@ -16,7 +16,7 @@ struct OptionRow {
 };
 std::vector<OptionRow> option_rows(const Schema& schema);
 
-/// The inputs and outputs of a stage: "waveform → windows", "→ file" for a source, "mel rows →" for
+/// The inputs and outputs of a stage: "waveform → windows", "→ file" for a source, "rows →" for
 /// a sink.
 std::string ports_text(const StageTraits& traits);
 

@@ -10,7 +10,7 @@ namespace melflow {
 /// nearest of several.
 std::string did_you_mean(std::string_view meant);
 
-/// "files" of "file", "batches" of "batch"; "mel rows" as it is. Of names of ports.
+/// "files" of "file", "batches" of "batch"; "rows" as it is. Of names of ports.
 std::string plural(std::string_view noun);
 
 /// The text with a new sentence behind every question: "Did you mean 'run'?; the verbs are" becomes

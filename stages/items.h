@@ -220,7 +220,7 @@ struct MelPart {
 
 /// Null parts belong to files that failed; part i belongs to origin i of the item.
 struct MelBatch {
-  static constexpr const char* kName = "mel rows";
+  static constexpr const char* kName = "rows";
   std::vector<std::shared_ptr<const MelPart>> parts;
   std::shared_ptr<const FeatureInfo> info;
 

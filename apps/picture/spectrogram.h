@@ -1,4 +1,4 @@
-// A picture of mel rows: time to the right, low bands at the bottom, with axes and a scale of
+// A picture of rows: time to the right, low bands at the bottom, with axes and a scale of
 // levels.
 #pragma once
 

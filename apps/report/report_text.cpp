@@ -341,6 +341,10 @@ std::string accounts_text(const RunReport& report, const Plan& plan) {
 }
 
 std::string tables_text(const RunReport& report) {
+  const bool is_computed =
+      std::any_of(report.stages.begin(), report.stages.end(),
+                  [](const StageReport& s) { return s.items_in > 0 || s.items_out > 0; });
+  if (report.kept > 0 && !is_computed) return "no file is new or changed: nothing was computed\n";
   std::string out = stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
                     memory(report) + machine(report) + slowest(report);
   if (report.wall_seconds > kWorthALimit) out += "\n" + limits_text(find_limits(report), report);

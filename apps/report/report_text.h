@@ -11,7 +11,8 @@ namespace melflow {
 /// What became of the files of a run, and its outputs. Lines end with '\n'.
 std::string accounts_text(const RunReport& report, const Plan& plan);
 
-/// Of a run: a line for each stage, memory, the machine, what held it back.
+/// Of a run: a line for each stage, memory, the machine, what held it back; of one that kept all that
+/// was there, one line that says so.
 std::string tables_text(const RunReport& report);
 
 /// The first `limit` of the remarks as "path: stage: reason", failed files first and skipped ones last, then

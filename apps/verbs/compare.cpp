@@ -28,6 +28,7 @@ struct CompareArguments {
 };
 
 std::string shown(const Json& value) {
+  if (value.is_null()) return "not set";
   const std::string text = excerpt(setting_text(value), kLongestSetting);
   return text.empty() ? "not set" : text;
 }

@@ -63,8 +63,9 @@ void ScratchOutputs::add_cache(const PlanNode& node) {
   fs::path place = cache;  // a run makes the folders that lead to it
   while (!fs::exists(place.parent_path(), ignored)) place = place.parent_path();
   folders_.push_back(folder_beside(node.name, place));
-  for (const fs::directory_entry& e : fs::directory_iterator(cache, ignored))
-    fs::create_symlink(e.path(), folders_.back() / e.path().filename(), ignored);
+  std::error_code error;
+  for (fs::directory_iterator e(cache, error), end; !error && e != end; e.increment(error))
+    fs::create_symlink(e->path(), folders_.back() / e->path().filename(), ignored);
   sets_.push_back(fmt::format("{}.cache_path={}", node.written, folders_.back().string()));
 }
 
@@ -77,9 +78,9 @@ void ScratchOutputs::remove() {
 
 void ScratchOutputs::clear() const {
   for (const fs::path& folder : folders_) {
-    std::error_code error;
-    for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
-      if (!e.is_symlink(error)) fs::remove_all(e.path(), error);
+    std::error_code error, ignored;
+    for (fs::directory_iterator e(folder, error), end; !error && e != end; e.increment(error))
+      if (!e->is_symlink(ignored)) fs::remove_all(e->path(), ignored);
   }
 }
 

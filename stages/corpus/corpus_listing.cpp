@@ -63,6 +63,7 @@ class Listing {
     if (options_.splits == Splits::top_dir) check_names();
     if (!manifest_.split_names().empty() && options_.splits != Splits::ratio)
       tell(groups_across_splits(manifest_, groups_));
+    if (is_all && options_.splits != Splits::ratio) tell(splits_alike(manifest_));
     if (options_.utterances) manifest_.order_by_recording();
     if (!manifest_.split_names().empty()) {
       manifest_.order_by_split(split_order());

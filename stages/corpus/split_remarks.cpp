@@ -1,5 +1,7 @@
 #include "stages/corpus/split_remarks.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -62,6 +64,19 @@ std::string groups_across_splits(const Manifest& manifest, const SplitGroups& gr
       "{}",
       crossing.size(), first.size(), manifest.name(least.first), split_of(manifest, least.first),
       manifest.name(least.second), split_of(manifest, least.second));
+}
+
+std::string splits_alike(const Manifest& manifest) {
+  const std::vector<std::string>& names = manifest.split_names();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t j = i + 1; j < names.size(); ++j)
+      if (strcasecmp(names[i].c_str(), names[j].c_str()) == 0)
+        return fmt::format(
+            "the splits {} and {} differ in case only, and are two splits; if one is meant, give "
+            "it "
+            "one name",
+            names[i], names[j]);
+  return "";
 }
 
 // A model cannot learn a label that the training split lacks.

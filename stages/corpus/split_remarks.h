@@ -21,6 +21,8 @@ std::string files_without_group(const FileListOptions& options, const Manifest& 
                                 const SplitGroups& groups);
 /// Remarks on groups that have files in several splits (of splits that are given, not drawn).
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
+/// Remarks on splits whose names differ only in case (of splits that are given, not drawn).
+std::string splits_alike(const Manifest& manifest);
 /// Remarks on labels of which another split has files, but none of those for training
 /// (is_training_split).
 std::string labels_not_in_training(const Manifest& manifest);

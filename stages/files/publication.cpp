@@ -276,8 +276,9 @@ bool Publication::recover(const std::string& path) {
 std::string Publication::waiting(const std::string& name) {
   const std::string target = without_links(name);
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(target), error)) {
-    std::string path = entry.path().string();
+  std::filesystem::directory_iterator entry(folder_of(target), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::string path = entry->path().string();
     if (!path.ends_with(kEnding)) continue;
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     const auto members = fd ? read_commit(path, fd.get()) : std::nullopt;

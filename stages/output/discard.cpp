@@ -1,7 +1,7 @@
 // discard: the end of a way on which nothing is written. For measuring what is before it, and for
 // runs that only say what becomes of every file.
 //
-// In: file, bytes, waveform, windows, batch or mel rows.
+// In: file, bytes, waveform, windows, batch or rows.
 
 #include <atomic>
 #include <cstdint>

@@ -166,13 +166,14 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
 
 RunJournal::Facts RowSink::row_facts() const {
   const std::string shape = fmt::format("{}", fmt::join(shape_of(0), " x "));
-  return {{"version of melflow", kVersion},
-          {"feature fingerprint", feature_fingerprint(feature_settings())},
-          {"backend", info_->computed_by->backend},
-          {"instruction set", info_->computed_by->instruction_set},
-          {"version of a library", libraries_},
-          {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
-          {"shape of rows", shape}};
+  return {
+      {"version of melflow", kVersion},
+      {"setting of the features, by their fingerprint", feature_fingerprint(feature_settings())},
+      {"backend", info_->computed_by->backend},
+      {"instruction set", info_->computed_by->instruction_set},
+      {"version of a library", libraries_},
+      {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
+      {"shape of rows", shape}};
 }
 
 void RowSink::begin(RunContext& run, std::size_t done) {

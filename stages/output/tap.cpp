@@ -1,6 +1,6 @@
 // tap: what crosses an edge, of a few recordings, to be looked at: numbers as .npy, all else as JSON.
 //
-// In: file, bytes, waveform, windows, batch or mel rows.
+// In: file, bytes, waveform, windows, batch or rows.
 //
 //   000012-a.wav.npy    samples [count], or rows [rows, frames, columns], as they came
 //   000012-a.wav.json   what else is known of them: blocks, rates, windows, columns, settings

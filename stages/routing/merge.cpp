@@ -1,6 +1,6 @@
 // merge: the ways that a route has parted become one again, or those of several sources one.
 //
-// In, out: file, bytes, waveform, windows, batch or mel rows, handed on as it is. The plan sees to it
+// In, out: file, bytes, waveform, windows, batch or rows, handed on as it is. The plan sees to it
 // that every file comes by one of the inputs only.
 
 #include "pipeline/registry.h"

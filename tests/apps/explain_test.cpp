@@ -44,7 +44,7 @@ TEST_CASE("explain: types on edges, and every option with its value and where th
   INFO(e.err);
   REQUIRE(e.code == 0);
   for (const char* head : {"files (file_list): gives file\n", "read (disk_read): file → bytes\n",
-                           "mel (mel): batch → mel rows\n", "write (hdf5_write): takes mel rows\n"})
+                           "mel (mel): batch → rows\n", "write (hdf5_write): takes rows\n"})
     CHECK(has(e.out, head));
   CHECK(line_of(e.out, "files", "root") == "\"data\" p.yaml:3:35");
   CHECK(line_of(e.out, "files", "follow_links") == "false default");

@@ -86,6 +86,16 @@ TEST_CASE("report text: rates, times of a call, and what the machine did") {
             "  0.25 s in mel: 25 files together, from b.wav\n"));
 }
 
+TEST_CASE("report text: an update that has nothing to do says so, without tables") {
+  RunReport r = long_run();
+  r.kept = r.counts.found;
+  CHECK(has(tables_text(r), "at once: most/allowed"));
+  for (StageReport& s : r.stages) s.items_in = s.items_out = 0;
+  CHECK(tables_text(r) == "no file is new or changed: nothing was computed\n");
+  r.kept = 0;
+  CHECK(has(tables_text(r), "at once: most/allowed"));
+}
+
 TEST_CASE("report text: what means nothing or is not known is left out") {
   RunReport r = long_run();
   r.usage.has_disk = false;

@@ -80,6 +80,14 @@ TEST_CASE("splits from a manifest: side by side, in order of appearance but for 
         "@/none.csv: there is no column 'split', which splits: manifest asks for; it has path");
 }
 
+TEST_CASE("splits whose names differ in case only are named") {
+  const TempFolder folder;
+  const std::string csv = folder.write("list.csv", "path,split\na,train\nb,Test\nc,test\n");
+  CHECK(List("{manifest: '" + csv + "'}").warnings() ==
+        Texts{"the splits Test and test differ in case only, and are two splits; if one is meant, "
+              "give it one name"});
+}
+
 TEST_CASE("a label that training lacks is named") {
   const TempFolder folder;
   const std::string csv = folder.write(
