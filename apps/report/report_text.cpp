@@ -331,6 +331,20 @@ std::string command_that_lists(const RunReport& report) {
              : fmt::format("`melflow inspect {} --remarks` lists all", rows.front());
 }
 
+// "2 of 57 files are skipped, such as a.wav: filter: ...; `melflow inspect` ..."; "" for none.
+std::string count_with_example(const RunReport& report, const std::vector<Remark>& remarks,
+                               Outcome outcome, std::size_t count, std::string_view what) {
+  const auto first = std::find_if(remarks.begin(), remarks.end(),
+                                  [&](const Remark& r) { return r.entry.outcome == outcome; });
+  if (first == remarks.end()) return {};
+  const std::string list = command_that_lists(report);
+  return fmt::format("{} of {} {} {}, such as {}: {}: {}{}\n", count_text(count),
+                     plural(report.counts.found, "file"), count == 1 ? "is" : "are", what,
+                     excerpt(first->name, kLongestPath), one_line(first->entry.stage),
+                     excerpt(one_line(first->entry.reason), kLongestReason),
+                     list.empty() ? list : "; " + list);
+}
+
 }  // namespace
 
 std::string accounts_text(const RunReport& report, const Plan& plan) {
@@ -381,15 +395,12 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
 }
 
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
-  const auto first = std::find_if(remarks.begin(), remarks.end(),
-                                  [](const Remark& r) { return r.entry.outcome == Outcome::ok; });
-  if (first == remarks.end()) return {};
-  const std::string list = command_that_lists(report);
-  return fmt::format(
-      "{} of {} {} ok with a remark, such as {}: {}: {}{}\n", count_text(report.counts.warned),
-      plural(report.counts.found, "file"), report.counts.warned == 1 ? "is" : "are",
-      excerpt(first->name, kLongestPath), one_line(first->entry.stage),
-      excerpt(one_line(first->entry.reason), kLongestReason), list.empty() ? list : "; " + list);
+  return count_with_example(report, remarks, Outcome::ok, report.counts.warned, "ok with a remark");
+}
+
+std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks) {
+  if (report.counts.failed > 0) return {};
+  return count_with_example(report, remarks, Outcome::skipped, report.counts.skipped, "skipped");
 }
 
 std::string warnings_text(const RunReport& report, const Plan& plan) {

@@ -27,6 +27,10 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
 /// How many files are ok with a remark, the first of them and the command that lists all; "" when none is.
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks);
 
+/// How many files were skipped, the first of them and the command that lists all; "" when none was, or
+/// when files failed: failures_text() counts them, too.
+std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks);
+
 /// The remarks on the run as a whole, one per line, without those on the plan, which were shown
 /// before.
 std::string warnings_text(const RunReport& report, const Plan& plan);

@@ -157,7 +157,8 @@ std::vector<std::string> starting_points() {
   return out;
 }
 
-std::string starting_text(const std::string& from) {
+// `file`: where it is to be written.
+std::string starting_text(const std::string& from, const std::string& file) {
   if (from.empty()) return template_text();
   const std::vector<std::string> shipped = shipped_pipeline_names();
   if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
@@ -166,13 +167,17 @@ std::string starting_text(const std::string& from) {
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in || text.empty()) throw RunError(path + ": cannot be read");
+  // Its comments name the commands that run and test it.
+  for (const std::string verb : {"melflow run ", "melflow test "})
+    for (std::size_t at = 0; (at = text.find(verb + from, at)) != std::string::npos;)
+      text.replace(at + verb.size(), from.size(), file), at += verb.size();
   return text;
 }
 
 int write_pipeline(const std::string& path, const std::string& from, bool force) {
   if (!force && has_name(path))
     throw RunError(path + ": this already exists; give another name, or --force to replace it");
-  WrittenFile(path).write(starting_text(from));
+  WrittenFile(path).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
 }

@@ -224,10 +224,10 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (!arguments.quiet)
     print_report(report, runner, remarks, judged, arguments.json == "-" ? stderr : stdout);
   else
-    put(stderr, warnings_text(report, runner.plan()) +
-                    failures_text(report, remarks, kShownRemarks) + warned_text(report, remarks) +
-                    what_to_do_text(report, runner.plan(), arguments.plan) +
-                    verdicts_text(unmet(judged)));
+    put(stderr,
+        warnings_text(report, runner.plan()) + failures_text(report, remarks, kShownRemarks) +
+            warned_text(report, remarks) + skipped_text(report, remarks) +
+            what_to_do_text(report, runner.plan(), arguments.plan) + verdicts_text(unmet(judged)));
   if (documents.has_trace())
     documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
   if (documents.are_wanted()) {
@@ -288,15 +288,17 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
                       "writes what each worker did and when, for ui.perfetto.dev: a span for every "
                       "call of a stage, arrows that follow the files, queues, memory")
           ->type_name("FILE.json");
-  verb.add_option("--trace-calls", arguments.trace_calls,
-                  "number of calls of stages that the trace keeps, the first ones; each takes "
-                  "about 80 bytes of memory during the run")
+  verb.add_option(
+          "--trace-calls", arguments.trace_calls,
+          "the trace keeps the first N calls of stages; each takes about 80 bytes of memory "
+          "during the run")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
       ->capture_default_str()
       ->needs(trace);
   verb.add_flag("-q,--quiet", arguments.quiet,
-                "prints only warnings, the files that failed, and how many are ok with a remark");
+                "prints only warnings, the files that failed, and how many are ok with a remark or "
+                "were skipped");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
   add_time(verb, "--progress-every", arguments.progress_every,
            "where stderr is no terminal, prints a line of progress this often (default 10s)");

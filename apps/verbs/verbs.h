@@ -87,7 +87,7 @@ inline constexpr Verb kVerbs[] = {
     {"test", "Pipelines", "Runs the tests in a pipeline: an input and what must come of it.",
      add_test},
     {"graph", "Pipelines",
-     "Prints a pipeline as a Mermaid flowchart, with the bounds of its nodes and queues.",
+     "Prints a pipeline as a Mermaid flowchart, with the limits of its nodes and queues.",
      add_graph},
     {"stages", "Pipelines", "Lists the stages, or shows one with all its options.", add_stages},
     {"inspect", "Files of features", "Shows what is in a file of features.", add_inspect},

@@ -97,6 +97,9 @@ class Listing {
       }
     });
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
+    if (const std::vector<std::string> unused = folders.unused_excludes(); !unused.empty())
+      tell(fmt::format("exclude: {} {} nothing; patterns are compared with the path below root",
+                       fmt::join(unused, ", "), unused.size() == 1 ? "leaves out" : "leave out"));
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
           "{}: {}{}{}; check the options root and include", options_.root,

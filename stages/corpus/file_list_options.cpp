@@ -34,8 +34,10 @@ void FileListOptions::describe(Schema& s) {
           "does not matter. Names that begin with '.' are hidden, and are taken only by patterns "
           "with such a name (.cache/**)")
       .used_with(scanned, is_scanned);
-  s.field("exclude", exclude,
-          "patterns of files and folders to leave out, written as those of include");
+  s.field(
+      "exclude", exclude,
+      "patterns of files and folders to leave out, written as those of include; a folder is left "
+      "out with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
           "or a table "

@@ -39,6 +39,7 @@ struct FolderScan::Way {
 FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
   for (const std::string& p : settings_.include) include_.emplace_back(p);
   for (const std::string& p : settings_.exclude) exclude_.emplace_back(p);
+  is_used_.resize(exclude_.size());
 }
 
 NotTaken FolderScan::run(const Visit& visit) const {
@@ -75,9 +76,21 @@ bool FolderScan::is_wanted_folder(const std::string& path) const {
   });
 }
 
-bool FolderScan::is_left_out(const std::string& path) const {
-  return std::any_of(exclude_.begin(), exclude_.end(),
-                     [&](const Glob& g) { return g.matches(path); });
+// Goes on after the first pattern that matches until every one has been seen to match something.
+bool FolderScan::is_left_out(const std::string& path, bool is_folder) const {
+  bool out = false;
+  for (std::size_t i = 0; i < exclude_.size(); ++i) {
+    if ((out && is_used_[i]) || (is_folder && exclude_[i].takes_every_name())) continue;
+    if (exclude_[i].matches(path)) out = is_used_[i] = true;
+  }
+  return out;
+}
+
+std::vector<std::string> FolderScan::unused_excludes() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < exclude_.size(); ++i)
+    if (!is_used_[i]) out.push_back(settings_.exclude[i]);
+  return out;
 }
 
 // Lists the folders in one folder, and the files that match, by name. Returns errno where the
@@ -90,6 +103,7 @@ int FolderScan::list(const std::string& folder, std::vector<Entry>& out,
     if (std::strcmp(e->d_name, ".") == 0 || std::strcmp(e->d_name, "..") == 0) continue;
     Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
     const bool is_unsearched = is_hidden_name(e->d_name) && !searches_hidden();
+    if (entry.is_folder && is_left_out(folder + e->d_name, true)) continue;
     if (!is_unsearched && (entry.is_folder || wanted(folder + e->d_name)))
       out.push_back(std::move(entry));
     else if (is_left_out(folder + e->d_name))

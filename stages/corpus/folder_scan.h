@@ -36,9 +36,12 @@ class FolderScan {
 
   /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for every
   /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
-  /// take every name ("**", "speech/*"), which mean the files. Returns what
+  /// take every name ("**", "speech/*"), which mean the files; one that `exclude` matches is left out
+  /// with all that is in it. Returns what
   /// neither include nor exclude names. Throws RunError when the root cannot be listed.
   NotTaken run(const Visit& visit) const;
+  /// The patterns of `exclude` that matched nothing, after run().
+  [[nodiscard]] std::vector<std::string> unused_excludes() const;
   /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`. A
   /// path with a name that begins with '.' is matched only by patterns with such a name.
   [[nodiscard]] bool wanted(const std::string& path) const;
@@ -52,7 +55,7 @@ class FolderScan {
   struct Way;
   [[nodiscard]] bool is_wanted_folder(const std::string& path) const;
   [[nodiscard]] bool searches_hidden() const;
-  [[nodiscard]] bool is_left_out(const std::string& path) const;
+  [[nodiscard]] bool is_left_out(const std::string& path, bool is_folder = false) const;
   [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out,
                          NotTaken& not_taken) const;
   [[nodiscard]] Entry entry_of(int dir, const std::string& folder, const char* name,
@@ -62,6 +65,7 @@ class FolderScan {
 
   Settings settings_;
   std::vector<Glob> include_, exclude_;
+  mutable std::vector<bool> is_used_;  // of each of exclude_, whether it matched anything
 };
 
 }  // namespace melflow

@@ -11,7 +11,7 @@ std::vector<std::string> split(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
-    if (slash > 0) parts.emplace_back(path.substr(0, slash));
+    if (slash > 0 && path.substr(0, slash) != ".") parts.emplace_back(path.substr(0, slash));
     if (slash == path.npos) break;
     path.remove_prefix(slash + 1);
   }
@@ -59,9 +59,8 @@ bool Glob::takes_every_name() const {
 }
 
 bool Glob::names_hidden() const {
-  return std::any_of(parts_.begin(), parts_.end(), [](const std::string& part) {
-    return part.starts_with('.') && part != "." && part != "..";
-  });
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const std::string& part) { return part.starts_with('.') && part != ".."; });
 }
 
 bool Glob::matches(std::string_view path) const {

@@ -67,7 +67,7 @@ class Draw {
   }
 
  private:
-  // Whether the label of every file is the name of its group, such as speakers that are kept
+  // Whether the label of every file that has one is the name of its group, such as speakers that are kept
   // together: such labels cannot be in every split, so they are no strata.
   [[nodiscard]] bool labels_are_groups() const {
     std::vector<std::uint64_t> keys;  // of each label as a group
@@ -75,7 +75,8 @@ class Draw {
       keys.push_back(SplitGroups::key_of(label, options_.split_seed));
     for (std::size_t u = 0; u < units_.size(); ++u) {
       const std::span<const std::int32_t> labels = manifest_.labels(files_[u]);
-      if (labels.size() != 1 || keys[static_cast<std::size_t>(labels[0])] != units_[u].key)
+      if (labels.size() > 1) return false;
+      if (labels.size() == 1 && keys[static_cast<std::size_t>(labels[0])] != units_[u].key)
         return false;
     }
     return true;

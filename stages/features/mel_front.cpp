@@ -176,9 +176,10 @@ std::optional<Value> MelFront::settings() const {
 }
 
 std::string MelFront::by_preset() const {
-  return options_.preset.preset == nullptr
+  const MelPreset* const preset = options_.preset.preset;
+  return preset == nullptr || preset->options.sample_rate != options_.mel.sample_rate
              ? ""
-             : fmt::format(" (preset {})", options_.preset.preset->name);
+             : fmt::format(" (preset {})", preset->name);
 }
 
 // Of the bytes that enter a stage only those of one block's samples count, and a sample takes at

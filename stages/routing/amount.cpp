@@ -21,13 +21,13 @@ struct Unit {
   const char* name;
   double factor;
 };
-constexpr Unit kUnits[] = {{Fact::duration, "s", 1},       {Fact::duration, "ms", 1e-3},
-                           {Fact::duration, "min", 60},    {Fact::duration, "h", 3600},
-                           {Fact::size, "B", 1},           {Fact::size, "KiB", 1024},
-                           {Fact::size, "MiB", 1048576},   {Fact::size, "GiB", 1073741824},
-                           {Fact::size, "KB", 1e3},        {Fact::size, "MB", 1e6},
-                           {Fact::size, "GB", 1e9},        {Fact::sample_rate, "Hz", 1},
-                           {Fact::sample_rate, "kHz", 1e3}};
+constexpr Unit kUnits[] = {{Fact::duration, "s", 1},     {Fact::duration, "ms", 1e-3},
+                           {Fact::duration, "min", 60},  {Fact::duration, "h", 3600},
+                           {Fact::size, "B", 1},         {Fact::size, "KiB", 1024},
+                           {Fact::size, "MiB", 1048576}, {Fact::size, "GiB", 1073741824},
+                           {Fact::size, "kB", 1e3},      {Fact::size, "KB", 1e3},
+                           {Fact::size, "MB", 1e6},      {Fact::size, "GB", 1e9},
+                           {Fact::sample_rate, "Hz", 1}, {Fact::sample_rate, "kHz", 1e3}};
 
 // What one of them is in: seconds, bytes or hertz; 0 for a unit that it does not have.
 double factor(Fact fact, std::string_view unit) {

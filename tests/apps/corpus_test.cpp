@@ -76,6 +76,17 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
             "(names that begin with '.'), 1 linked folder (searched with follow_links: true));"));
 }
 
+TEST_CASE("corpus: files that were skipped are told of with --quiet") {
+  const TempFolder folder;
+  write_corpus(folder);
+  test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.1);
+  write_pipeline(folder, "");
+  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"});
+  INFO(e.err);
+  CHECK(e.code == 0);
+  CHECK(has(e.err, "1 of 5 files is skipped, such as spk1/short.wav: segment: shorter than "));
+}
+
 TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {
   const TempFolder folder;
   write_corpus(folder);

@@ -93,7 +93,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
         {"d2_noise.mp3", "failed: decode: "},
         {"e1_folder.wav", "skipped: read: is a folder"},
         {"e2_fifo.wav", "skipped: read: is a FIFO"},
-        {"f1_dangling.wav", "skipped: read: is a link that leads nowhere"},
+        {"f1_dangling.wav", "failed: read: is a link that leads nowhere"},
         {"g1_unreadable.wav", "failed: read: cannot be read: Permission denied"},
         {"h1_tiny.wav", "skipped: decode: holds no samples"},
         {"i1_nan.wav", "failed: decode: sample 4321 is not a finite number"},

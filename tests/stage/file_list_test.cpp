@@ -97,6 +97,10 @@ TEST_CASE("file list: include and exclude") {
       {"include: ['e*', 'noext']", {"e", "noext"}},
       {"include: ['i/*', 'i/.*'], exclude: '.*'", {"i/j.wav"}},
       {"include: 'noext'", {"noext"}},
+      // A folder is left out with all that is in it.
+      {"exclude: [e, i]", {"a.wav", "b.WAV", "c.flac", "m.Mp3", "test/l.wav"}},
+      {"exclude: [./e/g, 'tes?/']", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "i/j.wav", "m.Mp3"}},
+      {"exclude: ['e/*', test]", {"a.wav", "b.WAV", "c.flac", "e/g/h.wav", "i/j.wav", "m.Mp3"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -137,6 +141,15 @@ TEST_CASE("file list: a size is that of a file and 0 for anything else") {
     CHECK(item.info.bytes == sizes[i]);
     CHECK(item.info.name == file.path);
   }
+}
+
+TEST_CASE("file list: a pattern of exclude that leaves out nothing is named") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b/c.wav", "b/d.wav"}) folder.write(p, "x");
+  CHECK(List(root(folder, "exclude: ['b/*', d.wav]")).warnings().empty());
+  CHECK(List(root(folder, "exclude: [c.wav, bb, 'x/b/**']")).warnings() ==
+        Paths{"exclude: bb, x/b/** leave out nothing; patterns are compared with the path below "
+              "root"});
 }
 
 TEST_CASE("file list: hidden files and folders are taken only by patterns that name them") {

@@ -271,6 +271,8 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
   for (int speaker = 0; speaker < 20; ++speaker)
     for (int i = 0; i < 15; ++i)
       folder.write("all/s" + std::to_string(speaker) + "/" + std::to_string(i) + ".wav", "x");
+  for (int i = 0; i < 20; ++i) folder.write(fmt::format("stray/s{}/a.wav", i), "x");
+  folder.write("stray/b.wav", "x");
   for (int i = 0; i < 30; ++i) folder.write("few/a/" + std::to_string(i) + ".wav", "x");
   folder.write("few/b/0.wav", "x");
   for (const char* name : {"a/0", "a/1", "b/0", "b/1"})
@@ -292,6 +294,7 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       // Labels that are the groups are drawn like groups.
       {"all", "labels: parent_dir, split_group: parent_dir", ""},
       {"all", "labels: parent_dir, split_group: top_dir", ""},
+      {"stray", "labels: parent_dir, split_group: parent_dir, split_unmatched: own_group", ""},
       {"all", "labels: parent_dir", ""},
       {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
       {"few", "labels: parent_dir, split_group: parent_dir",

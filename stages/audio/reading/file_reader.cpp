@@ -52,10 +52,10 @@ UniqueFd FileReader::open(const std::string& path, int& error) const {
 ItemError FileReader::open_error(const FileRef& file, int error) {
   struct stat st {};
   if (error == ENOENT && lstat(file.path.c_str(), &st) == 0 && S_ISLNK(st.st_mode))
-    return ItemError::skipped("is a link that leads nowhere");
+    return ItemError::failed("is a link that leads nowhere");
   if (error == ENOENT) return ItemError::failed("does not exist (any more)");
   if (error == ENXIO || error == ENODEV) return ItemError::skipped("is a socket or a device");
-  if (error == ELOOP) return ItemError::skipped("is a link that leads in a circle");
+  if (error == ELOOP) return ItemError::failed("is a link that leads in a circle");
   return read_error(error);
 }
 

@@ -66,7 +66,7 @@ constexpr MelOptionRow kTable[] = {
 
     {"input_scale", &O::input_scale, "value of a sample at full scale", "",
      "1: as in librosa and torchaudio; 32768, the range of 16-bit integers: as in Kaldi",
-     from_to(1e-6, 1e9)},
+     from_to(1e-6, 1e10)},
     {"dither", &O::dither, "standard deviation of noise that is added to every sample", "",
      "in the samples' unit after input_scale; keeps digital silence above 0 (Kaldi: 1)",
      from_to(0, 1e9)},
