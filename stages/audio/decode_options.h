@@ -75,8 +75,7 @@ struct DecodeOptions {
     s.other_values(other_names::values_of_decode());
     s.field("downmix", downmix,
             "how several channels become one; mean: their mean; left, right: the first or second "
-            "one; a number: that channel, counted from 1. A file without "
-            "that one fails; one with a single channel is taken as it is");
+            "one; a number: that channel, counted from 1. A file that lacks that channel fails");
     s.field("fit", fit,
             "length that every recording gets: longer ones are trimmed at the end, shorter ones "
             "padded with silence; not set: recordings keep their length");

@@ -102,14 +102,15 @@ class Listing {
                        fmt::join(unused, ", "), unused.size() == 1 ? "leaves out" : "leave out"));
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
-          "{}: {}{}{}; check the options root and include", options_.root,
+          "{}: {}{}{}; check the options {}", options_.root,
           options_.include == FileListOptions{}.include
               ? std::string("there is no sound file in it or below it")
               : fmt::format("no file matches {}", fmt::join(options_.include, ", ")),
           folders_ == 0 ? ""
                         : fmt::format(", only folders: for the files in one write {}/**",
                                       manifest_.relative(0)),
-          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text())));
+          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text()),
+          options_.exclude.empty() ? "root and include" : "root, include and exclude"));
   }
 
   void refuse_closed() const {

@@ -22,9 +22,10 @@ void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
   s.other_values(other_names::values_of_file_list());
   s.field("root", root,
-          "folder that is searched for files, with all folders below it, or that the paths of a "
-          "manifest start from; relative to the current directory; the output stores paths "
-          "relative to it; required unless manifest is set");
+          "folder that is searched for files, with all folders below it, or where the relative "
+          "paths of a manifest start; a relative root starts in the current directory; the output "
+          "stores paths relative to root; not set, with a manifest only: its paths start in the "
+          "current directory");
   const auto is_scanned = [this] { return manifest.empty(); };
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
@@ -93,7 +94,8 @@ void FileListOptions::describe(Schema& s) {
       "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
       "split_ratios; auto: by the manifest's column split where there is one, else no splits");
   s.field("split_names", split_names,
-          "names of the allowed splits, in the order of the output; not set: any name; those for "
+          "names of the allowed splits, in the order of the output; a file in any other split is "
+          "an error, and the run does not begin; not set: any name; those for "
           "training (train, training, tr, trn) come first, then validation (val, valid, "
           "validation, dev) and test (test, testing, tst, eval), then others. The first word of a "
           "name decides (train-clean-100: training), except that a training name with a later word "

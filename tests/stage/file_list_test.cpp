@@ -360,6 +360,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/empty'}",
        "@/empty: there is no sound file in it or below it; check the options root and "
        "include"},
+      {"{root: '" + f + "/only', include: '*.txt', exclude: '*'}",
+       "@/only: no file matches *.txt; check the options root, include and exclude"},
       {"{root: '" + f + "', include: 'emp*y'}",
        "@: no file matches emp*y, only folders: for the files in one write empty/** (there are 7 "
        ".csv, 3 .txt, 1 other); check the options root and include"},
