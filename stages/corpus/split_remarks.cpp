@@ -100,14 +100,19 @@ std::string labels_not_in_training(const Manifest& manifest) {
   for (std::size_t l = 0; l < names.size(); ++l)
     if (in_training[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
   if (unseen.empty()) return "";
+  bool is_in_two = false;  // a label that is in training and elsewhere
+  for (std::size_t l = 0; l < names.size(); ++l)
+    is_in_two = is_in_two || (in_training[l] > 0 && elsewhere[l] > 0);
   std::sort(unseen.begin(), unseen.end());
   constexpr std::size_t kMostNamed = 5;
   const std::size_t named = std::min(unseen.size(), kMostNamed);
   return fmt::format(
-      "{} of {} labels have no file in {}, but in other splits: {}{}", unseen.size(), names.size(),
-      fmt::join(training, " or "),
+      "{} of {} labels have no file in {}, but in other splits: {}{}{}", unseen.size(),
+      names.size(), fmt::join(training, " or "),
       fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(named), ", "),
-      named < unseen.size() ? ", ..." : "");
+      named < unseen.size() ? ", ..." : "",
+      is_in_two ? ""
+                : "; no label is in training and in another split, as where labels are speakers");
 }
 
 std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier) {

@@ -103,6 +103,11 @@ TEST_CASE("a label that training lacks is named") {
       "several.csv", "path,split,label\na,train-1,cat\nb,train-2,dog\nc,test,cat\nd,test,fox\n");
   CHECK(List("{manifest: '" + several + "', labels: manifest}").warnings() ==
         Texts{"1 of 3 labels have no file in train-1 or train-2, but in other splits: fox"});
+  const std::string speakers =
+      folder.write("speakers.csv", "path,split,label\na,train,ann\nb,train,bob\nc,test,cid\n");
+  CHECK(List("{manifest: '" + speakers + "', labels: manifest}").warnings() ==
+        Texts{"1 of 3 labels have no file in train, but in other splits: cid; no label is in "
+              "training and in another split, as where labels are speakers"});
   const std::string none = folder.write("none.csv", "path,split,label\na,x,cat\nb,y,dog\n");
   CHECK(List("{manifest: '" + none + "', labels: manifest}").warnings().empty());
 }
