@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/report/format.h"
+#include "apps/verbs/feature_settings.h"
 #include "apps/verbs/fit.h"
 #include "pipeline/text.h"
 #include "stages/output/formats/npy_reader.h"
