@@ -113,7 +113,8 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   if (target_.normalize && !run.services.find<Repair>())
     throw RunError(
         fmt::format("{}: its rows are normalised by statistics that new files would change; "
-                    "build it anew (overwrite: true)",
+                    "build it anew by `melflow run` with overwrite: true, and without normalize "
+                    "if it is to be updated",
                     path));
   if (source->contents() != nullptr && old->rows() > 0 && !old->has_contents())
     run.warn(
