@@ -11,7 +11,7 @@
 #include "apps/job/merging.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
-#include "apps/report/report_text.h"
+#include "apps/report/remarks_text.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 

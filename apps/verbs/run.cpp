@@ -13,6 +13,7 @@
 #include "apps/report/html_report.h"
 #include "apps/report/preview.h"
 #include "apps/report/printing.h"
+#include "apps/report/remarks_text.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
 #include "apps/report/trace_json.h"

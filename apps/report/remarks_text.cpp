@@ -1,0 +1,131 @@
+#include "apps/report/remarks_text.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/report/format.h"
+#include "apps/report/report_json.h"
+#include "pipeline/reasons.h"
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kShownReasons = 5;
+
+std::string reason_text(const Ledger::Entry& entry) {
+  return remark_text(entry.stage, to_text(entry.outcome), entry.reason);
+}
+
+// A line for each of the most frequent ones.
+std::string by_reason(const std::vector<Remark>& remarks) {
+  Reasons reasons;
+  for (const Remark& r : remarks) reasons.add(r.entry);
+  const std::vector<Reasons::Reason> most = reasons.sorted();
+  std::string out;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    if (i < kShownReasons)
+      out += fmt::format("    {}: {}{}\n", plural(most[i].count, "file"),
+                         most[i].is_example ? "such as " : "", reason_text(most[i].first));
+    else
+      others += most[i].count;
+  }
+  return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
+}
+
+// Of what a run wrote. `has`: only outputs of which that is told.
+std::vector<std::string> paths_of(const RunReport& report, std::string_view has = "path") {
+  std::vector<std::string> out;
+  for (const StageReport& s : report.stages) {
+    const auto told = [&s](std::string_view what) {
+      return std::find_if(s.summary.begin(), s.summary.end(),
+                          [what](const auto& entry) { return entry.first == what; });
+    };
+    if (told("path") != s.summary.end() && told(has) != s.summary.end())
+      out.push_back(one_line(told("path")->second.text()));
+  }
+  return out;
+}
+
+// ", 3 are ok (written: a.h5, b.npy)" of a run that wrote something.
+std::string rest_text(const RunReport& report) {
+  if (report.ending != Ending::complete) return {};
+  const std::vector<std::string> paths = paths_of(report);
+  const std::size_t skipped = report.counts.skipped;
+  return fmt::format(
+      "{}, {} {} ok{}",
+      skipped == 0
+          ? std::string()
+          : fmt::format(", {} {} skipped", count_text(skipped), skipped == 1 ? "was" : "were"),
+      count_text(report.counts.ok), report.counts.ok == 1 ? "is" : "are",
+      paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
+}
+
+// What tells all remarks of a run; "" where no output keeps them.
+std::string command_that_lists(const RunReport& report) {
+  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
+  return report.ending != Ending::complete || rows.empty()
+             ? std::string()
+             : fmt::format("`melflow inspect {} --remarks` lists all", rows.front());
+}
+
+// "2 of 57 files are skipped, such as a.wav: filter: ...; `melflow inspect` ..."; "" for none.
+std::string count_with_example(const RunReport& report, const std::vector<Remark>& remarks,
+                               Outcome outcome, std::size_t count, std::string_view what) {
+  const auto first = std::find_if(remarks.begin(), remarks.end(),
+                                  [&](const Remark& r) { return r.entry.outcome == outcome; });
+  if (first == remarks.end()) return {};
+  const std::string list = command_that_lists(report);
+  return fmt::format("{} of {} {} {}, such as {}: {}: {}{}\n", count_text(count),
+                     plural(report.counts.found, "file"), count == 1 ? "is" : "are", what,
+                     excerpt(first->name, kLongestPath), one_line(first->entry.stage),
+                     excerpt(one_line(first->entry.reason), kLongestReason),
+                     list.empty() ? list : "; " + list);
+}
+
+}  // namespace
+
+std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
+                         std::size_t limit) {
+  std::vector<Remark> remarks = of_run;
+  std::stable_sort(remarks.begin(), remarks.end(), [](const Remark& a, const Remark& b) {
+    return place_of(to_text(a.entry.outcome)) < place_of(to_text(b.entry.outcome));
+  });
+  const std::string list = command_that_lists(report);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
+    out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
+                       reason_text(remarks[i].entry));
+  if (remarks.size() > limit)
+    out += fmt::format("  … and {} more ({}), by reason:\n", count_text(remarks.size() - limit),
+                       list.empty() ? std::string("all with --json FILE") : list) +
+           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+  return out;
+}
+
+std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
+                          std::size_t limit) {
+  std::vector<Remark> failed;
+  std::copy_if(remarks.begin(), remarks.end(), std::back_inserter(failed),
+               [](const Remark& r) { return r.entry.outcome == Outcome::failed; });
+  if (failed.empty()) return {};
+  return fmt::format("{} of {} failed{}:\n", count_text(failed.size()),
+                     plural(report.counts.found, "file"), rest_text(report)) +
+         remarks_text(report, failed, limit);
+}
+
+std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
+  return count_with_example(report, remarks, Outcome::ok, report.counts.warned, "ok with a remark");
+}
+
+std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks) {
+  if (report.counts.failed > 0) return {};
+  return count_with_example(report, remarks, Outcome::skipped, report.counts.skipped, "skipped");
+}
+
+}  // namespace melflow

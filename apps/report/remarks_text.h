@@ -1,0 +1,28 @@
+// What the end of a run says of single files.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "pipeline/runner.h"
+
+namespace melflow {
+
+/// The first `limit` of the remarks as "path: stage: reason", failed files first and skipped ones last, then
+/// the number of further ones, by reason.
+std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
+                         std::size_t limit);
+
+/// As remarks_text(), for files that failed, with their number and where the rest is first; "" when none did.
+std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
+                          std::size_t limit);
+
+/// How many files are ok with a remark, the first of them and the command that lists all; "" when none is.
+std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks);
+
+/// How many files were skipped, the first of them and the command that lists all; "" when none was, or
+/// when files failed: failures_text() counts them, too.
+std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks);
+
+}  // namespace melflow
