@@ -66,7 +66,8 @@ def wrong(program, folder, megabytes, whole):
     again = start(program, folder)
     if again.returncode != 0:
         return f"then exit {again.returncode}: {again.stderr.decode(errors='replace')[:300]}"
-    if megabytes >= 4 and b"resumes an interrupted run" not in again.stderr:
+    # On a busy machine a smaller disk can be full before the first progress is noted.
+    if megabytes >= 10 and b"resumes an interrupted run" not in again.stderr:
         return "then it begins from the beginning"
     return "" if contents(folder) == whole else "then other bytes"
 
