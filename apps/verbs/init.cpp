@@ -118,33 +118,32 @@ void fill(std::string& text, std::string_view mark, std::string_view with) {
   text.replace(text.find(mark), mark.size(), with);
 }
 
-std::string template_text() {
-  std::string out(kTemplate);
-  fill(out, "@rate@", "16kHz");
-  fill(out, "@segment@\n", fmt::format("{}\n", kSegmentNode));
-  fill(out, "@mel@\n", fmt::format("{}\n", kMelNode));
-  return out;
+std::string segment_node(const MelPreset* preset) {
+  if (preset == nullptr || preset->window_seconds == 0) return std::string(kSegmentNode);
+  return fmt::format(
+      "  segment:                    # windows of the length that the model takes\n"
+      "    stage: segment\n    from: resample\n    length: {}s\n"
+      "    tail: pad                 # the last one is padded with silence\n",
+      preset->window_seconds);
 }
 
-std::string template_with(const MelPreset& preset) {
-  std::string out(kTemplate);
-  fill(out, "@rate@", fmt::format("{}", preset.options.sample_rate));
-  if (preset.window_seconds == 0)
-    fill(out, "@segment@\n", fmt::format("{}\n", kSegmentNode));
-  else
-    fill(out, "@segment@\n",
-         fmt::format("  segment:                    # windows of the length that the model takes\n"
-                     "    stage: segment\n    from: resample\n    length: {}s\n"
-                     "    tail: pad                 # the last one is padded with silence\n\n",
-                     preset.window_seconds));
-  std::string mel = fmt::format(
+std::string mel_node(const MelPreset* preset) {
+  if (preset == nullptr) return std::string(kMelNode);
+  std::string out = fmt::format(
       "  mel:                        # {}\n    stage: mel\n    from: batch\n    preset: {}\n",
-      preset.summary, preset.name);
+      preset->summary, preset->name);
   for (const Decibels& d : kDecibels)
-    if (d.preset == preset.name) mel += d.options;
-  fill(out, "@mel@\n",
-       mel +
-           "    # n_mels: 64              # what stands here takes precedence over the preset\n\n");
+    if (d.preset == preset->name) out += d.options;
+  return out +
+         "    # n_mels: 64              # what stands here takes precedence over the preset\n";
+}
+
+// `preset`: null for none.
+std::string template_text(const MelPreset* preset) {
+  std::string out(kTemplate);
+  fill(out, "@rate@", preset == nullptr ? "16kHz" : std::to_string(preset->options.sample_rate));
+  fill(out, "@segment@", segment_node(preset));
+  fill(out, "@mel@", mel_node(preset));
   return out;
 }
 
@@ -159,10 +158,10 @@ std::vector<std::string> starting_points() {
 
 // `file`: where it is to be written.
 std::string starting_text(const std::string& from, const std::string& file) {
-  if (from.empty()) return template_text();
+  if (from.empty()) return template_text(nullptr);
   const std::vector<std::string> shipped = shipped_pipeline_names();
   if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
-    return template_with(*find_preset(from));
+    return template_text(find_preset(from));
   const std::string path = find_pipeline(from);
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};

@@ -49,7 +49,7 @@ CLI::Validator is_integer(int least, int most) {
           ""};
 }
 
-std::vector<fs::path> shipped_pipelines() {
+std::vector<fs::path> find_shipped_pipelines() {
   std::vector<fs::path> out;
   for (const fs::path& folder : shipped_places("pipelines", "config/pipelines")) {
     std::error_code error;
@@ -59,6 +59,12 @@ std::vector<fs::path> shipped_pipelines() {
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+// Looked for once: the help of most verbs names them.
+const std::vector<fs::path>& shipped_pipelines() {
+  static const std::vector<fs::path> found = find_shipped_pipelines();
+  return found;
 }
 
 }  // namespace

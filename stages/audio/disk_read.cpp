@@ -49,8 +49,7 @@ struct DiskReadOptions {
     s.other_values(other_names::values_of_disk_read());
     s.field("buffer", buffer,
             "largest number of bytes read in one call; a file larger than the option whole is read "
-            "through a "
-            "buffer of this size")
+            "through a buffer of this size")
         .range(4096, 1 << 30)
         .tuning();
     s.field("noatime", noatime,

@@ -317,8 +317,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
 const RegisterStage<Synthetic, SyntheticOptions> register_synthetic{
     "synthetic",
     "Gives tones, sweeps, noise or silence as waveforms, without files; a node of its own, "
-    "NAME.samples, computes "
-    "them.",
+    "NAME.samples, computes them.",
     true};
 const RegisterStage<SyntheticSamples, SyntheticSamplesOptions> register_synthetic_samples{
     "synthetic_samples", "Computes the samples of synthetic, which inserts this stage."};

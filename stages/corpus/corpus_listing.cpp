@@ -61,9 +61,10 @@ class Listing {
     tell(files_without_group(options_, manifest_, groups_));
     if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
-    if (!manifest_.split_names().empty() && options_.splits != Splits::ratio)
+    if (!manifest_.split_names().empty() && options_.splits != Splits::ratio) {
       tell(groups_across_splits(manifest_, groups_));
-    if (is_all && options_.splits != Splits::ratio) tell(splits_alike(manifest_));
+      if (is_all) tell(splits_alike(manifest_));
+    }
     if (options_.utterances) manifest_.order_by_recording();
     if (!manifest_.split_names().empty()) {
       manifest_.order_by_split(split_order());

@@ -41,10 +41,9 @@ void FileListOptions::describe(Schema& s) {
       "out with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
-          "or a table "
-          "(.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its wav.scp beside it "
-          "(columns path, start, end, utterance, recording, and speaker and text where there are "
-          "utt2spk and text); its order is kept");
+          "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
+          "wav.scp beside it (columns path, start, end, utterance, recording, and speaker and text "
+          "where there are utt2spk and text); its order is kept");
   s.field("path_column", path_column, "name of the manifest's column with the paths")
       .used_with("a manifest", [this] { return !manifest.empty(); });
   s.group(
@@ -95,11 +94,11 @@ void FileListOptions::describe(Schema& s) {
       "split_ratios; auto: by the manifest's column split where there is one, else no splits");
   s.field("split_names", split_names,
           "names of the allowed splits, in the order of the output; a file in any other split is "
-          "an error, and the run does not begin; not set: any name; those for "
-          "training (train, training, tr, trn) come first, then validation (val, valid, "
-          "validation, dev) and test (test, testing, tst, eval), then others. The first word of a "
-          "name decides (train-clean-100: training), except that a training name with a later word "
-          "of validation or test is for that (train_dev: validation)");
+          "an error, and the run does not begin; not set: any name; those for training (train, "
+          "training, tr, trn) come first, then validation (val, valid, validation, dev) and test "
+          "(test, testing, tst, eval), then others. The first word of a name decides "
+          "(train-clean-100: training), except that a training name with a later word of "
+          "validation or test is for that (train_dev: validation)");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field(
        "split_ratios", split_ratios,

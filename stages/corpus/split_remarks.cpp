@@ -73,8 +73,7 @@ std::string splits_alike(const Manifest& manifest) {
       if (strcasecmp(names[i].c_str(), names[j].c_str()) == 0)
         return fmt::format(
             "the splits {} and {} differ in case only, and are two splits; if one is meant, give "
-            "it "
-            "one name",
+            "it one name",
             names[i], names[j]);
   return "";
 }
@@ -97,12 +96,13 @@ std::string labels_not_in_training(const Manifest& manifest) {
                ? in_training
                : elsewhere)[static_cast<std::size_t>(l)];
   std::vector<std::string> unseen;
-  for (std::size_t l = 0; l < names.size(); ++l)
-    if (in_training[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
-  if (unseen.empty()) return "";
   bool is_in_two = false;  // a label that is in training and elsewhere
-  for (std::size_t l = 0; l < names.size(); ++l)
-    is_in_two = is_in_two || (in_training[l] > 0 && elsewhere[l] > 0);
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    if (elsewhere[l] == 0) continue;
+    if (in_training[l] == 0) unseen.push_back(names[l]);
+    is_in_two = is_in_two || in_training[l] > 0;
+  }
+  if (unseen.empty()) return "";
   std::sort(unseen.begin(), unseen.end());
   constexpr std::size_t kMostNamed = 5;
   const std::size_t named = std::min(unseen.size(), kMostNamed);

@@ -86,8 +86,8 @@ void MelStageOptions::describe(Schema& s) {
   s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
           "front end of a known library or model: sets the options that make the features to its "
-          "values; options that are written in the node take precedence; "
-          "not set or none: the defaults in this list")
+          "values; options that are written in the node take precedence; not set or none: the "
+          "defaults in this list")
       .implies([this] { take_preset(); })
       .tuning();
   for (const MelOptionRow& row : mel_option_table()) {

@@ -12,9 +12,8 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
           "number type of the stored values; float16: 11 significant bits, values up to 65504; "
           "bfloat16: 8 significant bits, the range of float32. A recording with a value beyond the "
           "range of the type fails. int16: only for rows made by the stage samples: times 32768, "
-          "clipped at full "
-          "scale. Where rows come straight from a CUDA device, the device rounds them to 16 bits: "
-          "same values, half the transfer");
+          "clipped at full scale. Where rows come straight from a CUDA device, the device rounds "
+          "them to 16 bits: same values, half the transfer");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
           "stored; none: neither is stored; train: the rows of the training splits, those whose "

@@ -28,12 +28,11 @@ class Conditions {
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
       "(500ms..2min), an exact number, or a list of these of which one has to hold; without a unit "
       "size is in bytes, duration in seconds, rate in Hz. duration is what the header of the file "
-      "says, "
-      "which for a truncated recording can be more than there is; where the header does not say "
-      "it, as that of an MP3 without a count of frames, only that of a file of one block is known, "
-      "and others are left out (segment.min_length and "
-      "max_length go by what is there). peak, which needs a waveform, is the largest absolute "
-      "value of a sample, as a fraction of full scale (\"< 0.999\") or in dB (\"> -60dB\")";
+      "says, which for a truncated recording can be more than there is; where the header does not "
+      "say it, as that of an MP3 without a count of frames, only that of a file of one block is "
+      "known, and others are left out (segment.min_length and max_length go by what is there). "
+      "peak, which needs a waveform, is the largest absolute value of a sample, as a fraction of "
+      "full scale (\"< 0.999\") or in dB (\"> -60dB\")";
 
   /// How one on the peak of a file is taken while further blocks of it may change what it says.
   enum class Undecided { holds, fails };
