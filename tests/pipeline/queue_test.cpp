@@ -82,13 +82,23 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
   World world;
   world.check_edges = false;
   // More in a burst than the greatest depth: it would get deeper still.
-  world.hooks["a"] = even_bursts(world, 48, "out");
-  // On a machine that does other things that may take a while; it goes on until it is seen.
+  constexpr long kBurst = 48;
+  world.hooks["a"] = even_bursts(world, kBurst, "out");
+  // The queue is then full for as long as it took to fill, however slow the producer is. On a machine
+  // that does other things that may take a while; it goes on until it is seen.
   Runner* self = nullptr;
+  long calls = 0;
+  bool is_seen = false;
   world.hooks["out"] = [&, &made = world.log("a").finished, &taken = world.log("out").started](
                            const Number&, ItemContext*) -> std::optional<ItemError> {
-    std::this_thread::sleep_for(microseconds(50));
-    if (made - taken >= 4) self->stop();
+    if (is_seen) return {};  // no more may come
+    const long before = calls++;
+    const long end_of_burst = 1 + (before + kBurst - 1) / kBurst * kBurst;
+    const Clock::time_point began = Clock::now();
+    while (made < std::min(end_of_burst, before + 3)) std::this_thread::yield();
+    std::this_thread::sleep_for(std::max<Clock::duration>(Clock::now() - began, microseconds(50)));
+    is_seen = made - taken >= 4;
+    if (is_seen) self->stop();
     return {};
   };
   Outcomes o;
@@ -138,16 +148,19 @@ TEST_CASE("queue: auto takes no places when the memory is half used") {
 
 TEST_CASE("queue: auto gets shorter while it is full, down to what its node takes at once") {
   const Watchdog watchdog("queue: shorter");
-  // Until it has been seen: on a machine that does other things the producer may have no core for so
-  // long that a slot finds the queue empty.
-  for (bool is_shorter = false; !is_shorter;) {
+  // A slot is held longer each time, so that at last the producer waits for most of the time, however
+  // slow it is.
+  bool is_shorter = false;
+  for (auto hold = microseconds(500); !is_shorter; hold *= 2) {
     World world;
-    // None is done before the least queue behind it is full.
-    const World::Hook full = when_full(world, 7, 700, "a");
-    world.hooks["out"] = [&](const Number& n, ItemContext* context) {
-      full(n, context);
-      std::this_thread::sleep_for(microseconds(2000));
-      return std::optional<ItemError>{};
+    auto calls = std::make_shared<std::atomic<long>>(0);
+    world.hooks["out"] = [&made = world.log("a").finished, calls, hold](
+                             const Number&, ItemContext*) -> std::optional<ItemError> {
+      ++*calls;
+      std::this_thread::sleep_for(hold);
+      // One for each slot is in the queue, so none finds it empty.
+      while (made < std::min(700L, *calls + 7)) std::this_thread::yield();
+      return {};
     };
     const Outcomes o = test::run(two_threads(700).set("out", "concurrency", "6"), world);
     const EdgeReport& e = edge_to(o.report, "out");

@@ -244,7 +244,7 @@ class Numbers final : public Bounded<Source<Number>>, public MakesAhead, public 
     auto number = std::make_shared<const Number>(world_.live, index, 0, first_value(index), 0);
     act(*number, nullptr);
     out.payload = std::move(number);
-    out.info.bytes = 1000;
+    out.info.bytes = world_.file_bytes(index);
     while (index + out.records < count() && !begins_group(index + out.records, options_.group))
       ++out.records;
     return out;

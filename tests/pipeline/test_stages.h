@@ -110,6 +110,8 @@ class World {
   std::map<std::string, std::function<void(RunContext&)>> on_start;
   std::map<std::string, std::function<void()>> on_drop_waiting;
   std::map<std::string, std::function<void(RunContext&, Ending)>> on_finish;
+  /// The size that a `numbers` node gives an item of this index [bytes].
+  std::function<std::size_t(std::size_t)> file_bytes = [](std::size_t) { return 1000; };
 
   NodeLog& log(const std::string& node);
   Collector& collector(const std::string& node);
