@@ -47,4 +47,4 @@ configure_package_config_file(melflowConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/melflowConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/melflowConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/melflowConfigVersion.cmake
-  melflow_add_program.cmake main.cpp DESTINATION ${MELFLOW_PACKAGE_DIR})
+  ${PROJECT_SOURCE_DIR}/dependencies.cmake melflow_add_program.cmake main.cpp DESTINATION ${MELFLOW_PACKAGE_DIR})

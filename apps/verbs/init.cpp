@@ -187,7 +187,7 @@ int write_stage(const std::string& name, const std::string& folder) {
   say(stdout,
       "{0} is written: the stage {1} ({1}.cpp), its test, a pipeline. Next:\n"
       "  cd {0}\n"
-      "  cmake -S . -B build -DCMAKE_PREFIX_PATH={2}\n"
+      "  cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH={2}\n"
       "  cmake --build build\n"
       "  ctest --test-dir build\n"
       "  DATA=folder OUT=features.h5 build/melflow_{1} run {1}.yaml\n",

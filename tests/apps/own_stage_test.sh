@@ -38,13 +38,12 @@ refused 2 'there is a stage decode already' "$melflow" init --stage decode
 mkdir there
 refused 1 'there: this already exists; give the name of a new folder' "$melflow" init --stage peak_level there
 refused 1 'gone/away: the folder cannot be made: No such file or directory' "$melflow" init --stage peak_level gone/away
-says "cmake -S . -B build -DCMAKE_PREFIX_PATH=$folder/installed" "$melflow" init --stage peak_level mine
+says "  cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH=$folder/installed" "$melflow" init --stage peak_level mine
+sed -n '/^  cd mine$/,/^  ctest /p' said >commands
 if grep -rqi loudness mine; then fail "the name is not everywhere: $(grep -rli loudness mine)"; fi
 
-# ---- the project, as the lines above tell
-(cd mine && cmake -S . -B build -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build -j 2) >log 2>&1 ||
-  fail "$(tail -n 30 log)"
-ctest --test-dir mine/build >log 2>&1 || fail "$(tail -n 30 log)"
+# ---- the project, by the very lines that it printed
+bash -e commands >log 2>&1 || fail "$(tail -n 30 log)"
 grep -q '100% tests passed, 0 tests failed out of 1' log || fail "$(<log)"
 
 # ---- a program with all verbs, and the stage in it
@@ -80,7 +79,7 @@ add_executable(bare word_count.cpp)
 target_link_libraries(bare PRIVATE melflow::pipeline)
 END
 cp "$source/docs/examples/word_count.cpp" bare
-(cd bare && cmake -S . -B build -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build) >log 2>&1 ||
+(cd bare && cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build) >log 2>&1 ||
   fail "$(tail -n 30 log)"
 mkdir texts
 printf 'to be or not to be' >texts/a.txt
@@ -93,5 +92,14 @@ bare/build/bare texts >counts 2>reasons || status=$?
 grep -qx 'texts/c.txt: is not a text' reasons || fail "word_count: $(<reasons)"
 sed -i 's/COMPONENTS pipeline/COMPONENTS sound/' bare/CMakeLists.txt
 refused 1 "melflow has no component 'sound'" \
-  cmake -S bare -B bare/other -DCMAKE_PREFIX_PATH="$folder/installed"
+  cmake -S bare -B bare/other -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed"
+
+# ---- where libraries are missing: here, and where melflow is built; install_deps.sh has all of them
+refused 1 '  apt-get install libfmt-dev libsndfile1-dev libflac-dev ' env PKG_CONFIG_LIBDIR=/nowhere \
+  cmake -S mine -B mine/other -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
+for package in $(sed -n 's/^ *apt-get install //p' said); do
+  grep -qw -- "$package" "$source/apps/install_deps.sh" || fail "install_deps.sh does not install $package"
+done
+refused 1 '  bash apps/install_deps.sh' env PKG_CONFIG_LIBDIR=/nowhere \
+  cmake -S "$source" -B refused -G Ninja -DMELFLOW_CUDA=OFF
 echo 'own stage: all right'
