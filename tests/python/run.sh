@@ -28,6 +28,14 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "nanobind, scikit-build-core, numpy or h5py cannot be had"
 # Dask only where it can be had: its test is skipped without.
 "$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
+# What pip shows where libraries are missing, without -v.
+if PKG_CONFIG_LIBDIR=/nowhere "$environment/bin/pip" install --disable-pip-version-check --no-build-isolation --no-deps \
+  -C build-dir=build/python-refused . >build/python-refused.log 2>&1 ||
+  ! grep -q '  bash apps/install_deps.sh --python$' build/python-refused.log; then
+  cat build/python-refused.log
+  echo "tests/python: pip does not say how to install what is missing" >&2
+  exit 1
+fi
 # By the names that CMake finds by itself: a compiler cache then has what the program was built of.
 CC=${CC:-cc} CXX=${CXX:-c++} "$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
 

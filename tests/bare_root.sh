@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs the tests in a Debian 12 that has its base system and what apps/install_deps.sh names, so that no tool of
+# the machine at hand hides a package that the list lacks.
+#
+# In:  tests/bare_root.sh [ARGUMENT...]     arguments of tests/run.sh; default: release
+# Out: build/bare-root/root, the system, and build/bare-root/build, what is build/ there. Both are kept; the system is
+#      made again when apps/install_deps.sh has changed, since a package that left the list would still be in it.
+#      The exit status is that of tests/run.sh, or 77, with the reason, where there can be no such system: it takes the
+#      rights to mount and chroot, and Debian 12 among apt's sources.
+#
+# Apt's sources and proxies, certificates and the compiler cache are this machine's. Everything is mounted in a
+# namespace of its own, and ends with it, however the script ends; the source tree is read-only there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+repository=$PWD state=$PWD/build/bare-root
+root=$state/root
+[[ $# -gt 0 ]] || set -- release
+
+skip() {
+  echo "bare_root: skipped: $*"
+  exit 77
+}
+
+# apart COMMAND...: what it mounts nobody else sees, and what it starts ends with it.
+apart() { unshare --mount --propagation private --pid --fork --kill-child "$@"; }
+
+apart true 2>/dev/null || skip "no rights to mount (root, or CAP_SYS_ADMIN in a container)"
+bash apps/install_deps.sh --bare-root || skip "debootstrap cannot be installed"
+sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+  'Identifier: Packages' 'Origin: Debian' | sort -u)
+mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
+[[ -n $mirror ]] || skip "apt has no source of Debian 12 (bookworm)"
+
+mkdir -p "$state/build"
+exec 9>"$state/lock"
+flock 9
+if ! cmp -s apps/install_deps.sh "$root/install_deps.sh"; then
+  rm -rf "$root"
+  apart debootstrap --variant=minbase bookworm "$root" "$mirror" >"$state/log" 2>&1 ||
+    skip "debootstrap could not make the system: $(tail -n 3 "$state/log")"
+  cp apps/install_deps.sh "$root"
+fi
+
+# The machine's network, as it is now.
+echo "$sources" >"$root/etc/apt/sources.list"
+apt-config dump | grep -E '^Acquire::(http|https|Retries)\b' >"$root/etc/apt/apt.conf.d/90machine" || true
+environment=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+while read -r name; do
+  environment+=("$name=${!name}")
+done < <(compgen -e | grep -E '_(proxy|PROXY)$|^PIP_')
+settings=${XDG_CONFIG_HOME:-$HOME/.config}/ccache/ccache.conf
+if [[ -e $settings ]]; then cp "$settings" "$root/etc/ccache.conf"; fi
+for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do
+  if [[ -e $file ]]; then cp -L "$file" "$root$file"; fi
+done
+# Not in its place, where the package of certificates puts its own.
+if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
+  cp -L /etc/ssl/certs/ca-certificates.crt "$root/certificates.crt"
+  echo 'Acquire::https::CaInfo "/certificates.crt";' >>"$root/etc/apt/apt.conf.d/90machine"
+  environment+=(SSL_CERT_FILE=/certificates.crt PIP_CERT=/certificates.crt)
+fi
+cache=$(ccache --get-config cache_dir 2>/dev/null) || cache=$state/ccache
+mkdir -p "$cache" "$root/ccache" "$root$repository"
+
+enter() {
+  mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys"
+  mount --rbind /dev "$root/dev"
+  mount --bind "$cache" "$root/ccache"
+  mount --bind "$repository" "$root$repository"
+  mount -o remount,bind,ro "$root$repository"
+  mount --bind "$state/build" "$root$repository/build"
+  exec chroot "$root" env -i "${environment[@]}" bash "$repository/tests/run.sh" "$@"
+}
+printf '\n== bare Debian 12: %s\n' "$*"
+apart bash -euc "$(declare -p root cache repository state environment); $(declare -f enter); "'enter "$@"' bash "$@"
