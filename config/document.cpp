@@ -323,8 +323,10 @@ Document read_document(const std::string& given, const std::string& name) {
   return out;
 }
 
-std::string read_configuration(const std::string& path) {
-  const Mark mark{std::make_shared<const std::string>(path), 0, 0};
+namespace {
+
+std::string read_text(const std::string& path, const std::string& name) {
+  const Mark mark{std::make_shared<const std::string>(name), 0, 0};
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError("this is a folder; name a YAML file", mark);
@@ -338,6 +340,14 @@ std::string read_configuration(const std::string& path) {
                       mark);
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
+}
+
+}  // namespace
+
+std::string read_configuration(const std::string& path) {
+  if (path != kStandardInput) return read_text(path, path);
+  static const std::string given = read_text("/dev/stdin", path);  // it can be read once
+  return given;
 }
 
 }  // namespace melflow

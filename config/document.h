@@ -28,7 +28,10 @@ struct Document {
   Problems problems;
 };
 
-/// Reads a file. Throws ConfigError.
+/// The name under which a configuration is read from the standard input.
+inline constexpr const char* kStandardInput = "-";
+
+/// Reads a file, or what came by the standard input. Throws ConfigError.
 std::string read_configuration(const std::string& path);
 
 /// Reads the text `given`. `name`: the file's path as the user wrote it, for marks.

@@ -204,6 +204,24 @@ void Schema::find_unused(const Value& map, const std::string& path, Problems& re
         remarks.add(e.key_mark,
                     fmt::format("{}{}: has no effect without {}; add that, or remove this", path,
                                 e.key, f.setting_));
+  // Who sets a preset from outside (--set has no line) may not know what the file has beside it.
+  for (const Field& preset : fields_) {
+    const Value* given = preset.apply_ ? map.find(preset.name) : nullptr;
+    if (given == nullptr || !given->mark().file || given->mark().line > 0 ||
+        to_json(preset.echo_(true)) == preset.default_text)
+      continue;
+    std::vector<std::string> kept;
+    for (const Value::Entry& e : map.entries())
+      for (const Field& f : fields_)
+        if (f.name == e.key && !f.apply_ && e.value.mark().line > 0)
+          if (const std::string here = to_json(f.echo_(true)); here != f.implied_)
+            kept.push_back(fmt::format("{} is {} and not {}", f.name, here, f.implied_));
+    if (!kept.empty())
+      remarks.add(given->mark(),
+                  fmt::format("{0}{1}: {2} leaves what the node itself writes as it is: {3}; set "
+                              "these, too, or remove them from the node",
+                              path, preset.name, given->text(), fmt::join(kept, ", ")));
+  }
 }
 
 Value Schema::echo(bool with_tuning) const {

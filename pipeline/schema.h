@@ -133,7 +133,7 @@ class Schema {
   /// Reads a map into the described options; unknown keys and bad values are reported, each with
   /// its place. `path` ("mel.") stands before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
-  /// Reports options of the map that have no effect because of other options. Options written with
+  /// Reports options of the map that have no effect, or not on all, because of others. Options with
   /// their default are not reported, as stored configurations have all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
   /// All options with their present values; `with_tuning` false: without tuning options.

@@ -61,7 +61,8 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
     throw RunError(name + ": a pipeline to train from lists files (file_list)");
   source.stage().start(source.run());
   source_ = &source.source();
-  remarks_ = source.run_warnings();
+  remarks_ = chain_->warnings();
+  for (const std::string& warning : source.run_warnings()) remarks_.push_back(warning);
   for (std::size_t first = 0; first < manifest().size(); first = firsts_.size())
     firsts_.insert(firsts_.end(), count_from(first), first);
 }

@@ -47,7 +47,11 @@ Plan load(const BatchRun::Settings& settings) {
 
 }  // namespace
 
-void BatchRun::check(const Settings& settings) { load(settings); }
+std::vector<std::string> BatchRun::check(const Settings& settings) {
+  std::vector<std::string> warnings;
+  for (const Problem& w : load(settings).warnings) warnings.push_back(w.str());
+  return warnings;
+}
 
 BatchRun::BatchRun(const Settings& settings) {
   check_process();

@@ -36,8 +36,8 @@ class BatchRun {
   };
   /// Begins. Throws ConfigError, and RunError where the process was forked since the first pass.
   explicit BatchRun(const Settings& settings);
-  /// Whether one could begin: throws what the constructor would throw.
-  static void check(const Settings& settings);
+  /// Whether one could begin: throws what the constructor would throw. Gives the plan's warnings.
+  static std::vector<std::string> check(const Settings& settings);
   /// Breaks the pass off.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;

@@ -1,12 +1,16 @@
 // The part of the module that computes rows of samples in memory.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "apps/python/arrays.h"
 #include "apps/python/stage_chain.h"
 #include "pipeline/problem.h"
+#include "stages/features/mel/mel_presets.h"
 
 using namespace melflow;
 
@@ -62,6 +66,16 @@ void bind_features(nb::module_& m) {
           nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"))
       .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
+      .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
+  // The rate [Hz] whose samples a preset's window and hop are; nothing where they are for any rate.
+  m.def(
+      "preset_rate",
+      [](const std::string& name) -> std::optional<int> {
+        const MelPreset* preset = find_preset(name);
+        if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
+        return preset->options.sample_rate;
+      },
+      nb::arg("name"));
 }

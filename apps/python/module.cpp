@@ -125,8 +125,8 @@ NB_MODULE(_melflow, m) {
              const std::map<std::string, std::string>& sets,
              std::map<std::string, std::string> options, std::optional<int> workers) {
             const nb::gil_scoped_release free;
-            BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
-                             assignments(sets), std::move(options), workers});
+            return BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
+                                    assignments(sets), std::move(options), workers});
           })
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)

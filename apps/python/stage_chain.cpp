@@ -12,6 +12,7 @@
 
 namespace melflow {
 StageChain::StageChain(Plan plan, const std::string& name, Input input) {
+  for (const Problem& w : plan.warnings) warnings_.push_back(w.str());
   bool is_behind = input == Input::files;
   for (PlanNode& n : plan.nodes) {
     if (n.to.size() > 1 || n.inputs.size() > 1 || !n.outputs.empty())

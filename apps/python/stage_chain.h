@@ -63,6 +63,8 @@ class StageChain {
   [[nodiscard]] NumberType type() const { return type_; }
   /// [frames, columns], as far as a row has them.
   [[nodiscard]] std::vector<std::size_t> row_shape() const { return melflow::row_shape(*info_); }
+  /// Of the plan.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   /// Of what is written from such rows.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
 
@@ -86,6 +88,7 @@ class StageChain {
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
   std::string row_name_, fingerprint_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace melflow

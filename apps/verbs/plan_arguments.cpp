@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/shipped.h"
+#include "config/document.h"
 #include "pipeline/no_such_file.h"
 #include "pipeline/sentences.h"
 #include "pipeline/text.h"
@@ -70,6 +71,7 @@ const std::vector<fs::path>& shipped_pipelines() {
 }  // namespace
 
 std::string find_pipeline(const std::string& name) {
+  if (name == kStandardInput) return name;
   std::error_code error;
   const bool is_there = fs::exists(name, error) && !error;
   if (is_there && !fs::is_directory(name, error)) return name;
@@ -123,8 +125,8 @@ bool is_pipeline_name(const std::string& argument) {
 
 void PlanArguments::add_to(CLI::App& verb) {
   verb.add_option("FILE", file,
-                  fmt::format("the pipeline: a YAML file, or the name of one that comes with "
-                              "melflow ({})",
+                  fmt::format("the pipeline: a YAML file, - for the standard input, or the name of "
+                              "one that comes with melflow ({})",
                               fmt::join(shipped_pipeline_names(), ", ")))
       ->required();
   overrides.add_to(verb);

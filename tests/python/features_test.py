@@ -1,11 +1,15 @@
 """melflow.Features, melflow.run and the rest beside what the program writes."""
 
+import enum
+import json
 import os
+import pathlib
 import sys
 import tempfile
 import types
 import unittest
 import unittest.mock
+import warnings
 import wave
 
 import melflow
@@ -57,13 +61,99 @@ class FeaturesTest(unittest.TestCase):
         samples = np.sin(np.arange(32000, dtype=np.float32) / 20)
         self.assertEqual(melflow.features(samples, 16000, preset="whisper").shape, (200, 80))
         self.assertEqual(melflow.features(samples, 22050, n_fft=512, hop=128, n_mels=40).shape[1], 40)
-        with self.assertRaisesRegex(melflow.RunError, "sampled at 44100 Hz"):
+        with self.assertRaisesRegex(ValueError, "^preset whisper is for samples at 16000 Hz, and these have sample_rate 44100: "
+                                    "resample .* or give n_fft, win_length and hop"):
             melflow.features(samples, 44100, preset="whisper")
-        with self.assertRaisesRegex(melflow.ConfigError, "Did you mean 'preset'"):
+        self.assertEqual(melflow.features(samples, 44100, preset="whisper", n_fft=1024, hop=441).shape[1], 80)
+        with self.assertRaisesRegex(melflow.ConfigError, "^presett: unknown option. Did you mean 'preset'"):
             melflow.features(samples, 16000, presett="whisper")
         for wrong in (samples.reshape(2, -1), samples.astype(np.int32), samples[:0]):
             with self.assertRaises(ValueError):
                 melflow.features(wrong, 16000, preset="whisper")
+
+    def test_a_preset_for_any_rate_takes_that_of_the_samples(self):
+        samples = np.sin(np.arange(16000, dtype=np.float32) / 20)
+        of_its_rate = melflow.features(samples, 22050, preset="librosa")
+        other = melflow.features(samples, 16000, preset="librosa")
+        self.assertEqual(other.shape, of_its_rate.shape)
+        self.assertFalse(np.array_equal(other, of_its_rate))  # bands of 0 to 8 kHz
+        np.testing.assert_array_equal(
+            other, melflow.features(samples, 16000, n_fft=2048, hop=512, n_mels=128, pad_mode="constant", mel_scale="slaney",
+                                    norm="slaney"))
+
+    def test_values_may_be_of_numpy_and_pathlib(self):
+        class Scale(enum.Enum):
+            HTK = "htk"
+
+        samples = np.sin(np.arange(8000, dtype=np.float32) / 20)
+        plain = dict(n_fft=512, hop=128, n_mels=40, fmin=20.0, htk_compat=False, mel_scale="htk", top_db=None, norm_mean=[1.5],
+                     norm_std=[2.0], normalize="fixed")
+        numpy = dict(n_fft=np.int64(512), hop=np.int16(128), n_mels=np.uint8(40), fmin=np.float32(20), htk_compat=np.bool_(False),
+                     mel_scale=Scale.HTK, top_db=None, norm_mean=np.array([1.5]), norm_std=(np.float64(2),),
+                     normalize=np.str_("fixed"))
+        expected = melflow.features(samples, 8000, **plain)
+        np.testing.assert_array_equal(melflow.features(samples, np.int32(8000), **numpy), expected)
+        text = corpus.pipeline("${ROOT}", "stage: batches")
+        for values in (plain, numpy):
+            sets = {"rows." + name: value for name, value in values.items()} | {"rows.sample_rate": np.int64(8000)}
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                made = melflow.Features(text, vars={"ROOT": pathlib.Path(self.root)}, sets=sets)
+            np.testing.assert_array_equal(made(samples, 8000), expected)
+        for wrong in (b"512", {1, 2}, object()):
+            with self.assertRaisesRegex(TypeError, "^sets: rows.n_fft: .* is no value of an option"):
+                melflow.Features(text, vars={"ROOT": self.root}, sets={"rows.n_fft": wrong})
+        with self.assertRaisesRegex(TypeError, "^vars: ROOT: a variable stands for one value"):
+            melflow.Features(text, vars={"ROOT": ["a", "b"]})
+        with self.assertRaisesRegex(TypeError, "^vars is a dict"):
+            melflow.Features(text, vars="ROOT=a")
+
+    def test_a_preset_that_leaves_options_says_so(self):
+        text = corpus.pipeline(self.root, "stage: batches")
+        for make in (melflow.Features, melflow.Loader):
+            with self.assertWarnsRegex(UserWarning, "rows.preset: librosa leaves .*n_fft is 256 and not 2048, .*n_mels is 20 and not"):
+                make(text, sets={"rows.preset": "librosa"})
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                make(text, sets={"rows.preset": None})
+        path, _ = self.yaml("leaves")
+        with self.assertWarnsRegex(UserWarning, "rows.preset: librosa leaves"):
+            melflow.run(path, sets={"rows.preset": "librosa"})
+
+    def test_a_pipeline_is_a_path_a_text_or_a_dict(self):
+        path, out = self.yaml("forms")
+        expected = None
+        graph = {"files": {"stage": "file_list", "root": pathlib.Path(self.root), "labels": "top_dir"},
+                 "read": {"stage": "disk_read", "from": "files"},
+                 "decode": {"stage": "decode", "from": "read", "truncated": "fail", "block": "64KiB"},
+                 "segment": {"stage": "segment", "from": "decode"},
+                 "batch": {"stage": "batch", "from": "segment", "files": np.int64(4)},
+                 "rows": {"stage": "mel", "from": "batch", "sample_rate": 8000, "n_fft": 256, "hop": 80, "n_mels": 20}}
+        given = {"version": 1, "memory": {"host": "64MiB"},
+                 "graph": graph | {"out": {"stage": "hdf5_write", "from": "rows", "path": out, "overwrite": True}}}
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        as_json = json.dumps(json.loads(json.dumps(given, default=lambda v: v.item() if hasattr(v, "item") else str(v))))
+        for form in (path, pathlib.Path(path), text, given, as_json):
+            for act in (melflow.run, melflow.update):
+                act(form)
+                rows = melflow.open(out)[:]
+                expected = rows if expected is None else expected
+                np.testing.assert_array_equal(rows, expected)
+        given["graph"] = graph | {"out": {"stage": "batches", "from": "rows"}}
+        one_line = as_json.replace('"stage": "hdf5_write"', '"stage": "batches"')
+        one_line = one_line.replace(f', "path": "{out}", "overwrite": true', "")
+        self.assertNotIn("\n", one_line)
+        for form in (given, one_line):
+            np.testing.assert_array_equal(melflow.open(form, index=False)[:], expected)
+            self.assertEqual(sum(int(b["length"].sum()) for b in melflow.Loader(form)), len(expected))
+            self.assertEqual(melflow.Features(form)(np.zeros(8000, np.float32), 8000).shape[1], 20)
+        given["graph"]["rows"]["n_melz"] = 3
+        for act in (melflow.run, melflow.Loader, melflow.Features, melflow.open):
+            with self.assertRaisesRegex((melflow.RunError, melflow.ConfigError), r"(?m)^pipeline:1:\d+: rows.n_melz: unknown option"):
+                act(given)
+            with self.assertRaisesRegex(TypeError, "a pipeline is the path of a YAML file, the text of one, or a dict, not 3"):
+                act(3)
 
     def test_the_program_as_functions(self):
         path, out = self.yaml("program")

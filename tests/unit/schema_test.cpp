@@ -487,6 +487,20 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   // Asked when all are read.
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
             .empty());
+  // What is implied from outside of the file leaves what stands in it; what is given there, too, is meant.
+  const Mark outside{std::make_shared<const std::string>("--set"), 0, 1};
+  const Value::Entry how{"how", Value::scalar("deflate"), {}};
+  const Value::Entry like{"like", Value::scalar("2", outside), outside};
+  CHECK(remarks(Value::map({{"level", level, at(3, 3)}, how, like})) ==
+        "--set: write.like: 2 leaves what the node itself writes as it is: level is 6 and not 2; "
+        "set these, too, or remove them from the node");
+  CHECK(remarks(Value::map({{"level", Value::scalar("6", outside), outside}, how, like})).empty());
+  CHECK(
+      remarks(Value::map({{"level", Value::scalar("2", at(3, 10)), at(3, 3)}, how, like})).empty());
+  CHECK(remarks(Value::map({{"level", level, at(3, 3)},
+                            how,
+                            {"like", Value::scalar("2", at(4, 9)), at(4, 3)}}))
+            .empty());
   // As it would be without being written.
   CHECK(remarks(Value::map({{"level", Value::scalar("1"), {}}})).empty());
   CHECK(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("6"), {}}})).empty());

@@ -13,6 +13,7 @@ run, update, inspect: the program, as a child process; melflow.distributed.run: 
 import os
 from typing import Any, Mapping, Union
 
+from . import arguments
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows
@@ -23,18 +24,20 @@ from .row_sets import RowSets
 from .rows import FileRows, Rows
 
 
-def open(path: "os.PathLike[str] | str | Mapping[str, os.PathLike[str] | str]", **options: Any) -> Union[Rows, RowSets]:
-    """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file NAME.yaml or its text (with a
-    line break in it), for which `options` are those of AudioRows. Several files of the same recordings by name,
-    {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of all of them together (RowSets). Raises ValueError where it is no
-    such file."""
-    if isinstance(path, Mapping):
+def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
+         **options: Any) -> Union[Rows, RowSets]:
+    """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file
+    NAME.yaml or what else melflow.Loader takes, for which `options` are those of AudioRows. Several
+    files of the same recordings by name, {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of
+    all of them together (RowSets); a dict with "graph" is a pipeline. Raises ValueError where it is
+    no such file."""
+    if isinstance(path, Mapping) and "graph" not in path:
         if options:
             raise TypeError(f"{', '.join(options)}: are for pipelines; rows of files have no options")
         return RowSets(path)
-    name = os.fspath(path)
-    if "\n" in name or name.endswith((".yaml", ".yml")):
-        return AudioRows(name, **options)
+    name, text = arguments.pipeline(path)
+    if text or name.endswith((".yaml", ".yml")):
+        return AudioRows(path, **options)
     if options:
         raise TypeError(f"{name}: {', '.join(options)}: are for pipelines; rows of a file have no options")
     return FileRows(name)

@@ -2,8 +2,78 @@
 
 from __future__ import annotations
 
+import enum
+import json
 import operator
-from typing import Any, Mapping, Optional, Sequence
+import os
+import warnings
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any]]
+
+
+def pipeline(given: Pipeline) -> Tuple[str, str]:
+    """The path of a pipeline's file and "", or of a dict or a text its name in messages and the
+    text. A text has a line break in it, or begins with {."""
+    if isinstance(given, Mapping):
+        return "pipeline", json.dumps(plain(given), ensure_ascii=False)
+    if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
+        return "pipeline", given
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError("a pipeline is the path of a YAML file, the text of one, or a dict, not "
+                        f"{given!r}")
+    return os.fsdecode(given), ""
+
+
+def plain(value: Any) -> Any:
+    """A value of an option as JSON has it: of NumPy and of enumerations as what it stands for, a
+    path as a text."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and torch
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{value!r} is no value of an option: these are numbers, texts, paths, True, "
+                    "False, None, and lists and dicts of them")
+
+
+def text_of(value: Any) -> str:
+    """A value of an option as --set of the program has it."""
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
+    """The argument `vars` or `sets`, with values as --var and --set of the program have them."""
+    if values is not None and not isinstance(values, Mapping):
+        raise TypeError(f"{what} is a dict of names and values, not {values!r}")
+    out = {}
+    for name, value in (values or {}).items():
+        try:
+            out[str(name)] = text_of(value)
+        except TypeError as error:
+            raise TypeError(f"{what}: {name}: {error}") from None
+        if what == "vars" and isinstance(plain(value), (list, dict)):
+            raise TypeError(f"vars: {name}: a variable stands for one value, and this is {value!r}; "
+                            "give the option itself by sets")
+    return out
+
+
+def warn(messages: Iterable[str], stacklevel: int) -> None:
+    """Shows what the program would show as warnings."""
+    for message in messages:
+        warnings.warn(message, stacklevel=stacklevel + 1)
 
 
 def whole(name: str, value: Any, least: Optional[int] = 0) -> int:

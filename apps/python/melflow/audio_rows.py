@@ -13,7 +13,7 @@ import numpy as np
 from ._melflow import AudioRows as _AudioRows
 from ._melflow import RunError
 from ._melflow import version as _version
-from .loader import text_of
+from . import arguments
 from .rows import Rows
 
 _OUTCOMES = ("ok", "skipped", "failed")  # by the numbers of files/status in an output
@@ -27,6 +27,7 @@ class AudioRows(Rows):
     the order of samples, len() and states are exact. Rows that were computed are kept in memory as far as `store` allows;
     others are computed again.
 
+    pipeline, vars, sets: as those of melflow.Loader.
     remarks: (path, outcome, node, reason) of each recording that gave no rows, or of which something is to be said.
     losses: path and reason of those that were there when they were indexed, and could not be read any more.
     index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: what the
@@ -35,16 +36,14 @@ class AudioRows(Rows):
 
     _reader: _AudioRows
 
-    def __init__(self, pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+    def __init__(self, pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
                  sets: Optional[Mapping[str, Any]] = None, store: "int | str" = "1GiB",
                  index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None) -> None:
-        name = os.fspath(pipeline)
-        text = name if "\n" in name else ""
-        workers = workers or len(os.sched_getaffinity(0))
-        reader = self._reader = _AudioRows("pipeline" if text else name, text, {k: text_of(v) for k, v in (vars or {}).items()},
-                                           {k: text_of(v) for k, v in (sets or {}).items()}, str(store), workers)
-        for remark in reader.remarks:
-            warnings.warn(remark, stacklevel=3)
+        name, text = arguments.pipeline(pipeline)
+        workers = arguments.whole("workers", workers or 0) or len(os.sched_getaffinity(0))
+        reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
+                                           arguments.assigned("sets", sets), str(store), workers)
+        arguments.warn(reader.remarks, 3)
         if index is None or index is True:
             index = None if text else os.path.splitext(name)[0] + ".index.npz"
         self.index: Optional[str] = os.fspath(index) if index else None
@@ -52,7 +51,7 @@ class AudioRows(Rows):
         columns = reader.columns()
         self.path = columns["path"]
         if len(self.path) == 0:
-            raise RunError(f"{name if not text else 'the pipeline'}: lists no files")
+            raise RunError(f"{name}: lists no files")
         self._measure(workers)
         self.name, self.unit, self.dtype = reader.name, reader.unit, reader.dtype
         self.offset = np.cumsum(self.count) - self.count

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from . import program
 from ._melflow import RunError
+from .arguments import Pipeline
 
 _POLL = 0.5  # seconds between two looks at how far a job is
 _STOPPED = 75  # exit status of `melflow work`
@@ -34,13 +35,14 @@ def _end_with_parent(libc: Any) -> Callable[[], None]:
     return lambda: libc.prctl(1, signal.SIGTERM)
 
 
-def _verb(arguments: List[str], json: bool = False) -> Any:
+def _verb(words: List[str], json: bool = False, text: str = "") -> Any:
     """In a task: a verb of the program."""
     if json:
-        return program.call(arguments, (0,))
-    ended = subprocess.run([program.path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return program.call(words, (0,))
+    ended = subprocess.run([program.path(), *words], input=text, capture_output=True,
+                           encoding="utf-8")
     if ended.returncode not in (0, 3):
-        raise RunError(ended.stderr.strip() or f"melflow {arguments[0]} ended with status {ended.returncode}")
+        raise program.failure(ended.stderr, words[0], ended.returncode)
     return ended.stdout.strip()
 
 
@@ -119,7 +121,7 @@ class _Run:
             self.somewhere(os.unlink, self.stop)
 
 
-def run(pipeline: "os.PathLike[str] | str", client: Any, *, job: "os.PathLike[str] | str",
+def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
         vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, part: str = "1GiB",
         threads: Optional[int] = None, retries: int = 3, progress: Optional[Callable[[Dict[str, Any]], None]] = None,
         merge: bool = True) -> Dict[str, Any]:
@@ -134,13 +136,14 @@ def run(pipeline: "os.PathLike[str] | str", client: Any, *, job: "os.PathLike[st
     again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
     """
     job = os.path.abspath(os.fspath(job))
-    name = os.fspath(pipeline)
-    name = os.path.abspath(name) if os.path.exists(name) else name  # else one that comes with the program
+    (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
+    if os.path.exists(name) and not text:  # else one that comes with the program
+        name = os.path.abspath(name)
     state = _Run(client, job, threads)
     status = ["status", job, "--json"]
     if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
-        client.submit(_verb, ["plan", name, "--part", part, "-o", job, *program.assignments("--var", vars),
-                              *program.assignments("--set", sets)], pure=False).result()
+        client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings], text=text,
+                      pure=False).result()
     failures = 0
     try:
         while True:

@@ -4,43 +4,34 @@ from __future__ import annotations
 
 import functools
 import json
-import os
+import re
 from typing import Any, Mapping, Optional
 
 import numpy as np
 
 from . import arguments
-from ._melflow import FeatureChain, RunError
+from ._melflow import ConfigError, FeatureChain, RunError, preset_rate
 
 
 class Features:
     """The stages of a pipeline after its decoder, as a function of samples. It may be called from many threads.
 
-    pipeline: a YAML file, or its text (with a line break in it), that ends in one node of the stage `batches`.
-    vars, sets: as --var and --set of the program.
+    pipeline, vars, sets: as those of melflow.Loader.
 
     rows = Features("speech.yaml")(samples, 16000): what the pipeline gives for a file of these samples, bit for bit.
     """
 
-    def __init__(self, pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+    def __init__(self, pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
                  sets: Optional[Mapping[str, Any]] = None) -> None:
-        name = os.fspath(pipeline)
-        text = name if "\n" in name else ""
-        self._chain = FeatureChain("pipeline" if text else name, text, {k: str(v) for k, v in (vars or {}).items()},
-                                   {k: str(v) for k, v in (sets or {}).items()})
+        name, text = arguments.pipeline(pipeline)
+        self._chain = FeatureChain(name, text, arguments.assigned("vars", vars),
+                                   arguments.assigned("sets", sets))
+        arguments.warn(self._chain.warnings, 2)
 
     def __call__(self, samples: Any, sample_rate: int) -> np.ndarray:
         """samples: [samples] of one channel, int16, or float32 with 1 as full scale. Gives [rows, columns], or
         [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them."""
-        array = np.asarray(samples)
-        if array.ndim != 1:
-            raise ValueError(f"samples have one axis, these have the shape {array.shape}; give one channel, or the mean of "
-                             "all")
-        if array.dtype == np.float64:
-            array = array.astype(np.float32)
-        if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
-            raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
-        return self._chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1))
+        return _rows_of(self._chain, samples, sample_rate)
 
     @property
     def fingerprint(self) -> str:
@@ -60,19 +51,42 @@ class Features:
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
 
 
+def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
+    array = np.asarray(samples)
+    if array.ndim != 1:
+        raise ValueError(f"samples have one axis, these have the shape {array.shape}; give one "
+                         "channel, or the mean of all")
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
+        raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
+    return chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1))
+
+
 @functools.lru_cache(maxsize=32)
-def _chain_of(options: str) -> Features:
-    text = ("version: 1\ngraph:\n  files: {stage: file_list, root: /}\n  read: {stage: disk_read, from: files}\n"
-            "  decode: {stage: decode, from: read}\n  segment: {stage: segment, from: decode}\n"
-            "  batch: {stage: batch, from: segment}\n"
+def _chain_of(options: str) -> FeatureChain:
+    text = ("version: 1\ngraph:\n  files: {stage: file_list, root: /}\n"
+            "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
+            "  segment: {stage: segment, from: decode}\n  batch: {stage: batch, from: segment}\n"
             f"  mel: {options}\n  rows: {{stage: batches, from: mel}}\n")
-    return Features(text)
+    try:
+        return FeatureChain("pipeline", text, {}, {})
+    except ConfigError as error:  # nobody has written that text
+        raise ConfigError(re.sub(r"(?m)^pipeline[:\d]*: (mel\.)?", "", str(error))) from None
+
+
+_TIMES = ("n_fft", "win_length", "hop")
 
 
 def features(samples: Any, sample_rate: int, **options: Any) -> np.ndarray:
-    """Mel rows [frames, bands] of one recording: options are those of the stage `mel` (preset="whisper", n_mels=80, ...;
-    `melflow stages mel`). sample_rate is that of the options, unless these have one."""
-    node = {"stage": "mel", "from": "batch", **options}
-    if "preset" not in options:
-        node.setdefault("sample_rate", arguments.whole("sample_rate", sample_rate, 1))
-    return _chain_of(json.dumps(node))(samples, sample_rate)
+    """Mel rows [frames, bands] of one recording of `sample_rate` [Hz]: options are those of the
+    stage `mel` (preset="whisper", n_mels=80, ...; `melflow stages mel`). A preset of a model is for
+    one rate; at another one it needs n_fft, win_length or hop."""
+    rate = arguments.whole("sample_rate", sample_rate, 1)
+    node = {"stage": "mel", "from": "batch", **arguments.plain(options), "sample_rate": rate}
+    theirs = preset_rate(str(node.get("preset")))
+    if theirs not in (None, rate) and not any(name in node for name in _TIMES):
+        raise ValueError(f"preset {node['preset']} is for samples at {theirs} Hz, and these have "
+                         f"sample_rate {rate}: resample them to {theirs} Hz before, or give n_fft, "
+                         f"win_length and hop in samples of {rate} Hz")
+    return _rows_of(_chain_of(json.dumps(node)), samples, rate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
@@ -15,17 +14,11 @@ Batch = Dict[str, Any]
 _WAIT = 0.1  # seconds between two looks at signals
 
 
-def text_of(value: Any) -> str:
-    """A value as YAML has it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
 class Loader:
     """Goes over a corpus once for each `for`, which is an epoch, and gives dicts of arrays.
 
-    pipeline: a YAML file, or its text (with a line break in it), that ends in one node of the stage `batches`.
+    pipeline: the path of a YAML file, its text (with a line break in it, or beginning with {), or
+      the same as a dict; it ends in one node of the stage `batches`.
     batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
       the YAML. `melflow stages batches` explains them.
     workers: threads that compute; not given: as many as there are cores.
@@ -34,7 +27,8 @@ class Loader:
       near in that order.
     split: name of the split whose recordings it takes; not given: all.
     rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording.
-    vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program.
+    vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program have them,
+      or as numbers (NumPy's, too), True, False, None, paths, and in sets lists.
 
     A batch has the rows by their name ("mel", "waveform", "windows", ...): float32 [samples, frames, columns], or
     where a sample is a recording [samples, rows, columns], padded with zeros, with "length" [samples]. Where the node
@@ -48,7 +42,7 @@ class Loader:
 
     def __init__(
         self,
-        pipeline: "os.PathLike[str] | str",
+        pipeline: arguments.Pipeline,
         *,
         batch_size: Optional[int] = None,
         max_rows: Optional[int] = None,
@@ -72,23 +66,23 @@ class Loader:
                                    ("workers", workers, 0)):
             if value is not None:
                 arguments.whole(what, value, least)
-        name = os.fspath(pipeline)
-        self._pipeline, self._yaml = (name, "") if "\n" not in name else ("pipeline", name)
+        self._pipeline, self._yaml = arguments.pipeline(pipeline)
         given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
                      prefetch=prefetch, dtype=dtype)
-        self._options = {k: text_of(v) for k, v in given.items() if v is not None}
+        self._options = {k: arguments.text_of(v) for k, v in given.items() if v is not None}
         self._seed: Optional[int] = None
         if shuffle or seed is not None if shuffle_recordings is None else shuffle_recordings:
             self._seed = int(seed or 0)
-        self._vars = {k: text_of(v) for k, v in (vars or {}).items()}
-        self._sets = {k: text_of(v) for k, v in (sets or {}).items()}
+        self._vars, self._sets = arguments.assigned("vars", vars), arguments.assigned("sets", sets)
         self._split, self._memory = split or "", Memory()
-        self._workers, self._rank, self._world_size = workers, rank, world_size
+        self._workers = None if workers is None else int(workers)
+        self._rank, self._world_size = rank, world_size
         self._epoch, self._delivered = 0, 0
         self._run: Optional[BatchRun] = None
         self._report: Optional[Dict[str, Any]] = None
         self._facts: Dict[str, Any] = {}
-        BatchRun.check(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
+        arguments.warn(BatchRun.check(self._pipeline, self._yaml, self._vars, self._sets,
+                                      self._options, self._workers), 2)
 
     # ---- epochs
 

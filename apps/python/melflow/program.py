@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from . import arguments
 from ._melflow import RunError
 
 
@@ -20,10 +21,18 @@ def path() -> str:
     return found
 
 
-def call(arguments: List[str], accepts: tuple) -> Dict[str, Any]:
-    child = subprocess.run([path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def failure(said: str, verb: str, status: int) -> RunError:
+    """What the program says of a run that failed; a pipeline that came as a text has the name that
+    it has in the rest of the package."""
+    return RunError(re.sub(r"^-:", "pipeline:", said.strip(), flags=re.MULTILINE) or
+                    f"melflow {verb} ended with status {status}")
+
+
+def call(words: List[str], accepts: tuple, text: str = "") -> Dict[str, Any]:
+    """text: what the program gets by its standard input."""
+    child = subprocess.run([path(), *words], input=text, capture_output=True, encoding="utf-8")
     if child.returncode not in accepts:
-        raise RunError(child.stderr.strip() or f"melflow ended with status {child.returncode}")
+        raise failure(child.stderr, words[0], child.returncode)
     return json.loads(child.stdout)
 
 
@@ -40,12 +49,15 @@ def _bar() -> Any:
     return tqdm(unit="file")
 
 
-def _call_with_bar(arguments: List[str], accepts: tuple, bar: Any) -> Dict[str, Any]:
+def _call_with_bar(words: List[str], accepts: tuple, text: str, bar: Any) -> Dict[str, Any]:
     """call(), with the lines of progress that the program writes to stderr shown as the bar."""
     said = []
-    with bar, tempfile.TemporaryFile("w+", encoding="utf-8") as out:
-        with subprocess.Popen([path(), *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
-                              text=True) as child:
+    with bar, tempfile.TemporaryFile("w+", encoding="utf-8") as out, \
+            tempfile.TemporaryFile("w+", encoding="utf-8") as given:
+        given.write(text)
+        given.seek(0)
+        with subprocess.Popen([path(), *words], stdin=given, stdout=out, stderr=subprocess.PIPE,
+                              encoding="utf-8") as child:
             try:
                 for line in child.stderr:
                     progress = _PROGRESS.match(line)
@@ -60,7 +72,7 @@ def _call_with_bar(arguments: List[str], accepts: tuple, bar: Any) -> Dict[str, 
                 child.kill()
                 raise
         if child.returncode not in accepts:
-            raise RunError("".join(said).strip() or f"melflow ended with status {child.returncode}")
+            raise failure("".join(said), words[0], child.returncode)
         out.seek(0)
         report = json.load(out)
         bar.total = report["files"]["found"]
@@ -68,34 +80,47 @@ def _call_with_bar(arguments: List[str], accepts: tuple, bar: Any) -> Dict[str, 
     return report
 
 
-def assignments(flag: str, values: Optional[Mapping[str, Any]]) -> List[str]:
-    out = []
-    for name, value in (values or {}).items():
-        out += [flag, f"{name}={'true' if value is True else 'false' if value is False else value}"]
-    return out
+def pipeline_words(pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any]],
+                   sets: Optional[Mapping[str, Any]]) -> Tuple[List[str], str]:
+    """A pipeline's words of a command line, and what comes by the standard input."""
+    name, text = arguments.pipeline(pipeline)
+    words = ["-" if text else name]
+    for what, values in (("vars", vars), ("sets", sets)):
+        for option, value in arguments.assigned(what, values).items():
+            words += ["--" + what[:-1], f"{option}={value}"]
+    return words, text
 
 
-def _work(verb: str, pipeline: "os.PathLike[str] | str", vars: Optional[Mapping[str, Any]],
-          sets: Optional[Mapping[str, Any]], workers: Optional[int], progress: bool) -> Dict[str, Any]:
+def _work(verb: str, pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any]],
+          sets: Optional[Mapping[str, Any]], workers: Optional[int],
+          progress: bool) -> Dict[str, Any]:
+    named, text = pipeline_words(pipeline, vars, sets)
     bar = _bar() if progress else None
-    arguments = [verb, os.fspath(pipeline), "--json"] + (["--progress-every", _EVERY] if bar is not None else ["--quiet"])
+    words = [verb, *named, "--json"]
+    words += ["--progress-every", _EVERY] if bar is not None else ["--quiet"]
     if workers is not None:
-        arguments += ["--workers", str(workers)]
-    # 3: some recordings failed, which the report names.
-    arguments += assignments("--var", vars) + assignments("--set", sets)
-    return call(arguments, (0, 3)) if bar is None else _call_with_bar(arguments, (0, 3), bar)
+        words += ["--workers", str(arguments.whole("workers", workers))]
+    accepts = (0, 3)  # 3: some recordings failed, which the report names
+    if bar is None:
+        report = call(words, accepts, text)
+    else:
+        report = _call_with_bar(words, accepts, text, bar)
+    arguments.warn(report.get("warnings", []), 3)
+    return report
 
 
-def run(pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
         sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None,
         progress: bool = False) -> Dict[str, Any]:
-    """`melflow run`: gives the report. Raises RunError, with what the program says, where there is no output.
+    """`melflow run`: gives the report, and shows its warnings. Raises RunError, with what the program
+    says, where there is no output. pipeline, vars, sets: as those of melflow.Loader; a name may be
+    that of a pipeline that comes with melflow.
     `progress`: shows a bar of files where tqdm is installed, with the rows so far and how many come a second; it moves twice a
     second."""
     return _work("run", pipeline, vars, sets, workers, progress)
 
 
-def update(pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+def update(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
            sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None,
            progress: bool = False) -> Dict[str, Any]:
     """`melflow update`, likewise."""
