@@ -17,6 +17,7 @@ struct Hint {
   std::vector<std::pair<std::string, std::string>> sets;  ///< option and value, as for --set
   double likely = 0;
   double low = 0, high = 0;  ///< half of the gain; every ceiling that is left, reached in full
+  double output_size = 1;    ///< times as large as now
 };
 
 /// Work that a cache of decoded samples would save all later runs of the same files.

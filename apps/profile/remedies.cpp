@@ -77,6 +77,14 @@ std::optional<Setting> smaller_batches(const RunReport& report) {
   return std::nullopt;
 }
 
+// With the option of one of its stages that makes it cheaper.
+Demands with_cheaper(Demands d, const Demands::Stage& stage) {
+  Demands::Stage& changed = stage_of(d, stage.name);
+  changed.busy *= 1 - stage.cheaper->saves;
+  changed.cpu *= 1 - stage.cheaper->saves;
+  return d;
+}
+
 // The lowest ceiling above the one given; twice that where there is none.
 double next_above(const std::vector<Ceiling>& ceilings, const Ceiling& this_one) {
   for (const Ceiling& c : ceilings)
@@ -106,6 +114,17 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
   std::vector<Hint> out;
   const std::vector<Ceiling> now = ceilings_of(demands);
   const double reached = std::min(1.0, demands.files_per_second / lowest(now));
+  const auto promise = [&](std::vector<Setting> sets, double high) {
+    return predicted(std::move(sets), demands.files_per_second, reached * high, high,
+                     demands.taken_share());
+  };
+  for (const Demands::Stage& s : demands.stages) {
+    if (!s.cheaper) continue;
+    const double high = lowest(ceilings_of(with_cheaper(demands, s)));
+    if (high < kWorthIt * lowest(now)) continue;
+    out.push_back(promise({{s.name + "." + s.cheaper->option, s.cheaper->value}}, high));
+    out.back().output_size = s.cheaper->size;
+  }
   for (const Ceiling& begin : now) {
     if (begin.files_per_second > kWorthIt * lowest(now)) continue;  // it holds nothing back
     Demands changed = demands;
@@ -128,8 +147,7 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     }
     const double high = sets.empty() ? 0 : lowest(after);
     if (high < kWorthIt * lowest(now)) continue;
-    Hint hint = predicted(std::move(sets), demands.files_per_second, reached * high, high,
-                          demands.taken_share());
+    Hint hint = promise(std::move(sets), high);
     if (reads_disk) hint.low = demands.files_per_second;  // it may have given all it has
     if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
       out.push_back(std::move(hint));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/profile/figures.h"
+#include "pipeline/option_type.h"
 
 namespace melflow {
 namespace {
@@ -15,6 +16,32 @@ constexpr double kMostBetween = 4e-6;
 bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
   return std::any_of(report.edges.begin(), report.edges.end(),
                      [&](const EdgeReport& e) { return e.to == node && e.from == source; });
+}
+
+double number_in(const Value& map, const char* key) {
+  const Value* value = map.find(key);
+  double out = 0;
+  return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
+}
+
+// Of a sink that compresses, which has measured what each of its chunks takes at level 1: that level
+// or, where it has it, no compression.
+std::optional<CheaperValue> cheaper_value(const StageReport& s) {
+  constexpr double kMost = 0.99;  // both are estimates by samples
+  const auto packing = std::find_if(s.summary.begin(), s.summary.end(),
+                                    [](const auto& entry) { return entry.first == "packing"; });
+  if (packing == s.summary.end() || !s.option.is_settable || s.cpu_seconds <= 0) return {};
+  const Value* fast = packing->second.find("level_1");
+  const double now = number_in(packing->second, "seconds"),
+               size = number_in(packing->second, "size");
+  if (fast == nullptr || size <= 0) return {};
+  const auto saved = [&](double seconds) {
+    return std::clamp((now - seconds) / std::max(s.cpu_seconds, now), 0.0, kMost);
+  };
+  if (number_in(packing->second, "level") > 1)
+    return CheaperValue{"level", "1", saved(number_in(*fast, "seconds")),
+                        number_in(*fast, "size") / size};
+  return CheaperValue{"compression", "none", saved(0), 1 / size};
 }
 
 }  // namespace
@@ -98,8 +125,14 @@ Demands demands_of(const RunReport& report) {
       report.usage.has_disk && report.bytes_read > 0 && figures.page_cache_share < 1 - kFromDisk;
   const std::string& source = report.stages.front().name;
   for (const StageReport& s : report.stages) {
-    Demands::Stage d{
-        s.name, s.option, s.concurrency, s.on_workers, s.time.busy / files, s.cpu_seconds / files};
+    Demands::Stage d{s.name,
+                     s.option,
+                     s.concurrency,
+                     s.on_workers,
+                     s.time.busy / files,
+                     s.cpu_seconds / files,
+                     0,
+                     cheaper_value(s)};
     if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
     out.stages.push_back(std::move(d));
   }

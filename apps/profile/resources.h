@@ -1,6 +1,7 @@
 // What a file asks of each stage and of the machine, and how many files a second each could serve.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ struct Ceiling {
   double used = 0;  ///< share of it that was used, 0 to 1 and a little
 };
 
+/// Another value of an option that leaves all rows as they are, and what a run with it would take.
+struct CheaperValue {
+  std::string option, value;  ///< "level", "1"
+  double saves = 0;           ///< share of the stage's time
+  double size = 1;            ///< of the output, times as large
+};
+
 /// What a file asks for, on average over all files [s], and what there is to serve it.
 struct Demands {
   struct Stage {
@@ -47,6 +55,7 @@ struct Demands {
     double busy = 0;  ///< of a slot
     double cpu = 0;   ///< of a core
     double disk = 0;  ///< of a slot, waiting for the disk
+    std::optional<CheaperValue> cheaper;
   };
   std::vector<Stage> stages;
   int workers = 1, cores = 1;

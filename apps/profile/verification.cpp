@@ -1,7 +1,6 @@
 #include "apps/profile/verification.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "apps/profile/figures.h"
@@ -20,12 +19,10 @@ Verification verify(const Hint& hint, double before, std::vector<double> without
   out.measured = median(ratios);
   out.least = *std::min_element(ratios.begin(), ratios.end());
   out.greatest = *std::max_element(ratios.begin(), ratios.end());
-  constexpr double kNear = 0.1;
-  const bool is_within = out.measured >= out.predicted_low && out.measured <= out.predicted_high;
-  const bool is_near = std::abs(out.measured - out.predicted) <= kNear * out.predicted;
-  const bool is_opposite = (out.predicted - 1) * (out.measured - 1) < 0;
-  out.agrees = (is_within || is_near) && !is_opposite;
-  out.is_shown = out.predicted <= 1 || out.least >= 1;
+  constexpr double kLeast = 0.5, kMost = 1.5;  // of the likely gain
+  out.reached = (out.measured - 1) / (out.predicted - 1);
+  out.agrees = out.reached >= kLeast && out.reached <= kMost;
+  out.is_shown = out.least >= 1;
   out.without = std::move(without);
   out.with = std::move(with);
   return out;

@@ -1,6 +1,7 @@
 #include "apps/report/limits_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -123,6 +124,16 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
   }
 }
 
+// Options that would make the heaviest stage faster by giving other rows are named, and no remedy.
+std::string nothing_helps(const Limits& l, const RunReport& r) {
+  std::string out = "no option; only less work, or a faster machine";
+  const auto heaviest = std::find_if(r.stages.begin(), r.stages.end(),
+                                     [&](const StageReport& s) { return s.name == l.heaviest; });
+  if (heaviest != r.stages.end() && heaviest->stage == "resample")
+    out += fmt::format(" ({}.quality would change the rows)", one_line(heaviest->name));
+  return out;
+}
+
 std::string reuse_text(const Reuse& reuse) {
   std::vector<std::string> stages;
   for (const std::string& name : reuse.stages) stages.push_back(one_line(name));
@@ -145,9 +156,15 @@ std::string sets_text(const Hint& hint) {
 }
 
 std::string hint_text(const Hint& hint, double files_per_second) {
-  return fmt::format("{} → about {} files/s ({} to {}), now {}", sets_text(hint),
+  constexpr double kSameSize = 0.001;
+  return fmt::format("{} → about {} files/s ({} to {}), now {}{}", sets_text(hint),
                      rate_text(hint.likely), rate_text(hint.low), rate_text(hint.high),
-                     rate_text(files_per_second));
+                     rate_text(files_per_second),
+                     std::abs(hint.output_size - 1) < kSameSize
+                         ? ""
+                         : fmt::format("; the same rows in a file {:.1f}% {}",
+                                       100 * std::abs(hint.output_size - 1),
+                                       hint.output_size > 1 ? "larger" : "smaller"));
 }
 
 std::string limits_text(const Limits& l, const RunReport& report) {
@@ -160,8 +177,7 @@ std::string limits_text(const Limits& l, const RunReport& report) {
   std::vector<std::string> remedies;
   for (const Hint& hint : l.hints) remedies.push_back(hint_text(hint, l.files_per_second));
   if (!l.reuse.source.empty()) remedies.push_back(reuse_text(l.reuse));
-  if (remedies.empty() && l.nothing_to_gain())
-    remedies.emplace_back("no option; only less work, or a faster machine");
+  if (remedies.empty() && l.nothing_to_gain()) remedies.emplace_back(nothing_helps(l, report));
   for (std::size_t i = 0; i < remedies.size(); ++i)
     out += (i == 0 ? "would help: " : "        or: ") + remedies[i] + "\n";
   return out;
@@ -178,7 +194,11 @@ std::string ceilings_text(const Limits& l, const RunReport& report) {
 nlohmann::ordered_json hint_json(const Hint& h) {
   nlohmann::ordered_json sets = nlohmann::ordered_json::object();
   for (const auto& [option, value] : h.sets) sets[option] = value;
-  return {{"set", std::move(sets)}, {"likely", h.likely}, {"low", h.low}, {"high", h.high}};
+  return {{"set", std::move(sets)},
+          {"likely", h.likely},
+          {"low", h.low},
+          {"high", h.high},
+          {"output_size", h.output_size}};
 }
 
 nlohmann::ordered_json limits_json(const Limits& l) {

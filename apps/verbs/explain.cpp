@@ -51,16 +51,20 @@ std::string trial_text(const Limits& l, const RunReport& r) {
          ceilings_text(l, r);
 }
 
+const char* outcome_text(const Verification& v) {
+  if (v.agrees)
+    return v.is_shown ? "as predicted" : "not shown, since the runs differ by more than the gain";
+  return v.reached > 1 ? "more than predicted" : "less than predicted";
+}
+
 std::string verification_text(const Verification& v) {
   return fmt::format(
       "\nverified: {}, {} runs without and {} with it, in turn:\n"
       "  predicted {:.2f} times as fast ({:.2f} to {:.2f}), measured {:.2f} times ({:.2f} to "
-      "{:.2f}): {}\n",
+      "{:.2f}), {} of the gain: {}\n",
       sets_text(v.hint), v.without.size(), v.with.size(), v.predicted, v.predicted_low,
       v.predicted_high, v.measured, v.least, v.greatest,
-      !v.agrees    ? "not as predicted"
-      : v.is_shown ? "as predicted"
-                   : "not shown, since the runs differ by more than the gain");
+      v.reached < 0 ? "none" : fmt::format("{:.0f}%", 100 * v.reached), outcome_text(v));
 }
 
 nlohmann::ordered_json verification_json(const Verification& v) {
@@ -70,6 +74,7 @@ nlohmann::ordered_json verification_json(const Verification& v) {
            {{"likely", v.predicted}, {"low", v.predicted_low}, {"high", v.predicted_high}}},
           {"measured", {{"middle", v.measured}, {"least", v.least}, {"greatest", v.greatest}}},
           {"files_per_second", {{"without", v.without}, {"with", v.with}}},
+          {"reached", v.reached},
           {"agrees", v.agrees}};
 }
 

@@ -22,8 +22,13 @@ struct Worth {
 };
 const std::vector<Worth>& worth_trying() {
   static const std::vector<Worth> kWorth{
-      {"buffer", {"1MiB"}},         {"depth", {"8", "64"}},        {"engine", {"io_uring"}},
-      {"whole", {"1MiB", "16MiB"}}, {"block", {"256KiB", "2MiB"}}, {"files", {"4", "32"}},
+      {"buffer", {"1MiB"}},
+      {"depth", {"8", "64"}},
+      {"engine", {"io_uring"}},
+      {"whole", {"1MiB", "16MiB"}},
+      {"block", {"256KiB", "2MiB"}},
+      {"files", {"4", "32"}},
+      {"level", {"1"}},
   };
   return kWorth;
 }

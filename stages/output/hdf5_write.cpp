@@ -149,6 +149,23 @@ class Hdf5Write final : public RowSink {
     return RowSink::plan(given, below, check);
   }
 
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    auto out = RowSink::summary();
+    const auto cost = space_->cost.estimates();
+    if (out.empty() || !cost) return out;
+    const auto map_of = [](const PackingCost::Estimate& e) {
+      Value map = Value::map({});
+      map.set("seconds", Value::scalar(fmt::format("{:.3g}", e.seconds)));
+      map.set("size", Value::scalar(fmt::format("{:.4f}", e.size)));
+      return map;
+    };
+    Value packing = map_of(cost->first);
+    packing.set("level", Value::scalar(std::to_string(level())));
+    packing.set("level_1", map_of(cost->second));
+    out.emplace_back("packing", std::move(packing));
+    return out;
+  }
+
  private:
   [[nodiscard]] const char* stage_name() const override { return "hdf5_write"; }
   [[nodiscard]] bool is_chunked() const { return options_.is_chunked(); }

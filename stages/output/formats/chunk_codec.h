@@ -48,6 +48,8 @@ class ChunkCodec {
   // level: 0 (no deflate) to 12.
   ChunkCodec(std::size_t element_bytes, bool shuffle, int level);
 
+  [[nodiscard]] int level() const { return level_; }
+  [[nodiscard]] ChunkCodec at_level(int level) const { return {element_bytes_, shuffle_, level}; }
   [[nodiscard]] Packed pack(std::span<const std::byte> chunk, Scratch& scratch) const;
   // Back to the bytes of the chunk; false when `packed` is no such chunk.
   [[nodiscard]] bool unpack(std::span<const std::byte> packed, std::uint32_t filter_mask,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/stage_meter.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/row_hash.h"
@@ -39,6 +40,40 @@ struct ChunkedRowFile::Packing {
   std::int64_t index_;
 };
 
+ChunkCodec::Packed PackingCost::pack(const ChunkCodec& codec, std::span<const std::byte> chunk,
+                                     ChunkCodec::Scratch& scratch) {
+  constexpr std::int64_t kEvery = 64;  // a second packing of these is less than 1 % of the work
+  const std::int64_t number = chunks_++;
+  const bool is_sampled = number % kEvery == 0 || (number & (number - 1)) == 0;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (codec.level() == 0 || !is_sampled || !lock.try_lock()) return codec.pack(chunk, scratch);
+  const auto timed = [&](const ChunkCodec& by, ChunkCodec::Scratch& with, Sum& sum) {
+    const std::int64_t before = StageMeter::thread_cpu();
+    const ChunkCodec::Packed packed = by.pack(chunk, with);
+    sum.nanoseconds += StageMeter::thread_cpu() - before;
+    sum.bytes += packed.bytes.size();
+    return packed;
+  };
+  ++sampled_;
+  bytes_ += chunk.size();
+  if (codec.level() > 1) timed(codec.at_level(1), scratch_, at_level_1_);
+  const ChunkCodec::Packed packed = timed(codec, scratch, packed_);
+  if (codec.level() == 1) at_level_1_ = packed_;
+  return packed;
+}
+
+std::optional<std::pair<PackingCost::Estimate, PackingCost::Estimate>> PackingCost::estimates()
+    const {
+  const std::lock_guard lock(mutex_);
+  if (sampled_ == 0) return std::nullopt;
+  const double all = static_cast<double>(chunks_) / static_cast<double>(sampled_);
+  const auto of = [&](const Sum& sum) {
+    return Estimate{1e-9 * static_cast<double>(sum.nanoseconds) * all,
+                    static_cast<double>(sum.bytes) / static_cast<double>(bytes_)};
+  };
+  return std::pair(of(packed_), of(at_level_1_));
+}
+
 // Rows come nearly in order: a thread is at one chunk, and between what two of them write another
 // one is begun; at the end of every file the last one waits for rows. A thread that packs has a copy
 // with the bytes in another order and one that is compressed.
@@ -46,8 +81,10 @@ std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, st
   constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // of libdeflate's, from level 10 on
   const auto n = static_cast<std::size_t>(threads);
   const std::size_t packing = level == 0 ? 0 : 2 * chunk_bytes + (level < 10 ? fast : thorough);
+  const std::size_t sample = level <= 1 ? 0 : 2 * chunk_bytes + fast;
   const std::size_t parked = n > 1 ? ChunkedRowFile::most_parked(chunk_bytes) * files : 0;
-  return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing + parked * chunk_bytes;
+  return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing + sample +
+         parked * chunk_bytes;
 }
 
 ChunkedRowFile::ChunkedRowFile(const std::string& target, std::string name, NumberType type,
@@ -147,7 +184,7 @@ void ChunkedRowFile::write_range(RowRange range) {
 
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   const auto scratch = lease_scratch(*settings_.space);
-  log_.add(index, codec_.pack(chunk.bytes(), *scratch));
+  log_.add(index, settings_.space->cost.pack(codec_, chunk.bytes(), *scratch));
 }
 
 // False where the file has no such chunk, or it is damaged.

@@ -11,12 +11,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "pipeline/memory.h"
@@ -27,6 +30,33 @@
 
 namespace melflow {
 
+/// What packing takes, by a sample of the chunks: each as it is packed and, where that is beyond level
+/// 1, at level 1, too.
+class PackingCost {
+ public:
+  struct Estimate {
+    double seconds = 0;  ///< processor time of all chunks
+    double size = 0;     ///< of a packed chunk, as a share of its rows
+  };
+  /// As packed, and at level 1; nothing before the first chunk.
+  [[nodiscard]] std::optional<std::pair<Estimate, Estimate>> estimates() const;
+  /// codec.pack(). From any thread.
+  ChunkCodec::Packed pack(const ChunkCodec& codec, std::span<const std::byte> chunk,
+                          ChunkCodec::Scratch& scratch);
+
+ private:
+  struct Sum {
+    std::int64_t nanoseconds = 0;
+    std::size_t bytes = 0;
+  };
+  std::atomic<std::int64_t> chunks_ = 0;
+  mutable std::mutex mutex_;  // of what follows, the sample
+  std::int64_t sampled_ = 0;
+  std::size_t bytes_ = 0;  // before packing
+  Sum packed_, at_level_1_;
+  ChunkCodec::Scratch scratch_;  // for level 1
+};
+
 /// Memory for open chunks and for packing them; the files of a sink share it.
 struct ChunkSpace {
   /// The most memory [bytes] that `threads` threads use at once that write to `files` files.
@@ -34,6 +64,7 @@ struct ChunkSpace {
 
   BufferPool chunks{std::numeric_limits<std::size_t>::max()};
   ScratchPool<ChunkCodec::Scratch> scratch;
+  PackingCost cost;
 };
 
 struct ChunkSettings {
