@@ -22,11 +22,12 @@ std::string without_numbers(const std::string& reason) {
 
 }  // namespace
 
-void Reasons::add(const Ledger::Entry& entry) {
+void Reasons::add(const Ledger::Entry& entry, const std::string& name) {
   Reason& reason = reasons_[fmt::format("{} {} {}", entry.stage, static_cast<int>(entry.outcome),
                                         without_numbers(entry.reason))];
   if (reason.count++ == 0) reason.first = entry;
   reason.is_example = reason.is_example || entry.reason != reason.first.reason;
+  if (!name.empty() && reason.names.size() < kNames) reason.names.push_back(name);
 }
 
 std::vector<Reasons::Reason> Reasons::sorted() const {
@@ -40,20 +41,24 @@ std::vector<Reasons::Reason> Reasons::sorted() const {
 
 std::string nothing_ok_text(const Ledger& ledger, std::size_t items) {
   const Ledger::Counts c = ledger.counts();
+  const auto why = [&](Outcome outcome) { return reasons_text(ledger, items, outcome); };
   const auto counted = [](std::size_t n, const std::string& reasons) {
     return fmt::format("({}){}{}", n, reasons.starts_with("by ") ? " " : ": ", reasons);
   };
   if (c.failed == c.found)
     return fmt::format("all files failed {}; correct the pipeline or the files, and run it again",
-                       counted(c.found, reasons_text(ledger, items, Outcome::failed)));
-  const std::string skipped = reasons_text(ledger, items, Outcome::skipped);
+                       counted(c.found, why(Outcome::failed)));
   std::set<std::string> stages;
-  for (std::size_t i = 0; i < items; ++i)
-    if (ledger.outcome(i) == Outcome::skipped) stages.insert(ledger.entry(i).stage);
-  return (c.failed == 0 ? "all files were skipped " + counted(c.found, skipped)
-                        : fmt::format("no file is ok: {} failed, {} skipped ({})", c.failed,
-                                      c.skipped, skipped)) +
-         fmt::format("; change the files, or the options of {}", fmt::join(stages, ", "));
+  for (std::size_t i = 0; i < items; ++i) {
+    const Ledger::Entry entry = ledger.entry(i);
+    const bool is_told = entry.outcome == Outcome::skipped || entry.outcome == Outcome::failed;
+    if (is_told && !entry.stage.empty()) stages.insert(entry.stage);
+  }
+  return (c.failed == 0 ? "all files were skipped " + counted(c.found, why(Outcome::skipped))
+                        : fmt::format("no file is ok: {} failed ({}), {} skipped ({})", c.failed,
+                                      why(Outcome::failed), c.skipped, why(Outcome::skipped))) +
+         "; change the files" +
+         (stages.empty() ? "" : fmt::format(", or the options of {}", fmt::join(stages, ", ")));
 }
 
 std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome) {
@@ -71,8 +76,8 @@ std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcom
     }
     out += out.empty() ? "" : "; ";
     if (all.size() > 1) out += fmt::format("{} ", r.count);
-    out +=
-        fmt::format("by {}: {}{}", r.first.stage, r.is_example ? "such as " : "", r.first.reason);
+    if (!r.first.stage.empty()) out += fmt::format("by {}: ", r.first.stage);
+    out += (r.is_example ? "such as " : "") + r.first.reason;
   }
   return others == 0 ? out : out + fmt::format("; {} for other reasons", others);
 }

@@ -17,9 +17,12 @@ class Reasons {
     Ledger::Entry first;
     std::size_t count = 0;
     bool is_example = false;  ///< others have other numbers
+    std::vector<std::string>
+        names;  ///< of the first items, kNames at most, as far as add() was told
   };
+  static constexpr std::size_t kNames = 3;
 
-  void add(const Ledger::Entry& entry);
+  void add(const Ledger::Entry& entry, const std::string& name = "");
   /// The most frequent first.
   [[nodiscard]] std::vector<Reason> sorted() const;
 
@@ -31,7 +34,8 @@ class Reasons {
 std::string nothing_ok_text(const Ledger& ledger, std::size_t items);
 
 /// Of all items that ended so, "12 by segment: such as lasts 1.2 s; 3 by keep: is empty": the most
-/// frequent reasons and the number of the others; without a number where there is one reason.
+/// frequent reasons and the number of the others; without a number where there is one reason, and without "by"
+/// where no stage said it.
 std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome);
 
 }  // namespace melflow

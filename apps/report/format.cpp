@@ -1,5 +1,6 @@
 #include "apps/report/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -73,8 +74,16 @@ std::string seconds_text(double seconds) {
 
 std::string remark_text(const std::string& stage, const std::string& status,
                         const std::string& reason) {
-  return fmt::format("{}: {}{}", excerpt(stage), status == "ok" ? "" : status + ": ",
-                     excerpt(reason, kLongestReason));
+  return fmt::format("{}{}{}", stage.empty() ? "" : excerpt(stage) + ": ",
+                     status == "ok" ? "" : status + ": ", excerpt(reason, kLongestReason));
+}
+
+std::string first_names(const std::vector<std::string>& names, std::size_t count) {
+  constexpr std::size_t kShown = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    out += (i == 0 ? "" : ", ") + excerpt(names[i], kLongestPath);
+  return out + (count > kShown ? ", …" : "");
 }
 
 int place_of(std::string_view status) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace melflow {
 
@@ -24,6 +25,9 @@ constexpr std::size_t kShownRemarks = 10;     ///< remarks in a list that says w
 /// `status`: what became of it. Long reasons are cut.
 std::string remark_text(const std::string& stage, const std::string& status,
                         const std::string& reason);
+
+/// "a.wav, b.wav, c.wav, …": of `count` files, the names of which the first are in `names`.
+std::string first_names(const std::vector<std::string>& names, std::size_t count);
 
 /// Where a remark on a file of this status stands in a list: failed files come first, skipped ones
 /// last.

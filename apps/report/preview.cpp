@@ -51,9 +51,9 @@ std::string output_text(const UpdatePreview& preview, const Output& output,
                   plural(output.kept_files, "file"), count_text(output.to_compute.size()));
   if (!output.to_compute.empty()) out += fmt::format(" ({})", by_reason(preview, output));
   if (output.dropped_files > 0)
-    out += fmt::format(", {} gone with {}, such as {}", plural(output.dropped_files, "file"),
+    out += fmt::format(", {} gone with {}: {}", plural(output.dropped_files, "file"),
                        plural(static_cast<std::size_t>(output.dropped_rows), "row"),
-                       excerpt(output.dropped_example));
+                       first_names(output.dropped, output.dropped_files));
   out += "\n";
   if (output.refusal.empty()) out += what_happens(output);
   std::size_t named = 0;
@@ -77,7 +77,8 @@ Json output_json(const UpdatePreview& preview, const Output& output,
            {"in_place", output.in_place},
            {"kept_files", output.kept_files},
            {"dropped_files", output.dropped_files},
-           {"dropped_rows", output.dropped_rows}};
+           {"dropped_rows", output.dropped_rows},
+           {"dropped", output.dropped}};
   out["compute"] = Json::array();
   for (const Remark& c : changes) {
     const auto computed = output.to_compute.find(c.index);

@@ -15,27 +15,32 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kShownReasons = 5;
-
 std::string reason_text(const Ledger::Entry& entry) {
   return remark_text(entry.stage, to_text(entry.outcome), entry.reason);
 }
 
-// A line for each of the most frequent ones.
-std::string by_reason(const std::vector<Remark>& remarks) {
+// A line for each of the most frequent ones, at most `limit`, those of failed files first.
+std::string by_reason(const std::vector<Remark>& remarks, std::size_t limit) {
   Reasons reasons;
-  for (const Remark& r : remarks) reasons.add(r.entry);
-  const std::vector<Reasons::Reason> most = reasons.sorted();
+  for (const Remark& r : remarks) reasons.add(r.entry, r.name);
+  std::vector<Reasons::Reason> most = reasons.sorted();
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) {
+    return place_of(to_text(a.first.outcome)) < place_of(to_text(b.first.outcome));
+  });
   std::string out;
   std::size_t others = 0;
   for (std::size_t i = 0; i < most.size(); ++i) {
-    if (i < kShownReasons)
-      out += fmt::format("    {}: {}{}\n", plural(most[i].count, "file"),
-                         most[i].is_example ? "such as " : "", reason_text(most[i].first));
+    const Reasons::Reason& r = most[i];
+    if (i >= limit)
+      others += r.count;
+    else if (r.count == 1)
+      out += fmt::format("  {}: {}\n", first_names(r.names, 1), reason_text(r.first));
     else
-      others += most[i].count;
+      out +=
+          fmt::format("  {}: {}{} ({})\n", plural(r.count, "file"), r.is_example ? "such as " : "",
+                      reason_text(r.first), first_names(r.names, r.count));
   }
-  return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
+  return others == 0 ? out : out + fmt::format("  {}: other reasons\n", plural(others, "file"));
 }
 
 // Of what a run wrote. `has`: only outputs of which that is told.
@@ -96,15 +101,14 @@ std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_
   std::stable_sort(remarks.begin(), remarks.end(), [](const Remark& a, const Remark& b) {
     return place_of(to_text(a.entry.outcome)) < place_of(to_text(b.entry.outcome));
   });
-  const std::string list = command_that_lists(report);
   std::string out;
-  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
-    out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
-                       reason_text(remarks[i].entry));
-  if (remarks.size() > limit)
-    out += fmt::format("  … and {} more ({}), by reason:\n", count_text(remarks.size() - limit),
-                       list.empty() ? std::string("all with --json FILE") : list) +
-           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+  if (remarks.size() > limit) {
+    const std::string list = command_that_lists(report);
+    return by_reason(remarks, limit) +
+           fmt::format("  ({})\n", list.empty() ? "all with --json FILE" : list);
+  }
+  for (const Remark& r : remarks)
+    out += fmt::format("  {}: {}\n", excerpt(r.name, kLongestPath), reason_text(r.entry));
   return out;
 }
 

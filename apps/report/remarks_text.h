@@ -9,8 +9,8 @@
 
 namespace melflow {
 
-/// The first `limit` of the remarks as "path: stage: reason", failed files first and skipped ones last, then
-/// the number of further ones, by reason.
+/// Of `limit` remarks at most each as "path: stage: reason", failed files first and skipped ones last; of more a
+/// line for each reason, with how many files it is of and the first of them, and what lists all.
 std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
                          std::size_t limit);
 

@@ -76,6 +76,8 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"files", "file", ""},
                              {"kept_files", "file", " as before"},
                              {"dropped_files", "file", " gone"},
+                             {"changed_files", "file", " changed"},
+                             {"added_files", "file", " new"},
                              {"left_out_files", "file", " left out"},
                              {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
                              {"clipped_samples", "sample", " clipped at full scale"},
@@ -91,6 +93,13 @@ std::string not_taken_text(const Value& counts) {
   return "not named by include: " + not_taken.text();
 }
 
+// " (a.wav, b.wav)" of the files that were counted.
+std::string names_text(const Value& names, const Value& count) {
+  std::vector<std::string> all;
+  for (const Value& name : names.items()) all.push_back(name.text());
+  return fmt::format(" ({})", first_names(all, std::stoull(count.text())));
+}
+
 // An entry of a summary as it is told.
 std::string told(const std::string& name, const Value& value) {
   const std::string text = value.is_scalar() ? value.text() : to_json(value);
@@ -99,6 +108,8 @@ std::string told(const std::string& name, const Value& value) {
   if (name == "complete") return "not complete";
   if (name == "not_taken") return not_taken_text(value);
   if (name == "bytes" && is_number) return bytes_text(number);
+  if (name == "packing" && value.find("seconds") != nullptr)
+    return fmt::format("compressed in {} s of processor time", value.find("seconds")->text());
   if (name == "trimmed_seconds") return text + " s of silence cut off";
   if (name == "dropped_seconds") return text + " s of tails in no row (tail: drop)";
   for (const Count& c : kCounts)
@@ -111,13 +122,18 @@ std::string told(const std::string& name, const Value& value) {
 std::string output(const StageReport& s) {
   std::string path = s.name, splits;
   std::vector<std::string> all;
-  for (const auto& [name, value] : s.summary) {
+  const std::pair<std::string, Value>* before = nullptr;
+  for (const auto& entry : s.summary) {
+    const auto& [name, value] = entry;
     if (name == "splits")
       splits = splits_text(value);
     else if (name == "path")
       path = value.text();
+    else if (before != nullptr && before->first == name + "_files")
+      all.back() += names_text(value, before->second);
     else if (name != "complete" || value.text() != "true")
       all.push_back(told(name, value));
+    before = &entry;
   }
   return fmt::format("{}: {}\n{}", one_line(path),
                      one_line(fmt::format("{}", fmt::join(all, ", "))), splits);

@@ -44,8 +44,8 @@ struct UpdatePreview {
     std::size_t kept_files = 0;
     std::size_t dropped_files = 0;  ///< that have rows there and are gone
     std::int64_t dropped_rows = 0;
-    std::string dropped_example;  ///< a path of them
-    std::string refusal;          ///< why the update would not begin; "": it would
+    std::vector<std::string> dropped;  ///< their paths, of very many the first
+    std::string refusal;               ///< why the update would not begin; "": it would
     /// The files to compute: "new", "changed (size)" or what became of each before.
     std::map<std::size_t, std::string> to_compute = {};
   };

@@ -37,12 +37,12 @@ T common(const std::vector<Info>& all, const F& value, T otherwise) {
   return are_equal ? first : otherwise;
 }
 
-// What differs, each once, in the order of the inputs.
+// What differs, each once, in the order of the inputs; those that say nothing are left out.
 template <class F>
 std::string each_once(const std::vector<Info>& all, const F& text, const char* between) {
   std::vector<std::string> out;
   for (const Info& i : all)
-    if (std::string t = text(*i); std::find(out.begin(), out.end(), t) == out.end())
+    if (std::string t = text(*i); !t.empty() && std::find(out.begin(), out.end(), t) == out.end())
       out.push_back(std::move(t));
   return fmt::format("{}", fmt::join(out, between));
 }

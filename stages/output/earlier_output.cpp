@@ -66,6 +66,7 @@ void EarlierOutput::match(RunContext& run, const Stage& sink, const OutputSectio
                         are_routes_kept && run.settings.sinks > 1);
   if (is_there_) refusal_ = too_many_dropped(run);
   if (!refusal_.empty() && !is_preview(run)) throw RunError(refusal_);
+  if (is_there_ && !is_preview(run) && !run.services.find<Repair>()) note_changes(run, sections);
   forget_opened(run);
   if (run.settings.sinks == 1) return;
   const auto kept = run.services.find_or_make<KeptItems>();
@@ -133,6 +134,27 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   return old;
 }
 
+// For the report; files that failed or were skipped before are neither new nor changed.
+void EarlierOutput::note_changes(const RunContext& run, const OutputSections& sections) {
+  const Manifest& manifest = manifest_source(run)->manifest();
+  for (std::size_t s = 0; s < matched_.size(); ++s) {
+    const RowReuse* const old = matched_[s].get();
+    std::size_t kept = 0, routed = 0;  // the next ones, which are in the order of the files
+    for (std::size_t i = sections.first(s); i < sections.end(s); ++i) {
+      if (old != nullptr && kept < old->kept().size() && old->kept()[kept].file == i) {
+        ++kept;
+      } else if (old != nullptr && routed < old->routed().size() &&
+                 old->routed()[routed].file == i) {
+        ++routed;
+      } else {
+        const std::string why = old != nullptr ? old->why_computed(i) : "new";
+        if (why == "new") added_.add(manifest.name(i));
+        if (why.starts_with("changed")) changed_.add(manifest.name(i));
+      }
+    }
+  }
+}
+
 // Files that are gone may be on a disk that is not mounted. Returns why the update must not begin.
 std::string EarlierOutput::too_many_dropped(const RunContext& run) {
   if (run.is_stopping()) return {};  // what was not looked at looks as if it were gone
@@ -143,7 +165,7 @@ std::string EarlierOutput::too_many_dropped(const RunContext& run) {
   for (const auto& old : matched_)
     if (old) old->add_dropped([&](const std::string& p) { return paths.contains(p); }, dropped_);
   const CountOrShare& most = target_.max_dropped;
-  const bool is_over = (most.count && dropped_.files > *most.count) ||
+  const bool is_over = (most.count && dropped_.files.count > *most.count) ||
                        (most.share && static_cast<double>(dropped_.rows) >
                                           *most.share * static_cast<double>(dropped_.of_rows));
   if (!is_over) return {};
@@ -152,8 +174,8 @@ std::string EarlierOutput::too_many_dropped(const RunContext& run) {
       "{}. Is a disk not mounted, or have root, include or the manifest changed? The output is "
       "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
       "write.max_dropped=100% (it is {})",
-      target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,
-      dropped_.example, OptionType<CountOrShare>::echo(most).text());
+      target_.path, dropped_.files.count, dropped_.of_files, dropped_.rows, dropped_.of_rows,
+      dropped_.files.names.front(), OptionType<CountOrShare>::echo(most).text());
 }
 
 // Outputs of splits that nothing belongs to any more.
@@ -176,9 +198,9 @@ UpdatePreview::Output EarlierOutput::previewed(RunContext& run, const OutputSect
   UpdatePreview::Output out{.path = target_.path,
                             .is_there = is_there_,
                             .in_place = is_there_,
-                            .dropped_files = dropped_.files,
+                            .dropped_files = dropped_.files.count,
                             .dropped_rows = dropped_.rows,
-                            .dropped_example = dropped_.example,
+                            .dropped = dropped_.files.names,
                             .refusal = refusal_};
   for (std::size_t s = 0; s < matched_.size(); ++s) {
     for (std::size_t i = sections.first(s); i < sections.end(s); ++i)

@@ -90,10 +90,12 @@ class EarlierOutput {
     return given_[section] != nullptr ? given_[section]->hash_of(file) : 0;
   }
 
-  /// How many files, with how many rows, were kept or dropped, for the report.
+  /// How many files, with how many rows, were kept, and which were not, for the report.
   [[nodiscard]] std::size_t kept_files() const { return kept_files_; }
   [[nodiscard]] std::int64_t kept_rows() const { return kept_rows_; }
-  [[nodiscard]] std::size_t dropped_files() const { return dropped_.files; }
+  [[nodiscard]] const NamedFiles& dropped() const { return dropped_.files; }
+  [[nodiscard]] const NamedFiles& changed() const { return changed_; }
+  [[nodiscard]] const NamedFiles& added() const { return added_; }
 
  private:
   [[nodiscard]] std::unique_ptr<RowReuse> match(RunContext& run, const OutputSections& sections,
@@ -105,6 +107,7 @@ class EarlierOutput {
   [[nodiscard]] UpdatePreview::Output previewed(RunContext& run, const OutputSections& sections,
                                                 std::int64_t extensible_at);
   [[nodiscard]] std::string too_many_dropped(const RunContext& run);
+  void note_changes(const RunContext& run, const OutputSections& sections);
   void forget_opened(const RunContext& run);
   void check_rows(std::size_t file, std::size_t section, std::uint64_t hash) const;
 
@@ -117,6 +120,7 @@ class EarlierOutput {
   std::map<std::size_t, std::int64_t> rows_;            // where each file's begin there
   std::map<std::size_t, std::uint64_t> hashes_;         // of them, where they are known
   DroppedRows dropped_;
+  NamedFiles changed_, added_;
   std::string refusal_;  // of a preview
   std::size_t kept_files_ = 0;
   std::int64_t kept_rows_ = 0;

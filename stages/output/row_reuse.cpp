@@ -242,7 +242,7 @@ void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& i
     ++out.of_files;
     out.of_rows += entry.count;
     if (found_[e] == Found::no ? is_listed(entry.path) : found_[e] != Found::gone) continue;
-    if (out.files++ == 0) out.example = entry.path;
+    out.files.add(entry.path);
     out.rows += entry.count;
   }
 }

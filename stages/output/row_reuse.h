@@ -19,10 +19,20 @@
 namespace melflow {
 
 /// Counts what an update drops from an earlier output because its files are gone.
+/// How many files, and of very many the first paths.
+struct NamedFiles {
+  static constexpr std::size_t kMostNames = 1000;
+  void add(const std::string& path) {
+    if (count++ < kMostNames) names.push_back(path);
+  }
+  std::size_t count = 0;
+  std::vector<std::string> names;
+};
+
 struct DroppedRows {
-  std::size_t files = 0, of_files = 0;  ///< dropped files, and all files; only those with rows
+  NamedFiles files;
+  std::size_t of_files = 0;  ///< all that have rows; the dropped ones have some, too
   std::int64_t rows = 0, of_rows = 0;
-  std::string example;  ///< the path of a dropped file
 };
 
 class RowReuse {

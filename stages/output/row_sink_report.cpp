@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "stages/manifest.h"
 #include "stages/output/row_sink.h"
 
@@ -23,12 +25,24 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   out.emplace_back("dtype", OptionType<NumberType>::echo(target_.dtype));
   for (const auto& [name, files] :
        {std::pair{"kept_files", earlier_.kept_files()},
-        std::pair{"dropped_files", earlier_.dropped_files()},
         std::pair{"left_out_files", ledger_->left_out()}, std::pair{"resumed_files", resumed_}})
     if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
+  for (const auto& [name, files] :
+       {std::pair{"dropped", &earlier_.dropped()}, std::pair{"changed", &earlier_.changed()},
+        std::pair{"added", &earlier_.added()}}) {
+    if (files->count == 0) continue;
+    std::vector<Value> names;
+    for (const std::string& path : files->names) names.push_back(Value::scalar(path, {}, true));
+    out.emplace_back(fmt::format("{}_files", name), Value::scalar(std::to_string(files->count)));
+    out.emplace_back(name, Value::list(std::move(names)));
+  }
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
-  out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
-                                                         files_.front()->row_bytes())));
+  std::uintmax_t bytes = 0;  // as `inspect` has it
+  for (const std::string& path : paths) {
+    std::error_code gone;
+    if (const auto size = std::filesystem::file_size(path, gone); !gone) bytes += size;
+  }
+  out.emplace_back("bytes", Value::scalar(std::to_string(bytes)));
   if (!splits_.empty()) out.emplace_back("splits", Value::list(splits_));
   return out;
 }

@@ -105,6 +105,8 @@ TEST_CASE("dry run: what an update would do, and does") {
     CHECK(has(text.out, name +
                             ": 5 files as before, 4 to compute (1 changed (modification time), 1 "
                             "changed (size), 1 failed before, 1 new), 1 file gone with "));
+    CHECK(has(text.out, ": 5.wav\n"));
+    CHECK(said["dropped"] == Json{"5.wav"});
     CHECK(has(text.out, "  4.wav: changed (size)\n"));
     CHECK(has(text.out, "Nothing was computed or written.\n"));
 
@@ -113,6 +115,18 @@ TEST_CASE("dry run: what an update would do, and does") {
     const Json report = Json::parse(done.out);
     for (const Json& stage : report["stages"])
       if (stage["name"] == "read") CHECK(stage["items_in"] == 4);
+    // The update names what it did, and a later one does not do it again.
+    for (const Json& stage : report["stages"]) {
+      if (stage["stage"] != sink) continue;
+      CHECK(stage["summary"]["dropped"] == Json{"5.wav"});
+      CHECK(stage["summary"]["changed"] == Json{"3.wav", "4.wav"});
+      CHECK(stage["summary"]["added"] == Json{"9.wav"});
+    }
+    fs::remove(corpus.folder / "clips/6.wav");
+    corpus.add("10.wav");
+    const Ended told = corpus.melflow({"update", "--no-progress"}, name);
+    CHECK(has(told.out, "1 file gone (6.wav), 1 file new (10.wav)"));
+    CHECK_FALSE(has(told.out, "changed"));
   }
 }
 

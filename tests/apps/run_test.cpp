@@ -92,7 +92,7 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
   CHECK(rows() == 0);
 }
 
-TEST_CASE("run: failures end with 3, the first ten are listed and the others counted") {
+TEST_CASE("run: failures end with 3, and more than ten remarks are listed by reason") {
   const TempFolder folder;
   write_toy(folder, 40);
   const Ended e =
@@ -101,10 +101,9 @@ TEST_CASE("run: failures end with 3, the first ten are listed and the others cou
   CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
   CHECK(has(e.out,
             "\nfailed, ok with a remark, or skipped:\n"
-            "  toy/0003: work: failed: is broken\n"
-            "  toy/0007: work: failed: is broken\n"
-            "  toy/0011: work: failed: is broken\n"));
-  CHECK(has(e.out, "  … and 2 more (all with --json FILE), by reason:\n"));
+            "  10 files: work: failed: is broken (toy/0003, toy/0007, toy/0011, …)\n"
+            "  2 files: work: skipped: is too short (toy/0009, toy/0029)\n"
+            "  (all with --json FILE)\n"));
 }
 
 TEST_CASE("run: where no file is ok and some failed, the run failed and writes nothing") {

@@ -136,7 +136,41 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
       if (name == "rows") CHECK(value.text() == std::to_string(rows_written));
       if (name == "dtype") CHECK(value.text() == row.type);
       if (name == "shape") CHECK(value.items().size() == row.axes);
+      if (name == "bytes")
+        CHECK(value.text() == std::to_string(std::filesystem::file_size(folder / "out.h5")));
     }
+    std::filesystem::remove(folder / "out.h5");
+  }
+}
+
+TEST_CASE("hdf5_write: of a compressed output the report has its size and what packing takes") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const auto figure = [](const Value& of, const char* name) {
+    return std::stod(of.find(name)->text());
+  };
+  for (const int level : {1, 9}) {
+    CAPTURE(level);
+    const JobResult job =
+        run(pipeline({.write = fmt::format("compression: deflate, level: {}, chunk: 4KiB", level)}),
+            folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const auto& summary = job.stage("write").summary;
+    const auto entry = [&](const char* name) {
+      return std::find_if(summary.begin(), summary.end(),
+                          [&](const auto& e) { return e.first == name; });
+    };
+    REQUIRE(entry("bytes") != summary.end());
+    CHECK(entry("bytes")->second.text() ==
+          std::to_string(std::filesystem::file_size(folder / "out.h5")));
+    REQUIRE(entry("packing") != summary.end());
+    const Value& packing = entry("packing")->second;
+    CHECK(packing.find("level")->text() == std::to_string(level));
+    CHECK(figure(packing, "seconds") > 0);
+    const Value& fast = *packing.find("level_1");
+    CHECK(figure(packing, "size") < 1);
+    if (level == 1) CHECK(figure(fast, "size") == figure(packing, "size"));
+    if (level > 1) CHECK(figure(fast, "size") > figure(packing, "size"));
     std::filesystem::remove(folder / "out.h5");
   }
 }

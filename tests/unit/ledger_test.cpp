@@ -65,6 +65,25 @@ TEST_CASE("ledger: reasons that differ in their numbers alone are one, the most 
   CHECK(reasons_text(ledger, 12, Outcome::not_run).empty());
 }
 
+TEST_CASE(
+    "ledger: of a run without an ok item all reasons are told, and no name that is not there") {
+  Ledger ledger;
+  ledger.open(4, {"read", "decode"});
+  ledger.close(0, Outcome::failed, 1, "is no audio");
+  ledger.close(1, Outcome::failed, 1, "is no audio");
+  ledger.close(2, Outcome::skipped, -1, "is in another split");
+  ledger.close(3, Outcome::skipped, -1, "is in another split");
+  CHECK(nothing_ok_text(ledger, 4) ==
+        "no file is ok: 2 failed (by decode: is no audio), 2 skipped (is in another split); change "
+        "the files, or the options of decode");
+  Ledger others;
+  others.open(2, {"read"});
+  others.close(0, Outcome::skipped, -1, "is in another split");
+  others.close(1, Outcome::skipped, -1, "is in another split");
+  CHECK(nothing_ok_text(others, 2) ==
+        "all files were skipped (2): is in another split; change the files");
+}
+
 TEST_CASE("ledger: oldest_open is the first record that is not closed") {
   Ledger ledger;
   ledger.open(4, {});
