@@ -29,6 +29,20 @@ std::string number(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
+// Room behind the axis of time, for half of its last label.
+constexpr double kRight = 32;
+
+// Labels at round times, some four to eight of them, below the middle of which x() gives the place.
+template <class X>
+std::string time_axis(double end, const X& x, double y) {
+  std::string out;
+  const double step = nice(end / 8);
+  for (int i = 0; i * step <= end * (1 + 1e-9); ++i)
+    out += fmt::format(R"(<text x="{:.1f}" y="{}" class="x">{} s</text>)", x(i * step), y,
+                       number(i * step));
+  return out;
+}
+
 // Columns: how many edges lead there at most.
 std::vector<std::size_t> columns_of(const FlowChart& chart) {
   std::vector<std::size_t> column(chart.nodes.size(), 0);
@@ -92,15 +106,13 @@ std::string svg(const LineChart& chart, const std::vector<double>& seconds, doub
   const auto y = [&](double v) { return kTop + kHeight * (1 - v / top); };
   std::string out =
       fmt::format(R"(<svg viewBox="0 0 {} {}" role="img"><text x="{}" y="14" class="t">{}</text>)",
-                  kLeft + kWidth + 16, kTop + kHeight + 22, kLeft, html_text(chart.title));
+                  kLeft + kWidth + kRight, kTop + kHeight + 22, kLeft, html_text(chart.title));
   for (int i = 0; i <= 2; ++i)
     out += fmt::format(
         R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="g"/><text x="{3}" y="{4:.1f}" class="y">{5}{6}</text>)",
         kLeft, kLeft + kWidth, y(top * i / 2), kLeft - 6, y(top * i / 2) + 4, number(top * i / 2),
         i == 2 ? html_text(" " + chart.unit) : "");
-  for (int i = 0; i <= 4; ++i)
-    out += fmt::format(R"(<text x="{:.1f}" y="{}" class="x">{} s</text>)", x(end * i / 4),
-                       kTop + kHeight + 16, number(end * i / 4));
+  out += time_axis(end, x, kTop + kHeight + 16);
   if (chart.limit > 0)
     out += fmt::format(R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="m"/>)", kLeft,
                        kLeft + kWidth, y(chart.limit));
@@ -130,7 +142,7 @@ std::string svg(const RowsChart& chart, double end) {
   };
   std::string out =
       fmt::format(R"(<svg viewBox="0 0 {} {}" role="img"><text x="{}" y="14" class="t">{}</text>)",
-                  kLeft + kWidth + 16, bottom + 18, kLeft, html_text(chart.title));
+                  kLeft + kWidth + kRight, bottom + 18, kLeft, html_text(chart.title));
   for (std::size_t r = 0; r < chart.rows.size(); ++r) {
     const RowsChart::Row& row = chart.rows[r];
     const double top = kTop + kStep * static_cast<double>(r);
@@ -154,9 +166,7 @@ std::string svg(const RowsChart& chart, double end) {
                            kLineColours[b % std::size(kLineColours)]);
     }
   }
-  for (int i = 0; i <= 4; ++i)
-    out += fmt::format(R"(<text x="{:.1f}" y="{}" class="x">{} s</text>)", x(end * i / 4),
-                       bottom + 12, number(end * i / 4));
+  out += time_axis(end, x, bottom + 12);
   return out + key_of(chart.names, kLeft + kWidth) + "</svg>\n";
 }
 

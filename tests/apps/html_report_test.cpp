@@ -182,4 +182,35 @@ TEST_CASE("html report: a place that cannot be written is said before the run") 
   CHECK(has(same.err, "--report: p.yaml does not end in .html"));
 }
 
+TEST_CASE("html report: an axis of time has round labels, and room for the last one") {
+  const std::regex label("<text x=\"([0-9.]+)\" y=\"[0-9.]+\" class=\"x\">([0-9.]+) s</text>");
+  const std::regex width("viewBox=\"0 0 ([0-9.]+) ");
+  struct Row {
+    double end;
+    std::vector<std::string> labels;
+  };
+  const Row rows[] = {{0.224, {"0", "0.05", "0.1", "0.15", "0.2"}},
+                      {8, {"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
+                      {9.7, {"0", "2", "4", "6", "8"}},
+                      {3600, {"0", "500", "1000", "1500", "2000", "2500", "3000", "3500"}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.end);
+    RowsChart workers{"Workers", {"mel"}, 0, row.end / 4, {{"1", {{1, 1, 1, 1}}}}};
+    for (const std::string& drawing :
+         {svg(LineChart{"Files", "/s", {{"files", {1, 2, 3}}}}, {0, row.end / 2, row.end}, row.end),
+          svg(workers, row.end)}) {
+      std::vector<std::string> labels;
+      double last = 0;
+      for (std::sregex_iterator it(drawing.begin(), drawing.end(), label), end; it != end; ++it) {
+        labels.push_back((*it)[2]);
+        last = std::stod((*it)[1]) + 3.5 * static_cast<double>(labels.back().size() + 2);
+      }
+      CHECK(labels == row.labels);
+      std::smatch box;
+      REQUIRE(std::regex_search(drawing, box, width));
+      CHECK(last <= std::stod(box[1]));  // half of a label of letters 7 wide
+    }
+  }
+}
+
 }  // namespace html_report_test
