@@ -9,6 +9,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -102,8 +103,10 @@ class OpenPart {
 };
 
 [[noreturn]] void refuse(const FinishedPart& part, const std::string& what) {
-  throw RunError(fmt::format("{}: {}; `melflow work` makes it again{}", part.path, what,
-                             ::access(part.path.c_str(), F_OK) == 0 ? " when it is removed" : ""));
+  const auto job = std::filesystem::path(part.path).parent_path().parent_path();
+  throw RunError(fmt::format("{}: {}; {}`melflow work {}` makes it again", part.path, what,
+                             ::access(part.path.c_str(), F_OK) == 0 ? "remove it, then " : "",
+                             job.string()));
 }
 
 UniqueFd Merge::open_whole(const FinishedPart& part) const {

@@ -227,6 +227,10 @@ void RowSink::check_files(const RunContext& run) const {
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
       PartFile::recover(file);
+      if (parts_ != nullptr && !target_.overwrite && std::filesystem::exists(file))
+        throw RunError(fmt::format(
+            "{}: exists already; remove it, or write elsewhere: `melflow merge JOB -o FILE`",
+            file));
       PartFile::check(file, stage_name(), opening(run, false).existing);
       check_is_no_input(file, run);
     }

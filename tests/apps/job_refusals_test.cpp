@@ -126,6 +126,8 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
   const Ended cut = example.merge();
   CHECK(cut.code == 1);
   CHECK(has(cut.err, "job/parts/0001.h5: this file is damaged: it has "));
+  CHECK(has(cut.err, fmt::format("; remove it, then `melflow work {}` makes it again\n",
+                                 example.folder / "job")));
   example.check_mends();  // by its size alone
   spoil(part, 70000);
   fs::remove(part);

@@ -162,7 +162,8 @@ TEST_CASE(
   work(folder);
   CHECK(melflow_in(folder, {"merge", "job", "-q"}).code == 3);
   CHECK((outputs(folder) == expected));
-  CHECK(has(melflow_in(folder, {"merge", "job"}).err, "exists already"));
+  CHECK(has(melflow_in(folder, {"merge", "job"}).err,
+            "exists already; remove it, or write elsewhere: `melflow merge JOB -o FILE`\n"));
 
   const TempFolder bad;
   fs::create_directories(bad / "data");
