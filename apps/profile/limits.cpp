@@ -4,6 +4,7 @@
 
 #include "apps/profile/figures.h"
 #include "apps/profile/remedies.h"
+#include "pipeline/option_type.h"
 
 namespace melflow {
 namespace {
@@ -125,6 +126,21 @@ Reuse find_reuse(const RunReport& r) {
   return out;
 }
 
+// The sink that waited longest for the disk, of those that were written here.
+Sync find_sync(const RunReport& r) {
+  constexpr double kWorthIt = 0.05;
+  Sync out;
+  for (const StageReport& s : r.stages)
+    for (const auto& [name, value] : s.summary) {
+      double seconds = 0;
+      if (name == "sync_seconds" && s.option.is_settable &&
+          detail::parse_number(value, seconds).empty() &&
+          seconds > std::max(kWorthIt, out.share) * r.wall_seconds)
+        out = {s.name, seconds / r.wall_seconds};
+    }
+  return out;
+}
+
 }  // namespace
 
 Limits find_limits(const RunReport& report) {
@@ -154,6 +170,7 @@ Limits find_limits(const RunReport& report) {
   for (const Ceiling& c : out.ceilings) most_used = std::max(most_used, c.used);
   if (const Loss outside = lost_outside(report); outside.share >= kMostOutside) {
     name(outside);
+    if (outside.cause == Cause::closing) out.sync = find_sync(report);
   } else if (most_used >= kUsedUp) {
     name({lowest.cause, lowest.node, lowest.used});
     out.hints = hints_for_resources(demands);

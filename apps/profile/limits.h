@@ -28,6 +28,12 @@ struct Reuse {
   double share = 0;  ///< of the processor time of all stages; of loading: of the time
 };
 
+/// Waiting at the end until the system has everything on disk, which an option asks for.
+struct Sync {
+  std::string sink;  ///< the node with the option; "" where that is not the cause
+  double share = 0;  ///< of the time
+};
+
 struct Limits {
   /// False where there is nothing to judge by: no file was dealt with.
   bool is_known = false;
@@ -44,6 +50,7 @@ struct Limits {
   static constexpr double kDisturbed = 0.2;
   std::vector<Hint> hints;  ///< at most three, what brings most first; each 5 % or more
   Reuse reuse;
+  Sync sync;
 
   /// Whether a resource is used up, and no option gives more of it.
   [[nodiscard]] bool nothing_to_gain() const {

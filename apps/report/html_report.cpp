@@ -82,6 +82,7 @@ class Page {
     states();
     series();
     stages();
+    update();
     files();
     rest();
     return fmt::format(
@@ -271,6 +272,23 @@ class Page {
   }
   static std::string megabytes(double per_second) {
     return per_second > 0 ? megabytes_text(per_second) : "";
+  }
+
+  void update() {
+    std::string lists;
+    for (const Json& s : part(r_, "stages"))
+      for (const auto& [key, what] : {std::pair("dropped", "gone"), std::pair("changed", "changed"),
+                                      std::pair("added", "new")}) {
+        const Json& summary = part(s, "summary");
+        const Json& names = part(summary, key);
+        if (names.empty()) continue;
+        lists += fmt::format(
+            "<details><summary>{}: {} {}</summary><pre>", html_text(text(s, "name")),
+            plural(count(summary, (std::string(key) + "_files").c_str()), "file"), what);
+        for (const Json& name : names) lists += html_text(name.get<std::string>()) + "\n";
+        lists += "</pre></details>\n";
+      }
+    if (!lists.empty()) out_ += "<h2>Update</h2>\n" + lists;
   }
 
   void files() {

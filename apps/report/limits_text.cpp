@@ -177,6 +177,11 @@ std::string limits_text(const Limits& l, const RunReport& report) {
   std::vector<std::string> remedies;
   for (const Hint& hint : l.hints) remedies.push_back(hint_text(hint, l.files_per_second));
   if (!l.reuse.source.empty()) remedies.push_back(reuse_text(l.reuse));
+  if (!l.sync.sink.empty())
+    remedies.push_back(fmt::format(
+        "{}.sync: false → saves {} of the time; where the machine fails soon after the run, the "
+        "output may then be lost",
+        one_line(l.sync.sink), percent(l.sync.share)));
   if (remedies.empty() && l.nothing_to_gain()) remedies.emplace_back(nothing_helps(l, report));
   for (std::size_t i = 0; i < remedies.size(); ++i)
     out += (i == 0 ? "would help: " : "        or: ") + remedies[i] + "\n";
@@ -222,6 +227,9 @@ nlohmann::ordered_json limits_json(const Limits& l) {
                                         : Json{{"set", {{l.reuse.source + ".feed", "cache"}}},
                                                {"stages", l.reuse.stages},
                                                {"share", l.reuse.share}};
+  out["sync"] = l.sync.sink.empty()
+                    ? Json()
+                    : Json{{"set", {{l.sync.sink + ".sync", "false"}}}, {"share", l.sync.share}};
   return out;
 }
 

@@ -110,6 +110,7 @@ std::string told(const std::string& name, const Value& value) {
   if (name == "bytes" && is_number) return bytes_text(number);
   if (name == "packing" && value.find("seconds") != nullptr)
     return fmt::format("compressed in {} s of processor time", value.find("seconds")->text());
+  if (name == "sync_seconds") return text + " s until all was on disk";
   if (name == "trimmed_seconds") return text + " s of silence cut off";
   if (name == "dropped_seconds") return text + " s of tails in no row (tail: drop)";
   for (const Count& c : kCounts)

@@ -1,6 +1,7 @@
 #include "stages/output/row_sink.h"
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -262,8 +263,16 @@ void RowSink::finish(RunContext& run, Ending ending) {
     }
     if (!complete_ && parts_ != nullptr) return leave_work(run);
     if (complete_) check_gives_rows(run, sections_.paths());
+    // A power failure must not take what earlier runs have written.
+    const bool updates = update_of(run) != Update::none;
+    const auto timed = [&](const auto& act) {
+      const auto before = std::chrono::steady_clock::now();
+      act();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+      if (target_.sync && !updates) sync_seconds_ += took.count();
+    };
     if (checkpoints_ != nullptr) {
-      checkpoints_->commit();
+      timed([&] { checkpoints_->commit(); });
       checkpoints_->ending();
     }
     writer_->finish(run);
@@ -276,11 +285,12 @@ void RowSink::finish(RunContext& run, Ending ending) {
     if (complete_) {
       for (std::size_t s = 0; checkpoints_ != nullptr && s < files_.size(); ++s)
         (extended_[s] != nullptr ? extended_[s] : files_[s])->stay();
-      // A power failure must not take what earlier runs have written.
-      const bool syncs = target_.sync || update_of(run) != Update::none;
-      return run.services.find<JointPublication>()->complete(target_.path, parts, syncs, [this] {
-        written_ = true;
-        remove_journal();
+      return timed([&] {
+        run.services.find<JointPublication>()->complete(target_.path, parts,
+                                                        target_.sync || updates, [this] {
+                                                          written_ = true;
+                                                          remove_journal();
+                                                        });
       });
     }
     if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were in memory so far

@@ -144,6 +144,7 @@ class RowSink : public Sink<MelBatch>,
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report
   bool complete_ = false, written_ = false;
+  double sync_seconds_ = 0;  // at the end, by the option sync
 };
 
 }  // namespace melflow

@@ -43,6 +43,8 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
     if (const auto size = std::filesystem::file_size(path, gone); !gone) bytes += size;
   }
   out.emplace_back("bytes", Value::scalar(std::to_string(bytes)));
+  if (sync_seconds_ > 0)
+    out.emplace_back("sync_seconds", Value::scalar(fmt::format("{:.3f}", sync_seconds_)));
   if (!splits_.empty()) out.emplace_back("splits", Value::list(splits_));
   return out;
 }

@@ -124,8 +124,11 @@ TEST_CASE("dry run: what an update would do, and does") {
     }
     fs::remove(corpus.folder / "clips/6.wav");
     corpus.add("10.wav");
-    const Ended told = corpus.melflow({"update", "--no-progress"}, name);
+    const Ended told = corpus.melflow({"update", "--no-progress", "--report", "page.html"}, name);
     CHECK(has(told.out, "1 file gone (6.wav), 1 file new (10.wav)"));
+    const std::string page = read_text(corpus.folder / "page.html");
+    CHECK(has(page, ": 1 file gone</summary><pre>6.wav\n</pre>"));
+    CHECK(has(page, ": 1 file new</summary><pre>10.wav\n</pre>"));
     CHECK_FALSE(has(told.out, "changed"));
   }
 }

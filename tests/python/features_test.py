@@ -65,7 +65,7 @@ class FeaturesTest(unittest.TestCase):
                                     "resample .* or give n_fft, win_length and hop"):
             melflow.features(samples, 44100, preset="whisper")
         self.assertEqual(melflow.features(samples, 44100, preset="whisper", n_fft=1024, hop=441).shape[1], 80)
-        with self.assertRaisesRegex(melflow.ConfigError, "^presett: unknown option. Did you mean 'preset'"):
+        with self.assertRaisesRegex(melflow.ConfigError, "^presett: unknown option of mel. Did you mean 'preset'"):
             melflow.features(samples, 16000, presett="whisper")
         for wrong in (samples.reshape(2, -1), samples.astype(np.int32), samples[:0]):
             with self.assertRaises(ValueError):
@@ -93,7 +93,7 @@ class FeaturesTest(unittest.TestCase):
                      normalize=np.str_("fixed"))
         expected = melflow.features(samples, 8000, **plain)
         np.testing.assert_array_equal(melflow.features(samples, np.int32(8000), **numpy), expected)
-        text = corpus.pipeline("${ROOT}", "stage: batches")
+        text = corpus.pipeline('"${ROOT}"', "stage: batches")
         for values in (plain, numpy):
             sets = {"rows." + name: value for name, value in values.items()} | {"rows.sample_rate": np.int64(8000)}
             with warnings.catch_warnings():
