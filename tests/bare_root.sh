@@ -21,10 +21,10 @@ skip() {
   exit 77
 }
 
-# apart COMMAND...: what it mounts nobody else sees, and what it starts ends with it.
-apart() { unshare --mount --propagation private --pid --fork --kill-child "$@"; }
+# What it mounts nobody else sees, and what it starts ends with it.
+apart=(unshare --mount --propagation private --pid --fork --kill-child)
 
-apart true 2>/dev/null || skip "no rights to mount (root, or CAP_SYS_ADMIN in a container)"
+"${apart[@]}" true 2>/dev/null || skip "no rights to mount (root, or CAP_SYS_ADMIN in a container)"
 bash apps/install_deps.sh --bare-root || skip "debootstrap cannot be installed"
 sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
   'Identifier: Packages' 'Origin: Debian' | sort -u)
@@ -36,7 +36,7 @@ exec 9>"$state/lock"
 flock 9
 if ! cmp -s apps/install_deps.sh "$root/install_deps.sh"; then
   rm -rf "$root"
-  apart debootstrap --variant=minbase bookworm "$root" "$mirror" >"$state/log" 2>&1 ||
+  "${apart[@]}" debootstrap --variant=minbase bookworm "$root" "$mirror" >"$state/log" 2>&1 ||
     skip "debootstrap could not make the system: $(tail -n 3 "$state/log")"
   cp apps/install_deps.sh "$root"
 fi
@@ -73,4 +73,9 @@ enter() {
   exec chroot "$root" env -i "${environment[@]}" bash "$repository/tests/run.sh" "$@"
 }
 printf '\n== bare Debian 12: %s\n' "$*"
-apart bash -euc "$(declare -p root cache repository state environment); $(declare -f enter); "'enter "$@"' bash "$@"
+"${apart[@]}" bash -euc "$(declare -p root cache repository state environment); $(declare -f enter); "'enter "$@"' bash "$@" &
+trap 'kill -KILL $! 2>/dev/null' EXIT # it ignores what can be ignored
+status=0
+wait $! || status=$?
+trap - EXIT
+exit "$status"
