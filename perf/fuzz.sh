@@ -32,6 +32,7 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 compiler=${CXX:-clang++}
 command -v "${compiler##* }" >/dev/null || { echo "perf/fuzz.sh: $compiler is not there (apt-get install clang)" >&2; exit 1; }
+command -v make >/dev/null || { echo "perf/fuzz.sh: make is not there (apt-get install make)" >&2; exit 1; }
 
 MELFLOW_FUZZ_FOLDER=$(mktemp -d -p /dev/shm melflow_fuzz.XXXXXX)
 export MELFLOW_FUZZ_FOLDER
