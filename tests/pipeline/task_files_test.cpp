@@ -234,7 +234,8 @@ TEST_CASE("files per task: auto puts small files together, and fewer of them tow
     // Four tasks or more are left for each worker; and one that found no room.
     const std::size_t most = std::clamp<std::size_t>((kFiles - made) / 4, 1, 1024);
     CHECK(n <= most + 1);
-    if (made >= kLarge) CHECK(n + 1 >= most);
+    // The first small ones may be in a task with the last of the large.
+    if (made >= 2 * kLarge) CHECK(n + 1 >= most);
     made += n;
   }
   CHECK(made == kFiles);
