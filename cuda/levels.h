@@ -58,26 +58,49 @@ MELFLOW_HD float level(const Settings& s, float value) {
   return value;
 }
 
+// A sum whose error does not grow with its terms (Kahan), while they are finite.
+struct Sum {
+  float value = 0.0F;
+
+  MELFLOW_HD void add(float term) {
+    const float corrected = term - excess_;
+    const float next = value + corrected;
+    excess_ = (next - value) - corrected;
+    value = next;
+  }
+
+ private:
+  float excess_ = 0.0F;  // of value over the terms
+};
+
+// Bins that are added one after another; lane_loops_body.h has the reason.
+constexpr int most_in_a_row = 64;
+
 // One lane's pieces of bands, into partials [rounds * lanes]; bin(k) is the value of a bin. Every
 // round has a multiple of `unit` steps.
 template <int lanes, int unit, class Bin>
 MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, float* partials) {
+  static_assert(most_in_a_row % unit == 0);
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
   for (int round = 0; round < bands.rounds; ++round) {
     const float* weight = bands.weights + bands.weights_at[round] + lane;
     int k = bands.first_bin[round * lanes + lane];
-    const int end = k + bands.steps[round];
-    float sum = 0.0F;
+    Sum sum;
+    for (int left = bands.steps[round]; left > 0; left -= most_in_a_row) {
+      const int end = k + (left < most_in_a_row ? left : most_in_a_row);
+      float in_a_row = 0.0F;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (; k < end; k += unit, weight += unit * lanes) {
-      MELFLOW_UNROLL
-      for (int i = 0; i < unit; ++i) sum += weight[i * lanes] * bin(k + i);
+      for (; k < end; k += unit, weight += unit * lanes) {
+        MELFLOW_UNROLL
+        for (int i = 0; i < unit; ++i) in_a_row += weight[i * lanes] * bin(k + i);
+      }
+      sum.add(in_a_row);
     }
-    partials[round * lanes + lane] = sum;
+    partials[round * lanes + lane] = sum.value;
   }
 }
 
@@ -87,13 +110,13 @@ MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands,
                             const float* partials, const Rows& rows, std::size_t row) {
   const std::size_t at = row * static_cast<std::size_t>(s.columns) + s.levels_at;
   for (int m = lane; m < bands.n_bands; m += lanes) {
-    float sum = 0.0F;
+    Sum sum;
     const int end = bands.partials_at[m + 1];
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (int i = bands.partials_at[m]; i < end; ++i) sum += partials[bands.partials[i]];
-    rows.store(at + m, level(s, sum));
+    for (int i = bands.partials_at[m]; i < end; ++i) sum.add(partials[bands.partials[i]]);
+    rows.store(at + m, level(s, sum.value));
   }
 }
 

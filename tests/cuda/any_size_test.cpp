@@ -73,6 +73,22 @@ TEST_CASE("any size on the host: rows agree with the definition") {
   MESSAGE("at most " << worst.of_peak << " of the peak, " << worst.db << " dB");
 }
 
+TEST_CASE("any size on the host: a click at any place of a frame, in bands of many bins") {
+  for (const int n_fft : {1103, 4096}) {
+    for (const int n_mels : {1, 13}) {
+      CAPTURE(n_fft);
+      CAPTURE(n_mels);
+      const MelOptions o = of_clicks(n_fft, n_mels);
+      const Batch batch = make_batch(MelPlan(o), reference::click(n_fft));
+      const auto rows = [&](const O& options) {
+        return rows_of(options, batch, SampleType::int16, n_fft == 4096);
+      };
+      const Errors e = errors_of(o, reference::click_rows(o), rows(o), rows(in_db(o)));
+      CHECK(e.of_peak <= 1e-6);
+    }
+  }
+}
+
 TEST_CASE("conditioning on the host: frames are those of the processor, in any order of lanes") {
   std::vector<std::int16_t> samples = recording(3000);
   for (std::int16_t& s : samples) s = static_cast<std::int16_t>(s / 4 + 20000);  // mostly an offset

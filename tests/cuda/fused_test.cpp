@@ -86,6 +86,20 @@ TEST_CASE("fused kernel on the host: rows agree with the definition") {
   }
 }
 
+TEST_CASE("fused kernel on the host: a click at any place of a frame, in bands of many bins") {
+  for (const int n_fft : fused_sizes) {
+    for (const int n_mels : {1, 13}) {
+      CAPTURE(n_fft);
+      CAPTURE(n_mels);
+      const MelOptions o = of_clicks(n_fft, n_mels);
+      const Batch batch = make_batch(MelPlan(o), reference::click(n_fft));
+      const Errors e = errors_of(o, reference::click_rows(o), rows_of(o, batch, plain),
+                                 rows_of(in_db(o), batch, plain));
+      CHECK(e.of_peak <= 1e-6);
+    }
+  }
+}
+
 TEST_CASE("fused kernel on the host: operands of 16 bits stay within their limits") {
   const std::vector<Errors> worst = errors_of_all(
       {{"fp16", NumberType::float16}, {"bf16", NumberType::bfloat16}}, recording(2201));

@@ -72,6 +72,16 @@ std::vector<Named> front_ends(int n_fft) {
   return sets;
 }
 
+MelOptions of_clicks(int n_fft, int n_mels) {
+  O o;
+  o.n_fft = n_fft;
+  o.n_mels = n_mels;
+  o.hop = 1;
+  o.window = O::Window::hamming;
+  o.center = false;
+  return o;
+}
+
 std::vector<std::int16_t> recording(std::int64_t n) {
   std::vector<std::int16_t> samples;
   std::uint64_t state = 42;

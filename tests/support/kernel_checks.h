@@ -29,6 +29,8 @@ struct Named {
 // one n_fft.
 std::vector<Named> front_ends(int n_fft);
 
+// For reference::click, which is at every place of a frame in turn.
+MelOptions of_clicks(int n_fft, int n_mels);
 // Two gliding tones with an offset, on noise 60 dB below full scale.
 std::vector<std::int16_t> recording(std::int64_t n);
 // At full scale 1.

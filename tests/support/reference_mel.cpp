@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
+#include <numeric>
 #include <stdexcept>
 
 namespace melflow::reference {
@@ -307,6 +308,27 @@ Rows mel(const O& o, const std::vector<double>& samples) {
     for (double& value : row) value = logarithm(o, value);
     if (o.use_energy) row.insert(o.htk_compat ? row.end() : row.begin(), log_energy);
     rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<std::int16_t> click(int n_fft) {
+  const auto n = static_cast<std::size_t>(n_fft);
+  std::vector<std::int16_t> samples(2 * n - 1, 0);
+  samples[n - 1] = -32768;
+  return samples;
+}
+
+Rows click_rows(const O& o) {
+  std::vector<double> sums;
+  for (const std::vector<double>& weights : filterbank(o))
+    sums.push_back(std::accumulate(weights.begin(), weights.end(), 0.0));
+  const std::vector<double> w = window(o);
+  Rows rows;
+  for (int at = o.n_fft - 1; at >= 0; at -= hop(o)) {
+    const double power = std::pow(std::abs(w[static_cast<std::size_t>(at)]), o.power);
+    std::vector<double>& row = rows.emplace_back(sums);
+    for (double& value : row) value *= power;
   }
   return rows;
 }

@@ -26,6 +26,12 @@ Rows filterbank(const MelOptions& o);
 std::int64_t padded_index(std::int64_t i, std::int64_t n, MelOptions::PadMode mode);
 // Everything up to and including the log.
 Rows mel(const MelOptions& o, const std::vector<double>& samples);
+// 2 n_fft - 1 samples, all 0 but for one at full scale: each frame of n_fft samples has it in
+// another place.
+std::vector<std::int16_t> click(int n_fft);
+// Linear bands of its frames, center: false. The power is the same in all bins, that of the
+// sample times the window, so that nothing is transformed.
+Rows click_rows(const MelOptions& o);
 // Reference = maximum, top_db and normalisation of a whole utterance.
 void finish(const MelOptions& o, Rows& rows);
 // Type 2 or 3, with scipy's factors; [coefficients] of one row.
