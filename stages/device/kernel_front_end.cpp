@@ -21,7 +21,7 @@ cuda::Settings settings_of(const MelPlan& plan) {
   if (options.power != 2.0)
     s.power = options.power == 1.0 ? cuda::PowerKind::magnitude : cuda::PowerKind::other;
   s.exponent = static_cast<float>(options.power / 2.0);
-  s.floor = options.htk_mode ? 1.0F : 0.0F;
+  s.floor = static_cast<float>(band_floor(options));
   s.log = options.log != MelOptions::Log::none;
   s.amin = static_cast<float>(options.amin);
   s.offset = static_cast<float>(options.log_offset);

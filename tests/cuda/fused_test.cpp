@@ -149,7 +149,7 @@ TEST_CASE("fused kernel on the host: every log, with its offset, floor and refer
         o.power = power;
         o.log = log;
         if (o.log == O::Log::none) {
-          o.htk_mode = true;  // bands floored at 1
+          o.htk_mode = O::HtkMode::kaldi;  // bands floored at 1
           o.input_scale = 8.0;
         } else {
           o.amin = 2e-2;

@@ -171,7 +171,7 @@ def for_kaldi(r):
     o["fmin"] = rounded(r, 0, 100)
     if maybe(r):
         o["fmax"] = r.choice((-400.0, rounded(r, rate / 3, rate / 2 - 1)))
-    o["htk_mode"] = maybe(r, 0.2)
+    o["htk_mode"] = "kaldi" if maybe(r, 0.2) else False
     o["power"] = r.choice((1.0, 2.0))
     o["log"] = r.choice(("ln", "ln", "none"))
     if maybe(r, 0.4):
@@ -238,7 +238,7 @@ def limits(o, x, theirs):
     out = linear_limit(o, bins, bands)
     if o["log"] != "none":
         factor = 1.0 if o["log"] == "ln" else (o["db_factor"] or 20.0 / o["power"]) / np.log(10.0)
-        floor = max(o["amin"], 1.0 if o["htk_mode"] else 0.0)
+        floor = max(o["amin"], definition.floor_of(o))
         if o["top_db"] is not None:
             floor = max(floor, bands.max(initial=0.0) * np.exp(-o["top_db"] / factor))
         floored = np.maximum(bands, floor)

@@ -31,7 +31,7 @@ PRESETS = dict(
     librosa=dict(SLANEY, sample_rate=22050, n_fft=2048, hop=512, pad_mode="constant", n_mels=128),
     torchaudio=dict(sample_rate=16000, n_fft=400, hop=200, n_mels=128, bin_hz="torchaudio"),
     kaldi=dict(KALDI, input_scale=32768.0, remove_dc=True, window="povey", fmin=20.0),
-    kaldi_htk=dict(KALDI, input_scale=32768.0, window="hamming", htk_mode=True, use_energy=True,
+    kaldi_htk=dict(KALDI, input_scale=32768.0, window="hamming", htk_mode="kaldi", use_energy=True,
                    htk_compat=True),
     whisper=dict(WHISPER, n_mels=80),
     whisper_large_v3=dict(WHISPER, n_mels=128),
@@ -130,8 +130,12 @@ def filters(o):
     if o["triangles"] == "left_width":
         fall = 1.0 - (axis - middle) / (middle - left)
     weights = np.maximum(0.0, np.minimum(rise, fall))
-    if o["htk_mode"] and o["fmin"] != 0:  # Kaldi: the first band's first bin is left out
+    if o["htk_mode"] == "kaldi" and o["fmin"] != 0:  # the first band's first bin is left out
         weights[0, np.argmax(weights[0] > 0)] = 0.0
+    if o["htk_mode"] == "htk":  # HTK's cut-offs, as bins
+        low, high = (np.floor(o[edge] / hz[1] + 0.5) for edge in ("fmin", "fmax"))
+        bins = np.arange(len(hz))
+        weights[:, (bins <= low) | (bins >= high)] = 0.0
     if o["norm"] == "slaney":
         weights *= 2.0 / (right - left)
     if o["norm"] in ("1", "2", "inf"):
@@ -218,12 +222,17 @@ def normalise(o, rows):
     return centred / np.where(deviation > 0, deviation, 1.0) if o["norm_variance"] else centred
 
 
+def floor_of(o):
+    """HTK's floor, which Kaldi puts under the bands whether logarithms follow or not."""
+    has_floor = o["htk_mode"] == "kaldi" or o["htk_mode"] == "htk" and o["log"] != "none"
+    return 1.0 if has_floor and o["output"] == "mel" else 0.0
+
+
 def rows(o, x):
     """[frames, bands] of resolved options."""
     power, energy = spectra(o, x)
     values = power if o["output"] == "spectrogram" else power @ filters(o).T
-    if o["htk_mode"]:  # HTK's floor, which Kaldi puts under the bands whether logarithms follow or not
-        values = np.maximum(values, 1.0)
+    values = np.maximum(values, floor_of(o))
     out = logarithm(o, values)
     if o["use_energy"]:
         log_energy = np.log(np.maximum(energy, o["energy_eps"]))

@@ -52,7 +52,7 @@ def mfcc_by_kaldi(o, mfcc, x):
 
 
 def by_torchaudio_kaldi(o, x):
-    assert not o["htk_mode"]
+    assert o["htk_mode"] is False
     length, shift = kaldi_times(o)
     return torchaudio_kaldi.fbank(
         torch.from_numpy(x)[None] * o["input_scale"], dither=0.0, sample_frequency=o["sample_rate"],

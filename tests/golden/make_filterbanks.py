@@ -1,4 +1,4 @@
-"""Mel filters as librosa, torchaudio, Kaldi, Whisper and SpeechBrain build them.
+"""Mel filters as librosa, torchaudio, Kaldi, HTK, Whisper and SpeechBrain build them.
 
 In:  mel_filters.npz of openai-whisper (setup.sh puts it under openai-whisper/).
 Out: filterbanks.json beside this file:
@@ -14,6 +14,7 @@ whether there is a weight of 1e-7 or none.
 """
 
 import argparse
+import math
 import pathlib
 
 import kaldi_native_fbank as knf
@@ -67,8 +68,31 @@ def by_kaldi(o):
     frame, mel = knf.FrameExtractionOptions(), knf.MelBanksOptions()
     frame.samp_freq, frame.frame_length_ms = o["sample_rate"], 1000.0 * o["n_fft"] / o["sample_rate"]
     mel.num_bins, mel.low_freq, mel.high_freq = o["n_mels"], o["fmin"], o["fmax"]
-    mel.vtln_low, mel.vtln_high, mel.htk_mode = o["vtln_low"], o["vtln_high"], o["htk_mode"]
+    mel.vtln_low, mel.vtln_high, mel.htk_mode = o["vtln_low"], o["vtln_high"], o["htk_mode"] == "kaldi"
     return knf.MelBanks(mel, frame, o["vtln_warp"]).get_matrix().astype(float)
+
+
+def by_htk(o):
+    """InitFBank and Wave2FBank of HTK 3.4.1: each bin is shared by the bands below and above it."""
+    rate, n, count = o["sample_rate"], o["n_fft"], o["n_mels"]
+
+    def mel(hz):
+        return 1127.0 * math.log(1.0 + hz / 700.0)
+
+    low, high = mel(o["fmin"]), mel(o["fmax"])
+    centres = [low + (high - low) * c / (count + 1) for c in range(count + 2)]
+    bank = np.zeros((count, n // 2 + 1))
+    first = max(2, int(o["fmin"] * n / rate + 2.5))
+    last = min(n // 2, int(o["fmax"] * n / rate + 0.5))
+    for k in range(first, last + 1):  # counted from 1, which is 0 Hz
+        at = mel((k - 1) * rate / n)
+        below = max(c for c in range(count + 1) if centres[c] < at)
+        share = (centres[below + 1] - at) / (centres[below + 1] - centres[below])
+        if below > 0:
+            bank[below - 1, k - 1] = share
+        if below < count:
+            bank[below, k - 1] = 1.0 - share
+    return bank
 
 
 def by_speechbrain(o):
@@ -127,11 +151,16 @@ def plan(whisper):
                "torchaudio.compliance.kaldi.get_mel_banks", "float64", by_torchaudio_kaldi,
                dict(KALDI, **more))
     for name, more in (("", dict(n_mels=23)), (", vtln_warp 0.9", dict(n_mels=23, vtln_warp=0.9)),
-                       (", htk_mode", dict(n_mels=23, htk_mode=True)),
-                       (", htk_mode from 0 Hz", dict(n_mels=23, htk_mode=True, fmin=0.0))):
+                       (", htk_mode", dict(n_mels=23, htk_mode="kaldi")),
+                       (", htk_mode from 0 Hz", dict(n_mels=23, htk_mode="kaldi", fmin=0.0))):
         yield (f"kaldi-native-fbank{name}", "kaldi-native-fbank",
                libraries.version("kaldi-native-fbank"), "MelBanks", "float32", by_kaldi,
                dict(KALDI, **more))
+    for n_mels, fmin, fmax in ((26, 0.0, 8000.0), (26, 20.0, 7800.0), (26, 64.0, 8000.0),
+                               (26, 125.0, 7600.0), (23, 133.0, 6855.0), (80, 60.0, 7990.0)):
+        yield (f"HTK, {n_mels} bands, {fmin:g} to {fmax:g} Hz", "HTK", "3.4.1", "InitFBank",
+               "float64", by_htk,
+               dict(KALDI, n_mels=n_mels, fmin=fmin, fmax=fmax, htk_mode="htk"))
     for n_mels in (80, 128):
         yield (f"whisper, {n_mels} bands", "openai-whisper", "20250625", "assets/mel_filters.npz",
                "float32", by_whisper, dict(WHISPER, n_mels=n_mels))

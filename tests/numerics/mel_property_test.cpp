@@ -77,7 +77,7 @@ MelOptions random_options(Random& r) {
   o.bin_hz = one_of<O::BinHz>(r);
   if (flip(r)) ++o.sample_rate;
   o.triangles = one_of<O::Triangles>(r);
-  o.htk_mode = flip(r);
+  o.htk_mode = one_of<O::HtkMode>(r);
   if (flip(r)) o.vtln_warp = real(r, 0.8, 1.2);
   o.use_energy = flip(r);
   o.raw_energy = flip(r);

@@ -185,7 +185,9 @@ std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_
 }
 
 double logarithm(const O& o, double value) {
-  if (o.htk_mode) value = std::max(value, 1.0);
+  const bool is_htk = o.htk_mode == O::HtkMode::htk && o.log != O::Log::none;
+  if (o.output == O::Output::mel && (is_htk || o.htk_mode == O::HtkMode::kaldi))
+    value = std::max(value, 1.0);
   const double floored = std::max(value + o.log_offset, o.amin);
   const double ref = std::max(o.ref.value, o.amin);
   switch (o.log) {
@@ -246,7 +248,12 @@ Rows filterbank(const O& o) {
         weight = (axis(right) - axis(hz)) / (axis(right) - axis(centre));
       // Whatever the first bin above the left corner would count.
       const double before = hz - bin_spacing;
-      if (o.htk_mode && m == 0 && o.fmin != 0 && hz > left && before <= left) weight = 0;
+      if (o.htk_mode == O::HtkMode::kaldi && m == 0 && o.fmin != 0 && hz > left && before <= left)
+        weight = 0;
+      // HTK's klo and khi of InitFBank, which counts bins from 1.
+      const int klo = std::max(2, static_cast<int>(o.fmin / bin_spacing + 2.5));
+      const int khi = static_cast<int>(fmax(o) / bin_spacing + 0.5);
+      if (o.htk_mode == O::HtkMode::htk && (k + 1 < klo || k + 1 > khi)) weight = 0;
       if (o.mel_norm == O::MelNorm::slaney) weight *= 2 / (right - left);
       weights.push_back(weight);
     }

@@ -11,6 +11,7 @@ DoubleRow::DoubleRow(const MelPlan& plan)
       frame_length_(plan.frame_length()),
       n_bins_(plan.n_bins()),
       window_(plan.window_double().begin(), plan.window_double().end()),
+      floor_(band_floor(options_)),
       factor_(plan.log_factor()),
       shift_(plan.log_shift()),
       conditioner_(plan),
@@ -28,7 +29,7 @@ DoubleRow::Scratch DoubleRow::make_scratch() const {
 
 // NaN stays NaN.
 double DoubleRow::level(double value) const {
-  if (options_.htk_mode) value = value < 1.0 ? 1.0 : value;
+  value = value < floor_ ? floor_ : value;
   if (options_.log == MelOptions::Log::none) return value;
   value += options_.log_offset;
   return factor_ * std::log(value < options_.amin ? options_.amin : value) - shift_;

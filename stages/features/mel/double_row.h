@@ -46,6 +46,7 @@ class DoubleRow {
   int frame_length_, n_bins_;
   std::vector<double> window_;  // [frame_length]
   Filterbank bank_;             // of Output::mel
+  double floor_;                // of a band before its level
   double factor_, shift_;       // of the logarithm
   Conditioner conditioner_;
   RealFft<double> fft_;

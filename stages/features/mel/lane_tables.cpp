@@ -41,7 +41,7 @@ LaneTables::LaneTables(const MelPlan& plan) {
   run_.n_bins = plan.n_bins();
   run_.power = options.power;
   run_.power_offset = static_cast<float>(options.power_offset);
-  run_.floor = options.htk_mode ? 1.0F : 0.0F;
+  run_.floor = static_cast<float>(band_floor(options));
   run_.log = options.log != MelOptions::Log::none;
   run_.amin = static_cast<float>(options.amin);
   run_.offset = static_cast<float>(options.log_offset);

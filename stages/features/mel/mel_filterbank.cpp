@@ -1,6 +1,7 @@
 // Everything is computed in double. Sources: HTK book 5.6; Slaney, Auditory Toolbox 1998 (linear
 // below 1 kHz with 200/3 Hz a mel, above it 27 steps from 1 to 6.4 kHz); Kaldi's mel-computations
 // for the triangles over mel and for the piecewise linear warp of the vocal tract length;
+// HTK's HSigP.c, InitFBank, for the bins that htk_mode: htk takes;
 // librosa.filters.mel for the norms 1, 2 and inf; the frequencies of bins as
 // torchaudio.functional.melscale_fbanks, SpeechBrain's Filterbank and Lhotse's create_mel_scale
 // have them.
@@ -107,7 +108,15 @@ Filterbank make_filterbank(const MelOptions& o) {
   constexpr double rounding = 1e-12;
 
   Filterbank bank;
-  bool skip_first = o.htk_mode && o.fmin > 0.0;
+  bool skip_first = o.htk_mode == MelOptions::HtkMode::kaldi && o.fmin > 0.0;
+  int lowest = 0, highest = n_bins - 1;
+  if (o.htk_mode == MelOptions::HtkMode::htk) {
+    const auto nearest = [bin_hz](double hz) {
+      return static_cast<int>(std::floor(hz / bin_hz + 0.5));
+    };
+    lowest = nearest(o.fmin) + 1;
+    highest = std::min(highest, nearest(*o.fmax) - 1);
+  }
   for (int m = 0; m < o.n_mels; ++m) {
     Triangle hz{corner_hz(m), corner_hz(m + 1), corner_hz(m + 2)};
     if (o.triangles == MelOptions::Triangles::left_width) {
@@ -123,8 +132,8 @@ Filterbank make_filterbank(const MelOptions& o) {
     MelBand band;
     band.centre_hz = hz.centre;
     band.offset = static_cast<int>(bank.weights.size());
-    const int first = std::max(0, static_cast<int>(std::floor(hz.left / bin_hz)));
-    const int last = std::min(n_bins - 1, static_cast<int>(std::ceil(hz.right / bin_hz)));
+    const int first = std::max(lowest, static_cast<int>(std::floor(hz.left / bin_hz)));
+    const int last = std::min(highest, static_cast<int>(std::ceil(hz.right / bin_hz)));
     for (int k = first; k <= last; ++k) {
       const double at = k * bin_hz;
       const double weight = weight_at(t, over_mel ? hz_to_mel(at, o.mel_scale) : at);

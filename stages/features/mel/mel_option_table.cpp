@@ -176,9 +176,11 @@ constexpr MelOptionRow kTable[] = {
      "sample_rate / 2 by default; lhotse: k sample_rate / (n_fft - 1). With an even sample_rate "
      "and an even n_fft, exact, torchaudio and speechbrain are the same",
      kAny, kBands, has_other_bins},
-    {"htk_mode", &O::htk_mode, "builds mel bands as HTK does", "",
-     "the first weight of the lowest band is dropped if fmin is above 0, and bands below 1 are "
-     "raised to 1 before the logarithm",
+    {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
+     "false: all bins under a triangle, no floor; kaldi: Kaldi's htk-mode, which leaves out the "
+     "first bin of the lowest band if fmin is above 0, and raises bands below 1 to 1; htk: HTK's "
+     "own rule, the bins above the one nearest to fmin and below the one nearest to fmax, and with "
+     "a log bands below 1 are raised to 1 (openSMILE: htkcompatible)",
      kAny, kBands},
     {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
      "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kBands},

@@ -225,6 +225,15 @@ MelOptions canonical(const MelOptions& options) {
   return o;
 }
 
+double band_floor(const MelOptions& options) {
+  using HtkMode = MelOptions::HtkMode;
+  if (options.output == MelOptions::Output::spectrogram) return 0.0;
+  const bool log = options.log != MelOptions::Log::none;
+  const bool is_floored =
+      options.htk_mode == HtkMode::kaldi || (options.htk_mode == HtkMode::htk && log);
+  return is_floored ? 1.0 : 0.0;
+}
+
 int columns(const MelOptions& options) {
   const bool bins = options.output == MelOptions::Output::spectrogram;
   return (bins ? options.n_fft / 2 + 1 : options.n_mels) + (options.use_energy ? 1 : 0);

@@ -93,6 +93,9 @@ struct MelOptions {
   }
   enum class Triangles { hz, mel, left_width };
   friend constexpr auto names(Triangles) { return choice_names("hz", "mel", "left_width"); }
+  // kaldi: its option htk-mode (mel-computations.cc); htk: HTK's own rule (mel_filterbank.cpp).
+  enum class HtkMode { off, kaldi, htk };
+  friend constexpr auto names(HtkMode) { return choice_names("false", "kaldi", "htk"); }
   // db: the factor is 20/power, so 10*log10 for power 2 and 20*log10 for power 1; a level in
   // decibels is then the same whichever of the two is chosen. ln and log10: natural factors.
   enum class Log { none, ln, log10, db };
@@ -168,7 +171,7 @@ struct MelOptions {
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
   Triangles triangles = Triangles::hz;
-  bool htk_mode = false;  // the floor of 1 is of samples in the range of int16
+  HtkMode htk_mode = HtkMode::off;
   double vtln_warp = 1.0;
   double vtln_low = 100.0;
   double vtln_high = -500.0;
@@ -211,7 +214,7 @@ struct MelOptions {
   using Member = MemberOf<bool, int, std::int64_t, double, std::optional<bool>, std::optional<int>,
                           std::optional<double>, std::vector<double>, Reference, WindowValues,
                           Window, Align, PadMode, PreemphasisOf, Normalized, Output, MelScale,
-                          MelNorm, Triangles, BinHz, Log, Normalize, NormEpsTo, Precision>;
+                          MelNorm, Triangles, BinHz, HtkMode, Log, Normalize, NormEpsTo, Precision>;
 
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };
@@ -239,6 +242,9 @@ MelOptions resolve(const MelOptions& options);
 // same rows. A floor is as high as it is in effect, a list of equal numbers is one number, and a
 // deviation that nothing is divided by is 1. Requires check(options) to be empty.
 MelOptions canonical(const MelOptions& options);
+
+// The least that a band is before its level; 0: none. HTK's is for samples in the range of int16.
+double band_floor(const MelOptions& options);
 
 // The number of values of a frame: bands or bins, and the energy.
 int columns(const MelOptions& options);

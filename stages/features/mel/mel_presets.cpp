@@ -78,7 +78,7 @@ MelOptions kaldi_htk() {
   o.window = Window::hamming;
   o.remove_dc = false;
   o.fmin = 0.0;
-  o.htk_mode = true;
+  o.htk_mode = MelOptions::HtkMode::kaldi;
   o.use_energy = true;
   o.htk_compat = true;
   return o;
