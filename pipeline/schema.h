@@ -189,12 +189,17 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
   f.echo_ = [&target](bool) { return OptionType<T>::echo(target); };
   f.default_text = to_json(f.echo_(true));
   f.number_ = [&target] { return detail::as_number(target); };
-  f.read_ = [&target](const Field& self, const Value& v, const std::string& path, Problems& out) {
+  f.read_ = [&target, unset = target](const Field& self, const Value& v, const std::string& path,
+                                      Problems& out) {
     T parsed = target;
     std::string why = OptionType<T>::parse(v, parsed);
     if (why.empty() && v.is_missing()) why = detail::is_not_written();
-    // Null is the default of every option (or what a preset implies); some types give it a meaning.
-    if (!why.empty() && v.is_null() && !v.is_missing()) return;
+    // Null is the default of every option, whatever another one implies; some types give it a
+    // meaning.
+    if (!why.empty() && v.is_null() && !v.is_missing()) {
+      target = unset;
+      return;
+    }
     if (!why.empty())
       why += self.also_allowed(v);
     else if (const auto number = detail::as_number(parsed))

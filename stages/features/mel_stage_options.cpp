@@ -214,15 +214,9 @@ std::string MelStageOptions::origin_of(const std::string& option) const {
   original.take_preset();
   const std::string theirs = value_of(original);
   if (theirs == "null" || theirs != value_of(*this)) return {};
-  const Field* field = nullptr;
-  Schema known;
-  MelStageOptions any;
-  any.describe(known);
-  for (const Field& f : known.fields())
-    if (f.name == option) field = &f;
-  const bool may_be_unset = field != nullptr && field->default_text == "null";
-  return fmt::format(" (preset {} sets it{})", preset.preset->name,
-                     may_be_unset ? fmt::format("; write {}: null to unset it", option) : "");
+  return fmt::format(
+      " (preset {} sets it{})", preset.preset->name,
+      theirs == value_of({}) ? "" : fmt::format("; write {}: null to unset it", option));
 }
 
 std::string MelStageOptions::preset_remark() const {
