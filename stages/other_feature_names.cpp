@@ -79,6 +79,7 @@ constexpr OtherName kMel[] = {
     {"max_frequency", "Transformers", "fmax"},
     {"mel_fmax", "Tacotron 2", "fmax"},
     {"htk", "librosa", "mel_scale", "htk for true, slaney for false"},
+    {"htkcompatible", "openSMILE", "htk_mode", "htk for 1, false for 0"},
     {"torchaudio_compatible_mel_scale", "Lhotse", "bin_hz", "exact for true, lhotse for false"},
     {"filter_shape", "SpeechBrain", "triangles", "left_width for triangular"},
     {"mel_norm", "librosa, NeMo", "norm"},
@@ -100,6 +101,10 @@ constexpr OtherName kMel[] = {
     {"log_base", "ESPnet", "log", "log10 for 10, ln where it is not set"},
     {"ref_value", "SpeechBrain", "ref"},
     {"mel_floor", "Transformers", "amin"},
+    {"clip_val", "HiFi-GAN, Tacotron 2", "amin"},
+    {"clip", "", "",
+     "a floor under the logarithm is amin, one below the largest value is top_db; nothing limits "
+     "large values"},
     {"log_zero_guard_type", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
     {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
     {"norm_filters", "Lhotse", "norm", "1 for true"},
@@ -178,7 +183,8 @@ constexpr const char* kNoWrap =
     "padding with the other end of the recording is not there: write reflect, symmetric, constant "
     "or edge";
 constexpr const char* kOwnColumns =
-    "write per_feature: each column by its own mean and standard deviation, or all_features";
+    "write per_feature: each column by its own mean and standard deviation over the recording or "
+    "segment, or all_features; there is none by speaker";
 
 constexpr OtherValue kMelValues[] = {
     {"window", "hanning", "write hann"},
@@ -217,6 +223,7 @@ constexpr OtherValue kMelValues[] = {
     {"log", "decibels", "write db"},
     {"log", "log1p", "write ln, with log_offset: 1"},
     {"log", "log2", "write ln: it differs from log2 by a factor"},
+    {"htk_mode", "true", "write kaldi for Kaldi's htk-mode, htk for HTK's own rule"},
     {"normalized", "true", "write window"},
     {"normalized", "false", "write none"},
     {"power", "true", "write 2 for the power, 1 for the magnitude"},

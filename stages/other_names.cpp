@@ -216,7 +216,12 @@ constexpr OtherName kStages[] = {
     {"npy", "", "npy_write"},
     {"numpy", "", "npy_write"},
     {"wav_write", "", "audio_write"},
-    {"cmvn", "Kaldi", "normalize"},
+    {"cmvn", "Kaldi", "",
+     "by recording or segment it is normalize: per_feature of the stage mel, by the statistics of "
+     "a training set the stage normalize; by speaker there is none"},
+    {"utterance_mvn", "ESPnet", "",
+     "it is normalize: per_feature of the stage mel, with norm_ddof: 0 and norm_eps: 0"},
+    {"global_mvn", "ESPnet", "normalize"},
     {"trim", "librosa", "trim_silence"},
     {"vad", "", "trim_silence"},
     {"split", "", "route"},

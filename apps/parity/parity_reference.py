@@ -45,6 +45,26 @@ def none_is_none(value):
     return None if value == "none" else value
 
 
+class HasNone(ValueError):
+    """An option that the library has nothing like."""
+
+
+def only(library, o, **has):
+    """Refuses options with other values than the library has."""
+    for name, values in has.items():
+        if o[name] not in values:
+            texts = ("true" if v is True else "false" if v is False else str(v) for v in values)
+            raise HasNone(f"{library} has no {name}: {o[name]}; it has {', '.join(texts)}")
+
+
+def decibels(library, o):
+    """What log10 is multiplied with: 10, of a power, or 20, of a magnitude."""
+    factor = o["db_factor"] or 20 / o["power"]
+    if factor not in (10, 20):
+        raise HasNone(f"{library} has no db_factor: {factor:g}; it has 10, 20")
+    return factor
+
+
 def window_values(o):
     """The list, or what the .npy file has, whose path stands there instead."""
     import numpy as np
@@ -59,7 +79,7 @@ def librosa_window(o):
     if o["window"] == "values":
         return window_values(o)
     if o["window"] in ("povey", "sine"):
-        raise ValueError("librosa has no such window")
+        raise HasNone(f"librosa has no window: {o['window']}")
     c = o["blackman_coeff"]
     kind = dict(blackman=("general_cosine", [c, 0.5, 0.5 - c]),
                 kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
@@ -75,9 +95,7 @@ def librosa_norm(o):
 
 def librosa_db(o):
     """The name of librosa's function that makes decibels of these rows."""
-    is_power = o["power"] == 2 or o["db_factor"] == 10
-    assert is_power or o["db_factor"] in (None, 20)
-    return "power_to_db" if is_power else "amplitude_to_db"
+    return "power_to_db" if decibels("librosa", o) == 10 else "amplitude_to_db"
 
 
 def librosa_calls(o):
@@ -88,6 +106,7 @@ def librosa_calls(o):
 def by_librosa(o, x):
     import librosa
     import numpy as np
+    only("librosa", o, log=("none", "db"))
     stft = dict(n_fft=o["n_fft"], hop_length=o["hop"], win_length=o["win_length"],
                 window=librosa_window(o), center=o["center"], pad_mode=o["pad_mode"])
     if o["output"] == "spectrogram":
@@ -97,9 +116,8 @@ def by_librosa(o, x):
             y=x, sr=o["sample_rate"], power=o["power"], n_mels=o["n_mels"], fmin=o["fmin"],
             fmax=o["fmax"], htk=o["mel_scale"] == "htk", norm=librosa_norm(o), **stft)
     if o["log"] == "db":
-        out = getattr(librosa, librosa_db(o))(out, ref=np.max if o["ref"] == "max" else o["ref"], amin=o["amin"], top_db=o["top_db"])
-    else:
-        assert o["log"] == "none"
+        out = getattr(librosa, librosa_db(o))(
+            out, ref=np.max if o["ref"] == "max" else o["ref"], amin=o["amin"], top_db=o["top_db"])
     return out.T.astype(float)
 
 
@@ -114,6 +132,7 @@ def torchaudio_stft(o):
     windows = dict(hann=torch.hann_window, hamming=torch.hamming_window,
                    blackman=torch.blackman_window, kaiser=torch.kaiser_window,
                    bartlett=torch.bartlett_window, values=given)
+    only("torchaudio", o, window=windows)
     extra = {}
     if o["window"] == "kaiser":
         extra = dict(beta=o["kaiser_beta"])
@@ -129,23 +148,21 @@ def torchaudio_stft(o):
 def by_torchaudio(o, x):
     import torch
     import torchaudio
+    only("torchaudio", o, log=("none", "db"))
+    if o["bin_hz"] != "torchaudio" and (o["sample_rate"] % 2 or o["n_fft"] % 2):
+        only("torchaudio", o, bin_hz=("torchaudio",))
+    if o["log"] == "db":
+        only("torchaudio", o, amin=(1e-10,), ref=(1,))
     if o["output"] == "spectrogram":
         transform = torchaudio.transforms.Spectrogram(**torchaudio_stft(o))
     else:
         transform = torchaudio.transforms.MelSpectrogram(
             sample_rate=o["sample_rate"], f_min=o["fmin"], f_max=o["fmax"], n_mels=o["n_mels"],
             norm=none_is_none(o["norm"]), mel_scale=o["mel_scale"], **torchaudio_stft(o))
-    if o["bin_hz"] != "torchaudio" and (o["sample_rate"] % 2 or o["n_fft"] % 2):
-        raise ValueError("torchaudio's bins are those of bin_hz: torchaudio")
     out = transform(torch.from_numpy(x))
     if o["log"] == "db":
-        assert o["amin"] == 1e-10 and o["ref"] == 1
-        is_power = o["power"] == 2 or o["db_factor"] == 10
-        assert is_power or o["db_factor"] in (None, 20)
-        kind = "power" if is_power else "magnitude"
+        kind = "power" if decibels("torchaudio", o) == 10 else "magnitude"
         out = torchaudio.transforms.AmplitudeToDB(kind, o["top_db"])(out)
-    else:
-        assert o["log"] == "none"
     return out.T.double().numpy()
 
 
@@ -163,8 +180,10 @@ def kaldi_times(o):
 
 
 def set_kaldi(options, o):
-    if o["n_fft"] != 1 << (o["win_length"] - 1).bit_length():
-        raise ValueError("Kaldi's n_fft is win_length, rounded up to a power of two")
+    only("kaldi-native-fbank", o, n_fft=(1 << (o["win_length"] - 1).bit_length(),),
+         htk_mode=(False, "kaldi"), vtln_warp=(1,), log=("none", "ln"), power=(1, 2))
+    if abs(o["amin"] - 2.0**-23) > 1e-15:
+        only("kaldi-native-fbank", o, amin=(2.0**-23,))
     frame, mel = options.frame_opts, options.mel_opts
     frame.samp_freq = o["sample_rate"]
     frame.frame_length_ms, frame.frame_shift_ms = kaldi_times(o)
@@ -177,10 +196,9 @@ def set_kaldi(options, o):
     mel.num_bins = o["n_mels"]
     mel.low_freq, mel.high_freq = o["fmin"], o["fmax"]
     mel.vtln_low, mel.vtln_high = o["vtln_low"], o["vtln_high"]
-    mel.htk_mode = o["htk_mode"]
+    mel.htk_mode = o["htk_mode"] == "kaldi"
     for name in ("use_energy", "raw_energy", "energy_floor", "htk_compat"):
         setattr(options, name, o[name])
-    assert o["vtln_warp"] == 1 and abs(o["amin"] - 2.0**-23) < 1e-15
     return options
 
 
@@ -270,8 +288,7 @@ def nemo_features():
 def by_nemo(o, x):
     """What AudioToMelSpectrogramPreprocessor computes with, in evaluation; its valid frames."""
     import torch
-    if o["window"] not in ("hann", "hamming", "blackman"):
-        raise ValueError("NeMo has no such window")
+    only("NeMo", o, window=("hann", "hamming", "blackman"))
     featurizer = nemo_features().FilterbankFeatures(
         sample_rate=o["sample_rate"], n_window_size=o["win_length"], n_window_stride=o["hop"],
         window=o["window"], normalize=none_is_none(o["normalize"]), n_fft=o["n_fft"],
@@ -310,8 +327,7 @@ def hifigan_meldataset():
 def by_hifigan(o, x):
     """mel_spectrogram of meldataset.py."""
     import torch
-    if 2 * o["pad"] != o["n_fft"] - o["hop"]:
-        raise ValueError("HiFi-GAN pads (n_fft - hop) / 2")
+    only("HiFi-GAN", o, pad=((o["n_fft"] - o["hop"]) // 2,))
     out = hifigan_meldataset().mel_spectrogram(
         torch.from_numpy(x)[None], o["n_fft"], o["n_mels"], o["sample_rate"], o["hop"],
         o["win_length"], o["fmin"], o["fmax"] or None)
@@ -393,10 +409,12 @@ def rows_of(call, options, one, kept, in_double):
     x = np.fromfile(one["samples"], dtype="<f4")
     try:
         rows = call(options, x)
+    except HasNone as error:
+        return dict(refused=str(error))
     except Exception as error:  # what a library raises for audio it does not take is its own affair
-        reason = (str(error).splitlines() or ["it has nothing like these options"])[0]
-        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-        return dict(refused=kind + reason)
+        lines = str(error).splitlines()
+        return dict(refused=f"{type(error).__name__}: {lines[0]}" if lines else
+                    f"{type(error).__name__}, without a text")
     rows = rows.astype("<f4")
     rows.tofile(one["rows"])
     if len(rows):

@@ -296,6 +296,44 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
         CHECK(one["largest_difference"].get<double>() >= one["worst"]["error"].get<double>());
 }
 
+// Refused before the library is called, so that empty modules do for it.
+TEST_CASE("parity: an option that the library has nothing like is named, with what it has") {
+  const TempFolder folder;
+  write_text(folder / "numpy.py", "def fromfile(path, dtype): return []\n");
+  for (const char* package : {"librosa", "torchaudio", "nemo_toolkit", "kaldi_native_fbank"}) {
+    const std::string info = folder / (std::string(package) + "-1.dist-info");
+    fs::create_directory(info);
+    write_text(info + "/METADATA", std::string("Name: ") + package + "\nVersion: 1\n");
+  }
+  for (const char* module : {"librosa", "torch", "torchaudio", "nemo"})
+    write_text(folder / (std::string(module) + ".py"), "def __getattr__(name): return name\n");
+  write_text(folder / "kaldi_native_fbank.py", "def FbankOptions(): return None\n");
+  write_script(folder / "python",
+               "#!/bin/sh\nPYTHONPATH=" + folder.path().string() + " exec python3 \"$@\"\n");
+  write_silence(folder / "a.wav", 16000, 4000);
+  struct Row {
+    std::string library, set, refused;
+  };
+  const Row rows[] = {
+      {"librosa", "log=ln", "librosa has no log: ln; it has none, db"},
+      {"librosa", "window=povey", "librosa has no window: povey"},
+      {"torchaudio", "window=povey",
+       "torchaudio has no window: povey; it has hann, hamming, blackman, kaiser, bartlett, values"},
+      {"kaldi-native-fbank", "n_fft=1024", "kaldi-native-fbank has no n_fft: 1024; it has 512"},
+      {"kaldi-native-fbank", "htk_mode=htk",
+       "kaldi-native-fbank has no htk_mode: htk; it has false, kaldi"},
+      {"kaldi-native-fbank", "vtln_warp=1.1", "kaldi-native-fbank has no vtln_warp: 1.1; it has 1"},
+      {"nemo", "window=kaiser", "NeMo has no window: kaiser; it has hann, hamming, blackman"},
+  };
+  for (const Row& row : rows) {
+    const Ended e = verify(folder, {"--reference", row.library, "--python", folder / "python",
+                                    "--set", "mel." + row.set, "a.wav"});
+    INFO(row.set << ": " << e.out << e.err);
+    CHECK(e.code == 1);
+    CHECK(has(e.out, "left out: " + row.refused + "\n"));
+  }
+}
+
 // Of silence Kaldi gives nothing but its floor, so that a stand-in knows what is right.
 TEST_CASE("parity: --reference compares statistics, and --set changes both sides") {
   const TempFolder folder;
