@@ -18,13 +18,22 @@ Json number(const Field& f, const char* type) {
   return out;
 }
 
+// With those that YAML takes for a number or a boolean as such, too.
+Json as_written(const std::vector<std::string>& choices) {
+  Json values = choices;
+  for (const std::string& choice : choices)
+    if (Json plain = Json::parse(choice, nullptr, false); !plain.is_discarded())
+      values.push_back(std::move(plain));
+  return values;
+}
+
 // Types are known by what help calls them; one this function has not heard of allows anything.
 Json value_schema(const Field& f, const std::string& type) {
   if (!f.children.empty())
     return {{"type", "object"},
             {"additionalProperties", false},
             {"properties", properties(f.children)}};
-  if (!f.choices.empty() && !type.starts_with("list of ")) return {{"enum", f.choices}};
+  if (!f.choices.empty() && !type.starts_with("list of ")) return {{"enum", as_written(f.choices)}};
   if (type == "integer" || type == "number") return number(f, type.c_str());
   if (type == "true or false") return {{"type", "boolean"}};
   if (type == "text") return {{"type", Json::array({"string", "number", "boolean"})}};
@@ -44,7 +53,10 @@ Json property(const Field& f) {
     // Any scalar may be a variable, and most options can be left to their default in words.
     Json any = Json::array({std::move(value)});
     if (f.children.empty()) any.push_back({{"$ref", "#/$defs/variable"}});
-    if (f.default_text == "null") any.push_back({{"enum", {nullptr, "none", "auto", "null"}}});
+    if (f.default_text == "null")
+      any.push_back({{"enum", {nullptr, "none", "auto", "null"}}});
+    else
+      any.push_back({{"type", "null"}});
     value = Json{{"anyOf", std::move(any)}};
   }
   Json out{{"description", f.doc}};

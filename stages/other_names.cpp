@@ -216,11 +216,11 @@ constexpr OtherName kStages[] = {
     {"npy", "", "npy_write"},
     {"numpy", "", "npy_write"},
     {"wav_write", "", "audio_write"},
-    {"cmvn", "Kaldi", "",
-     "by recording or segment it is normalize: per_feature of the stage mel, by the statistics of "
-     "a training set the stage normalize; by speaker there is none"},
-    {"utterance_mvn", "ESPnet", "",
-     "it is normalize: per_feature of the stage mel, with norm_ddof: 0 and norm_eps: 0"},
+    {"cmvn", "Kaldi", "mel",
+     "its option normalize: per_feature is by recording or segment; the stage normalize is by the "
+     "statistics of a training set; by speaker there is none"},
+    {"utterance_mvn", "ESPnet", "mel",
+     "its option normalize: per_feature, with norm_ddof: 0 and norm_eps: 0"},
     {"global_mvn", "ESPnet", "normalize"},
     {"trim", "librosa", "trim_silence"},
     {"vad", "", "trim_silence"},

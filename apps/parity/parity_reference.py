@@ -153,12 +153,13 @@ def by_torchaudio(o, x):
         only("torchaudio", o, bin_hz=("torchaudio",))
     if o["log"] == "db":
         only("torchaudio", o, amin=(1e-10,), ref=(1,))
+    stft = torchaudio_stft(o)
     if o["output"] == "spectrogram":
-        transform = torchaudio.transforms.Spectrogram(**torchaudio_stft(o))
+        transform = torchaudio.transforms.Spectrogram(**stft)
     else:
         transform = torchaudio.transforms.MelSpectrogram(
             sample_rate=o["sample_rate"], f_min=o["fmin"], f_max=o["fmax"], n_mels=o["n_mels"],
-            norm=none_is_none(o["norm"]), mel_scale=o["mel_scale"], **torchaudio_stft(o))
+            norm=none_is_none(o["norm"]), mel_scale=o["mel_scale"], **stft)
     out = transform(torch.from_numpy(x))
     if o["log"] == "db":
         kind = "power" if decibels("torchaudio", o) == 10 else "magnitude"

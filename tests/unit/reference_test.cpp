@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/reference.h"
+#include "pipeline/registry.h"
 #include "tests/unit/config_stages.h"
 
 namespace reference_test {
@@ -56,6 +57,14 @@ TEST_CASE("reference: the JSON Schema describes the nodes of each stage") {
   CHECK(span["additionalProperties"] == false);
   const auto& include = schema["$defs"]["list"]["properties"]["include"];
   CHECK(include["anyOf"][0]["anyOf"][1]["type"] == "array");
+}
+
+TEST_CASE("reference: the JSON Schema has choices as YAML reads them, and null for any option") {
+  const auto schema = nlohmann::json::parse(schema_json(Registry::global()));
+  const auto& mel = schema["$defs"]["mel"]["properties"];
+  CHECK(mel["htk_mode"]["anyOf"][0]["enum"] == nlohmann::json{"false", "kaldi", "htk", false});
+  CHECK(mel["norm"]["anyOf"][0]["enum"] == nlohmann::json{"none", "slaney", "1", "2", "inf", 1, 2});
+  CHECK(mel["log_offset"]["anyOf"].back() == nlohmann::json{{"type", "null"}});
 }
 
 }  // namespace reference_test
