@@ -176,32 +176,77 @@ TEST_CASE("batches: every sample comes once, in another order for every epoch") 
   CHECK(sorted(together) == sorted(listed.samples));
 }
 
-TEST_CASE("batches: a bucket puts recordings of similar length together") {
+TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
   const TempFolder folder;
   write_clips(folder);
   const std::string shuffled = "size: 4, shuffle: 20, seed: 3";
+  using Batches = std::vector<std::vector<std::string>>;
+  const auto batches_of = [](const Taken& taken) {
+    Batches out;
+    auto at = taken.samples.begin();
+    for (const std::size_t size : taken.sizes) {
+      const auto end = at + static_cast<std::ptrdiff_t>(size);
+      out.emplace_back(at, end);
+      at = end;
+    }
+    return out;
+  };
+  // Bytes that batches are padded by, but for the one with the longest clip, of which all of its padding
+  // is; and whether they rise or fall all the way.
+  const auto padding_of = [](const Batches& batches, bool& is_sorted) {
+    std::size_t padding = 0;
+    std::vector<std::size_t> longest;
+    for (const auto& batch : batches) {
+      longest.push_back(0);
+      for (const std::string& s : batch) longest.back() = std::max(longest.back(), s.size());
+      if (longest.back() > 100'000) continue;
+      for (const std::string& s : batch) padding += longest.back() - s.size();
+    }
+    is_sorted = std::is_sorted(longest.begin(), longest.end()) ||
+                std::is_sorted(longest.rbegin(), longest.rend());
+    return padding;
+  };
   const Taken plain = run(folder, {.segment = "", .batches = shuffled});
-  const Taken one = run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .workers = 1});
-  CHECK(sorted(one.samples) == sorted(plain.samples));
-  CHECK(run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .workers = 5}).samples ==
-        one.samples);
-  // The buckets have what the shuffle gave, in the order of lengths, rising and falling in turn.
-  for (std::size_t first = 0; first < one.samples.size(); first += 8) {
-    const std::size_t end = std::min(one.samples.size(), first + 8);
-    const std::vector<std::string> bucket(one.samples.begin() + static_cast<std::ptrdiff_t>(first),
-                                          one.samples.begin() + static_cast<std::ptrdiff_t>(end));
-    CHECK(sorted(bucket) == sorted({plain.samples.begin() + static_cast<std::ptrdiff_t>(first),
-                                    plain.samples.begin() + static_cast<std::ptrdiff_t>(end)}));
-    for (std::size_t i = 1; i < bucket.size(); ++i)
-      CHECK((first / 8 % 2 == 0 ? bucket[i - 1].size() <= bucket[i].size() + 1
-                                : bucket[i - 1].size() + 1 >= bucket[i].size()));
+  bool is_sorted = false;
+  const std::size_t most = padding_of(batches_of(plain), is_sorted) * 2 / 3;
+  for (const std::string bucket : {", bucket: 12", ", bucket: 100"}) {
+    CAPTURE(bucket);
+    const Options options{.segment = "", .batches = shuffled + bucket, .workers = 1};
+    const Taken one = run(folder, options);
+    CHECK(sorted(one.samples) == sorted(plain.samples));
+    CHECK(std::count(one.sizes.begin(), one.sizes.end(), 4) == 6);  // and one with the rest
+    Options with = options;
+    with.workers = 5;
+    CHECK(run(folder, with).samples == one.samples);
+    const auto begin = one.samples.begin();
+    for (const std::size_t skip : {one.sizes[0], one.sizes[0] + one.sizes[1]}) {
+      with.skip = skip;
+      const std::vector<std::string> rest = run(folder, with).samples;
+      CHECK(rest == std::vector(begin + static_cast<std::ptrdiff_t>(skip), one.samples.end()));
+    }
+    // Of another epoch, and by another seed.
+    with = options;
+    with.epoch = 1;
+    Options seed = options;
+    seed.batches = "size: 4, shuffle: 20, seed: 4" + bucket;
+    std::vector<Batches> all{batches_of(one), batches_of(run(folder, with)),
+                             batches_of(run(folder, seed))};
+    for (Batches& batches : all) {
+      CHECK(padding_of(batches, is_sorted) < most);
+      CHECK_FALSE(is_sorted);
+      for (auto& batch : batches) std::sort(batch.begin(), batch.end());
+      std::sort(batches.begin(), batches.end());
+    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) CHECK(all[i] != all[j]);
+    with = options;
+    with.batches += ", drop_last: true";
+    CHECK(run(folder, with).sizes == std::vector<std::size_t>(6, 4));
   }
-  const Taken skipped =
-      run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .skip = 11});
-  CHECK(std::equal(skipped.samples.begin(), skipped.samples.end(), one.samples.begin() + 11,
-                   one.samples.end()));
-  CHECK_THROWS_WITH_AS(run(folder, {.segment = "length: 2000", .batches = "bucket: 8"}),
-                       doctest::Contains("bucket: is for whole recordings"), ConfigError);
+  for (const std::string option : {"bucket", "max_rows"})
+    CHECK_THROWS_WITH_AS(run(folder, {.segment = "length: 2000", .batches = option + ": 8"}),
+                         doctest::Contains((option + ": is for whole recordings").c_str()),
+                         ConfigError);
 }
 
 TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes no more") {

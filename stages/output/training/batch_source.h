@@ -32,6 +32,8 @@ class BatchSource {
   [[nodiscard]] virtual NumberType type() const = 0;
   /// How many batches may wait.
   [[nodiscard]] virtual std::size_t prefetch() const = 0;
+  /// Whether the order of samples depends on how large batches are.
+  [[nodiscard]] virtual bool has_buckets() const = 0;
 
  protected:
   ~BatchSource() = default;

@@ -74,14 +74,16 @@ struct BatchesOptions {
             "them at random; 0: the order of the list")
         .range(0, 1 << 24)
         .tuning();
-    s.field("bucket", bucket,
-            "where an example is a whole recording: this many are held and sorted by length (of "
-            "several inputs, the first one's), so that batches need little padding; 0: no sorting")
+    s.field(
+         "bucket", bucket,
+         "where an example is a whole recording: this many are held, and those of similar length "
+         "(of several inputs, the first one's) come in one batch, so that little padding is "
+         "needed; the batches leave in random order; 0: batches in the order of the samples")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
-            "seed of the random draw made by `shuffle`; together with the number of the epoch it "
-            "fixes the order")
+            "seed of the random draws made by `shuffle` and `bucket`; together with the number of "
+            "the epoch it fixes which samples a batch has, and the order of batches")
         .tuning();
     s.field("drop_last", drop_last, "leaves out the last batch if it is not full").tuning();
     s.field("prefetch", prefetch, "largest number of finished batches that wait for the program")
@@ -121,8 +123,10 @@ class Batches final : public Sink<MelBatch>,
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     inputs_ = batch_inputs(PairedInputs::inputs(), options_.names, check);
     for (const BatchInput& input : inputs_) check_dtype(*input.rows, options_.dtype, check);
-    if (!inputs_.empty() && !is_ragged() && options_.bucket > 0)
-      check.error("bucket", "is for whole recordings; windows are equally long");
+    for (const auto& [option, value] :
+         {std::pair{"bucket", options_.bucket}, {"max_rows", options_.max_rows}})
+      if (!inputs_.empty() && !is_ragged() && value > 0)
+        check.error(option, "is for whole recordings; windows are equally long");
     return given;
   }
   [[nodiscard]] std::optional<Value> settings() const override {
@@ -136,6 +140,7 @@ class Batches final : public Sink<MelBatch>,
   [[nodiscard]] std::size_t prefetch() const override {
     return static_cast<std::size_t>(options_.prefetch);
   }
+  [[nodiscard]] bool has_buckets() const override { return options_.bucket > 0; }
 
   void start(RunContext& run) override {
     if (update_of(run) != Update::none)

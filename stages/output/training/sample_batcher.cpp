@@ -10,20 +10,12 @@
 #include "stages/permutation.h"
 
 namespace melflow {
-namespace {
-
-// Below `n`, by the high bits of a product, which every machine computes alike.
-std::size_t below(std::mt19937_64& random, std::size_t n) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::size_t>((static_cast<Wide>(random()) * n) >> 64);
-}
-
-}  // namespace
 
 SampleBatcher::SampleBatcher(Settings settings, Give give)
     : settings_(std::move(settings)),
       give_(std::move(give)),
-      random_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
+      limits_{settings_.size, settings_.max_rows},
+      draws_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
       pool_(settings_.pool
                 ? settings_.pool
                 : std::make_shared<BufferPool>(std::numeric_limits<std::size_t>::max())) {
@@ -46,7 +38,7 @@ SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
 }
 
 bool SampleBatcher::add(const SampleView& sample) {
-  if (settings_.shuffle == 0) return sort(sample);
+  if (settings_.shuffle == 0) return place(sample);
   if (shuffled_.size() < settings_.shuffle) {
     shuffled_.push_back(hold(sample));
     return is_wanted_;
@@ -56,7 +48,7 @@ bool SampleBatcher::add(const SampleView& sample) {
 
 // Gives one of those that are held; `next`, if there is one, takes its place.
 bool SampleBatcher::draw(const SampleView* next) {
-  Held& at = shuffled_[below(random_, shuffled_.size())];
+  Held& at = shuffled_[draws_.below(shuffled_.size())];
   if (next == nullptr) std::swap(at, shuffled_.back());
   Held& place_of = next == nullptr ? shuffled_.back() : at;
   const Held drawn = std::move(place_of);
@@ -64,34 +56,48 @@ bool SampleBatcher::draw(const SampleView* next) {
     place_of = hold(*next);
   else
     shuffled_.pop_back();
-  return sort(drawn.view);
-}
-
-bool SampleBatcher::sort(const SampleView& sample) {
-  if (settings_.bucket == 0) return place(sample);
-  bucket_.push_back(hold(sample));
-  return bucket_.size() < settings_.bucket || place_sorted();
-}
-
-// Rising and falling in turn, so that a batch which has the end of one and the beginning of the next
-// is no exception.
-bool SampleBatcher::place_sorted() {
-  std::stable_sort(bucket_.begin(), bucket_.end(),
-                   [](const Held& a, const Held& b) { return a.rows() < b.rows(); });
-  if (is_falling_) std::reverse(bucket_.begin(), bucket_.end());
-  is_falling_ = !is_falling_;
-  for (const Held& h : std::exchange(bucket_, {}))
-    if (!place(h.view)) return false;
-  return is_wanted_;
+  return place(drawn.view);
 }
 
 bool SampleBatcher::place(const SampleView& sample) {
   if (!is_wanted_) return false;
+  if (settings_.bucket > 0) return put_in_bucket(sample);
   if (passed_over_ < settings_.skip) {
     ++passed_over_;
     return true;
   }
   return settings_.is_ragged ? place_recording(sample) : place_row(sample);
+}
+
+bool SampleBatcher::put_in_bucket(const SampleView& sample) {
+  bucket_.push_back(hold(sample));
+  return ++arrived_ < settings_.bucket || give_bucket(false);
+}
+
+// What makes no batch stays in the bucket.
+bool SampleBatcher::give_bucket(bool is_last) {
+  std::vector<std::int64_t> lengths;
+  for (const Held& h : bucket_) lengths.push_back(h.rows());
+  BatchCut cut = cut_by_length(lengths, limits_, &draws_);
+  if (is_last && !settings_.drop_last && !cut.rest.empty())
+    cut.full.push_back(std::exchange(cut.rest, {}));
+  draws_.shuffle(cut.full);
+  std::vector<Held> held = std::exchange(bucket_, {});
+  const auto take = [&held](const std::vector<std::size_t>& places, std::vector<Held>& to) {
+    for (const std::size_t place : places) to.push_back(std::move(held[place]));
+  };
+  take(cut.rest, bucket_);
+  arrived_ = 0;
+  for (const std::vector<std::size_t>& batch : cut.full) {
+    take(batch, recordings_);
+    if (passed_over_ < settings_.skip) {
+      passed_over_ += batch.size();
+      recordings_.clear();
+    } else if (!give_recordings()) {
+      return false;
+    }
+  }
+  return is_wanted_;
 }
 
 bool SampleBatcher::place_row(const SampleView& sample) {
@@ -108,12 +114,9 @@ bool SampleBatcher::place_row(const SampleView& sample) {
 bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
-  const std::size_t rows = (recordings_.size() + 1) * static_cast<std::size_t>(longest);
-  if (settings_.max_rows > 0 && rows > settings_.max_rows && !recordings_.empty() &&
-      !give_recordings())
-    return false;
+  if (!limits_.take(recordings_.size(), longest) && !give_recordings()) return false;
   recordings_.push_back(hold(sample));
-  return recordings_.size() < settings_.size || give_recordings();
+  return !limits_.fill(recordings_.size()) || give_recordings();
 }
 
 void SampleBatcher::begin() {
@@ -171,7 +174,7 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
 void SampleBatcher::end() {
   while (is_wanted_ && !shuffled_.empty())
     if (!draw(nullptr)) return;
-  if (is_wanted_ && !place_sorted()) return;
+  if (is_wanted_ && !bucket_.empty() && !give_bucket(true)) return;
   if (!is_wanted_ || settings_.drop_last) return;
   if (!recordings_.empty())
     (void)give_recordings();

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "pipeline/memory.h"
+#include "stages/output/training/batch_cut.h"
 #include "stages/output/training/sample_batch.h"
 
 namespace melflow {
@@ -31,9 +31,9 @@ class SampleBatcher {
     std::size_t max_rows = 0;  ///< by the first input, of a batch with its padding; 0: any number
     std::size_t shuffle = 0;   ///< of so many samples the next one is drawn; 0: in their order
     std::size_t bucket = 0;    ///< of so many recordings those of similar length come together, by
-                               ///< that of the first input
+                               ///< that of the first input, in batches that leave in any order
     std::uint64_t seed = 0, epoch = 0;
-    std::uint64_t skip = 0;  ///< the first samples that are not given
+    std::uint64_t skip = 0;  ///< the first samples that are not given; of buckets in whole batches
     bool drop_last = false;  ///< no batch that is not full
     bool is_ragged = false;  ///< a sample is a recording
     NumberType type = NumberType::float32;
@@ -61,11 +61,11 @@ class SampleBatcher {
   }
   [[nodiscard]] Held hold(const SampleView& sample);
   [[nodiscard]] bool draw(const SampleView* next);
-  [[nodiscard]] bool sort(const SampleView& sample);
-  [[nodiscard]] bool place_sorted();
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
   [[nodiscard]] bool place_recording(const SampleView& sample);
+  [[nodiscard]] bool put_in_bucket(const SampleView& sample);
+  [[nodiscard]] bool give_bucket(bool is_last);
   void begin();
   [[nodiscard]] bool give();
   [[nodiscard]] bool give_recordings();
@@ -74,11 +74,12 @@ class SampleBatcher {
   Settings settings_;
   Give give_;
   std::vector<std::size_t> row_bytes_;  // of each input
-  std::mt19937_64 random_;
+  BatchLimits limits_;
+  Draws draws_;
   std::shared_ptr<BufferPool> pool_;
   std::vector<Held> shuffled_;
   std::vector<Held> bucket_;
-  bool is_falling_ = false;       // the order of lengths in the bucket
+  std::size_t arrived_ = 0;       // in the bucket since it gave batches
   std::vector<Held> recordings_;  // of the batch
   SampleBatch batch_;             // of rows
   std::uint64_t passed_over_ = 0;

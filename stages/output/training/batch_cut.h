@@ -1,0 +1,56 @@
+// Which samples make a batch where that goes by their lengths, and what is drawn for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace melflow {
+
+/// Draws that are the same on every machine.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : random_(seed) {}
+  /// Below `n`.
+  [[nodiscard]] std::size_t below(std::size_t n);
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[below(n)]);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// How large a batch may be. It is shared out evenly to `ranks`, each of which has these limits.
+struct BatchLimits {
+  std::size_t size = 32;     ///< samples
+  std::size_t max_rows = 0;  ///< with the padding; one sample may have more; 0: any number
+  std::size_t ranks = 1;
+
+  /// Whether a batch of `count` samples takes one more, the longest then having `longest` rows.
+  [[nodiscard]] bool take(std::size_t count, std::int64_t longest) const {
+    if (count < ranks) return true;
+    const std::size_t each = count / ranks + 1;  // the largest share
+    return each <= size && (max_rows == 0 || each * static_cast<std::size_t>(longest) <= max_rows);
+  }
+  [[nodiscard]] bool fill(std::size_t count) const { return count == size * ranks; }
+};
+
+/// Places in a list of samples.
+struct BatchCut {
+  std::vector<std::vector<std::size_t>> full;  ///< that take no more
+  std::vector<std::size_t> rest;               ///< fewer than a batch
+};
+
+/// In the order of the list; `lengths`: of its samples [rows].
+BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimits& limits);
+
+/// Of similar length. With draws, neighbours in the order of lengths come together by chance, so that
+/// equal lists give different batches, and the rest may have any length.
+BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
+                       Draws* draws);
+
+}  // namespace melflow
