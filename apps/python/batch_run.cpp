@@ -47,10 +47,12 @@ Plan load(const BatchRun::Settings& settings) {
 
 }  // namespace
 
-std::vector<std::string> BatchRun::check(const Settings& settings) {
-  std::vector<std::string> warnings;
-  for (const Problem& w : load(settings).warnings) warnings.push_back(w.str());
-  return warnings;
+BatchRun::Checked BatchRun::check(const Settings& settings) {
+  const Plan plan = load(settings);
+  Checked out;
+  out.has_buckets = dynamic_cast<const BatchSource&>(*node_of_batches(plan).stage).has_buckets();
+  for (const Problem& w : plan.warnings) out.warnings.push_back(w.str());
+  return out;
 }
 
 BatchRun::BatchRun(const Settings& settings) {
@@ -97,9 +99,8 @@ BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
 }
 
 void BatchRun::stop() {
-  if (!thread_.joinable()) return;
   if (is_forked_off()) {
-    thread_.detach();
+    if (thread_.joinable()) thread_.detach();
     static_cast<void>(runner_.release());  // whose threads are not there
     return;
   }
@@ -109,6 +110,7 @@ void BatchRun::stop() {
 }
 
 void BatchRun::join() {
+  const std::lock_guard one(joining_);
   if (thread_.joinable()) thread_.join();
 }
 

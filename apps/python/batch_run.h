@@ -36,8 +36,12 @@ class BatchRun {
   };
   /// Begins. Throws ConfigError, and RunError where the process was forked since the first pass.
   explicit BatchRun(const Settings& settings);
-  /// Whether one could begin: throws what the constructor would throw. Gives the plan's warnings.
-  static std::vector<std::string> check(const Settings& settings);
+  struct Checked {
+    bool has_buckets = false;           ///< of the node that gives batches
+    std::vector<std::string> warnings;  ///< of the plan
+  };
+  /// Whether one could begin: throws what the constructor would throw.
+  static Checked check(const Settings& settings);
   /// Breaks the pass off.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;
@@ -70,6 +74,7 @@ class BatchRun {
   std::string fingerprint_;
   RunReport report_;
   std::string error_;
+  std::mutex joining_;  // who takes batches and who stops them may be two
   std::thread thread_;
 };
 

@@ -125,8 +125,10 @@ NB_MODULE(_melflow, m) {
              const std::map<std::string, std::string>& sets,
              std::map<std::string, std::string> options, std::optional<int> workers) {
             const nb::gil_scoped_release free;
-            return BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
-                                    assignments(sets), std::move(options), workers});
+            BatchRun::Checked is =
+                BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
+                                 assignments(sets), std::move(options), workers});
+            return std::pair(is.has_buckets, std::move(is.warnings));
           })
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)

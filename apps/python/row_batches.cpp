@@ -18,14 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostReplaced = 100;  // for one sample
 
-// Batches of all ranks together take `size` samples from `left`; the last one is shared evenly, and
-// left out where a rank would have none of it: all have as many batches.
-std::uint64_t batches_of(std::uint64_t left, std::uint64_t size, std::uint64_t ranks,
-                         bool drop_last) {
-  return left / size + (!drop_last && left % size >= ranks ? 1 : 0);
-}
-
-// And the number of samples up to the end of each range.
+// And their number up to the end of each range of rows.
 std::uint64_t samples_in(const RowBatches::Settings& settings, std::vector<std::int64_t>& ends) {
   if (settings.is_ragged) return settings.starts.size();
   std::partial_sum(settings.counts.begin(), settings.counts.end(), std::back_inserter(ends));
@@ -34,62 +27,20 @@ std::uint64_t samples_in(const RowBatches::Settings& settings, std::vector<std::
 
 }  // namespace
 
-RowBatches::RowBatches(std::shared_ptr<const RowReader> reader, Settings settings)
+RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
+                       std::shared_ptr<const EpochOrder> order, Settings settings)
     : reader_(std::move(reader)),
+      order_(std::move(order)),
       settings_(std::move(settings)),
-      samples_(samples_in(settings_, ends_)),
-      order_(samples_, Permutation::of_epoch(settings_.seed, settings_.epoch)) {
+      samples_(samples_in(settings_, ends_)) {
   check_process();
   if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
-  const std::uint64_t n = samples_;
-  count_ = batches_of(n - std::min(n, settings_.begin), settings_.size * settings_.ranks,
-                      settings_.ranks, settings_.drop_last);
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
 }
 
 RowBatches::~RowBatches() { stop(); }
-
-std::uint64_t RowBatches::count() const {
-  return batches_of(samples_, settings_.size * settings_.ranks, settings_.ranks,
-                    settings_.drop_last);
-}
-
-// `bucket` is what the last call left there.
-std::int64_t RowBatches::sample_at(std::uint64_t place, Bucket& bucket) const {
-  const auto unsorted = [this](std::uint64_t i) {
-    return static_cast<std::int64_t>(settings_.shuffles ? order_(i) : i);
-  };
-  if (settings_.bucket == 0) return unsorted(place);
-  const std::uint64_t number = place / settings_.bucket, first = number * settings_.bucket;
-  if (bucket.samples.empty() || bucket.first != first) {
-    bucket.first = first;
-    bucket.samples.clear();
-    for (std::uint64_t i = first; i < std::min(samples_, first + settings_.bucket); ++i)
-      bucket.samples.push_back(unsorted(i));
-    const std::vector<std::int64_t>& lengths =
-        settings_.lengths.empty() ? settings_.counts : settings_.lengths;
-    std::stable_sort(
-        bucket.samples.begin(), bucket.samples.end(), [&](std::int64_t a, std::int64_t b) {
-          return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
-        });
-    // Rising and falling in turn: a batch may have the end of one and the beginning of the next.
-    if (number % 2 == 1) std::reverse(bucket.samples.begin(), bucket.samples.end());
-  }
-  return bucket.samples[static_cast<std::size_t>(place - first)];
-}
-
-std::vector<std::int64_t> RowBatches::samples_of(std::uint64_t batch, Bucket& bucket) const {
-  const std::uint64_t all = settings_.size * settings_.ranks;
-  const std::uint64_t first = settings_.begin + batch * all;
-  const std::uint64_t there = std::min<std::uint64_t>(all, samples_ - first);
-  const std::uint64_t begin = first + there * settings_.rank / settings_.ranks;
-  const std::uint64_t end = first + there * (settings_.rank + 1) / settings_.ranks;
-  std::vector<std::int64_t> out;
-  for (std::uint64_t i = begin; i < end; ++i) out.push_back(sample_at(i, bucket));
-  return out;
-}
 
 std::uint64_t RowBatches::first_row(std::int64_t sample) const {
   if (settings_.is_ragged)
@@ -101,18 +52,25 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
 }
 
 // Samples that cannot be read any more give their places to others, which are the same wherever the
-// same recordings are lost.
-void RowBatches::replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch,
+// same recordings are lost, and no longer than the batch allows if there are such.
+void RowBatches::replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch,
                               bool is_urgent) const {
   const auto range = [this](std::int64_t s) {
     return RowReader::Range{first_row(s), static_cast<std::uint64_t>(rows_of(s))};
   };
+  std::vector<std::int64_t>& samples = batch.samples;
   std::vector<RowReader::Range> ranges;
   for (const std::int64_t s : samples) ranges.push_back(range(s));
   std::vector<std::size_t> places = reader_->fetch(ranges, scratch, is_urgent);
   if (places.empty()) return;
-  const Permutation others(samples_, Permutation::of_epoch(settings_.seed + 1, settings_.epoch));
-  const std::vector<std::int64_t> wanted = samples;
+  const Permutation others = order_->others();
+  std::vector<std::uint64_t> next(samples.begin(), samples.end());
+  const auto other = [&](std::size_t place) {
+    std::int64_t out = -1;
+    for (std::uint64_t i = 0; i < samples_ && (out < 0 || rows_of(out) > batch.longest); ++i)
+      out = static_cast<std::int64_t>(others(next[place]++ % samples_));
+    return out;
+  };
   for (std::uint64_t attempt = 0; !places.empty(); ++attempt) {
     if (attempt == kMostReplaced)
       throw RunError(
@@ -120,8 +78,7 @@ void RowBatches::replace_lost(std::vector<std::int64_t>& samples, RowReader::Scr
                       kMostReplaced + 1, reader_->last_loss()));
     ranges.clear();
     for (const std::size_t p : places) {
-      const auto lost = static_cast<std::uint64_t>(wanted[p]);
-      samples[p] = static_cast<std::int64_t>(others((lost + attempt) % samples_));
+      samples[p] = other(p);
       ranges.push_back(range(samples[p]));
     }
     std::vector<std::size_t> still;
@@ -131,9 +88,10 @@ void RowBatches::replace_lost(std::vector<std::int64_t>& samples, RowReader::Scr
   }
 }
 
-RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch,
+RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, RowReader::Scratch& scratch,
                                    bool is_urgent) {
-  replace_lost(samples, scratch, is_urgent);
+  replace_lost(batch, scratch, is_urgent);
+  std::vector<std::int64_t>& samples = batch.samples;
   const bool is_ragged = settings_.is_ragged;
   const NumberType stored_type = reader_->type();
   const bool as_float =
@@ -184,13 +142,13 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   if (is_ragged) out.shape.push_back(static_cast<std::size_t>(longest));
   out.shape.insert(out.shape.end(), shape.begin(), shape.end());
   out.samples = std::move(samples);
+  out.end = batch.end;
   reader_->drop(scratch);
   return out;
 }
 
 void RowBatches::work() {
   const std::unique_ptr<RowReader::Scratch> scratch = reader_->scratch();
-  Bucket bucket;
   for (;;) {
     std::uint64_t batch = 0;
     {
@@ -198,15 +156,16 @@ void RowBatches::work() {
       changed_.wait(lock, [this] {
         // While somebody waits for the first one, nobody takes cores from who makes it.
         const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
-        return is_over_ || begun_ == count_ || (may_begin && begun_ < taken_ + settings_.prefetch);
+        return is_over_ || begun_ == order_->count() ||
+               (may_begin && begun_ < taken_ + settings_.prefetch);
       });
-      if (is_over_ || begun_ == count_) return;
+      if (is_over_ || begun_ == order_->count()) return;
       batch = begun_++;
     }
     std::optional<Batch> made;
     std::exception_ptr error;
     try {
-      made = make(samples_of(batch, bucket), *scratch, batch == 0);
+      made = make(order_->batch(batch, settings_.rank), *scratch, batch == 0);
     } catch (...) {
       error = std::current_exception();
     }
@@ -224,9 +183,10 @@ void RowBatches::work() {
 std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
   check_process();
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                    [this] { return is_over_ || taken_ == count_ || made_.contains(taken_); });
-  over = taken_ == count_;
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] {
+    return is_over_ || taken_ == order_->count() || made_.contains(taken_);
+  });
+  over = taken_ == order_->count();
   if (const auto it = made_.find(taken_); it != made_.end()) {
     Batch out = std::move(it->second);
     made_.erase(it);
@@ -245,6 +205,7 @@ void RowBatches::stop() {
     threads_.clear();
     return;
   }
+  const std::lock_guard one(stopping_);
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;

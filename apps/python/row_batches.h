@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "apps/python/epoch_order.h"
 #include "apps/python/row_reader.h"
 #include "pipeline/memory.h"
 #include "stages/features/mel/utterance_steps.h"
-#include "stages/permutation.h"
 
 namespace melflow {
 
@@ -26,18 +26,10 @@ class RowBatches {
     /// samples of one row.
     std::vector<std::int64_t> starts, counts;
     bool is_ragged = false;
-    bool shuffles = true;
-    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together
-    std::uint64_t seed = 0, epoch = 0;
-    std::size_t size = 32;
-    std::size_t rank = 0, ranks = 1;
-    bool drop_last = false;
-    std::uint64_t begin =
-        0;  ///< so many samples of the epoch were delivered, to all ranks together
+    std::size_t rank = 0;
     std::size_t prefetch = 4, threads = 1;
     bool as_float32 = false;
-    std::vector<double> mean, std;      ///< of the columns: rows are scaled by them, as float32
-    std::vector<std::int64_t> lengths;  ///< by which buckets are sorted; none: by `counts`
+    std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
   };
   struct Batch {
     Buffer data;  ///< [samples, rows..., columns], padded with 0
@@ -45,45 +37,36 @@ class RowBatches {
     std::vector<std::size_t> shape;
     std::vector<std::int64_t> samples;  ///< their numbers
     std::vector<std::int64_t> lengths;  ///< [rows]; of ragged ones
+    std::uint64_t end = 0;              ///< as EpochOrder::Batch has it
   };
 
-  RowBatches(std::shared_ptr<const RowReader> reader, Settings settings);
+  RowBatches(std::shared_ptr<const RowReader> reader, std::shared_ptr<const EpochOrder> order,
+             Settings settings);
   ~RowBatches();
   RowBatches(const RowBatches&) = delete;
   RowBatches& operator=(const RowBatches&) = delete;
 
-  /// How many there are, from the beginning of the epoch, for each rank.
-  [[nodiscard]] std::uint64_t count() const;
   /// Waits for the next one, so long at most [s]. Throws RunError. `over`: there is none.
   [[nodiscard]] std::optional<Batch> take(double seconds, bool& over);
   void stop();
 
  private:
-  /// Samples [first, first + size()) of the epoch's order.
-  struct Bucket {
-    std::uint64_t first = 0;
-    std::vector<std::int64_t> samples;
-  };
-  [[nodiscard]] std::int64_t sample_at(std::uint64_t place, Bucket& bucket) const;
-  [[nodiscard]] std::vector<std::int64_t> samples_of(std::uint64_t batch, Bucket& bucket) const;
   [[nodiscard]] std::uint64_t first_row(std::int64_t sample) const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
     return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;
   }
-  void replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch,
-                    bool is_urgent) const;
-  [[nodiscard]] Batch make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch,
-                           bool is_urgent);
+  void replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch, bool is_urgent) const;
+  [[nodiscard]] Batch make(EpochOrder::Batch batch, RowReader::Scratch& scratch, bool is_urgent);
   void work();
 
   const std::shared_ptr<const RowReader> reader_;
+  const std::shared_ptr<const EpochOrder> order_;
   const Settings settings_;
   std::vector<std::int64_t> ends_;  // of the samples of each range of rows
   const std::uint64_t samples_;
-  const Permutation order_;
   std::shared_ptr<const FinishStep> scale_;
-  std::uint64_t count_ = 0;  // from `begin` on
 
+  std::mutex stopping_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::uint64_t begun_ = 0, taken_ = 0;

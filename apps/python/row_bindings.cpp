@@ -31,7 +31,8 @@ nb::object take(RowBatches& batches, double seconds) {
   auto owner = std::make_unique<Buffer>(std::move(batch->data));
   void* data = owner->data();
   return nb::make_tuple(array(std::move(owner), data, batch->shape, dtype_of(batch->type)),
-                        array(std::move(batch->samples)), array(std::move(batch->lengths)));
+                        array(std::move(batch->samples)), array(std::move(batch->lengths)),
+                        batch->end);
 }
 
 using Chunks = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>>;
@@ -78,27 +79,41 @@ void bind_rows(nb::module_& m) {
           },
           nb::arg("path"), nb::arg("type"), nb::arg("row_shape"), nb::arg("rows"), nb::arg("at"),
           nb::arg("chunk_rows"), nb::arg("is_shuffled"), nb::arg("is_deflated"), nb::arg("chunks"));
+  nb::class_<EpochOrder>(m, "EpochOrder")
+      .def(
+          "__init__",
+          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, bool shuffles,
+             std::size_t bucket, std::uint64_t seed, std::uint64_t epoch, std::size_t size,
+             std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin) {
+            const nb::gil_scoped_release free;
+            new (self) EpochOrder({samples,
+                                   copy_of(lengths),
+                                   shuffles,
+                                   bucket,
+                                   seed,
+                                   epoch,
+                                   {size, max_rows, ranks},
+                                   drop_last,
+                                   begin});
+          },
+          nb::arg("samples"), nb::arg("lengths"), nb::arg("shuffles"), nb::arg("bucket"),
+          nb::arg("seed"), nb::arg("epoch"), nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"),
+          nb::arg("drop_last"), nb::arg("begin"))
+      .def("count", &EpochOrder::count);
   nb::class_<RowBatches>(m, "RowBatches")
       .def(
           "__init__",
-          [](RowBatches* self, std::shared_ptr<RowReader> reader, const Numbers& starts,
-             const Numbers& counts, bool is_ragged, bool shuffles, std::size_t bucket,
-             std::uint64_t seed, std::uint64_t epoch, std::size_t size, std::size_t rank,
-             std::size_t ranks, bool drop_last, std::uint64_t begin, std::size_t prefetch,
-             std::size_t threads, bool as_float32, std::vector<double> mean,
-             std::vector<double> std, const Numbers& lengths) {
-            new (self)
-                RowBatches(std::move(reader),
-                           {copy_of(starts), copy_of(counts), is_ragged, shuffles, bucket, seed,
-                            epoch, size, rank, ranks, drop_last, begin, prefetch, threads,
-                            as_float32, std::move(mean), std::move(std), copy_of(lengths)});
+          [](RowBatches* self, std::shared_ptr<RowReader> reader, std::shared_ptr<EpochOrder> order,
+             const Numbers& starts, const Numbers& counts, bool is_ragged, std::size_t rank,
+             std::size_t prefetch, std::size_t threads, bool as_float32, std::vector<double> mean,
+             std::vector<double> std) {
+            new (self) RowBatches(std::move(reader), std::move(order),
+                                  {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch,
+                                   threads, as_float32, std::move(mean), std::move(std)});
           },
-          nb::arg("reader"), nb::arg("starts"), nb::arg("counts"), nb::arg("is_ragged"),
-          nb::arg("shuffles"), nb::arg("bucket"), nb::arg("seed"), nb::arg("epoch"),
-          nb::arg("size"), nb::arg("rank"), nb::arg("ranks"), nb::arg("drop_last"),
-          nb::arg("begin"), nb::arg("prefetch"), nb::arg("threads"), nb::arg("as_float32"),
-          nb::arg("mean"), nb::arg("std"), nb::arg("lengths"))
+          nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
+          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
+          nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
       .def("take", &take, nb::arg("seconds"))
-      .def("count", &RowBatches::count)
       .def("stop", &RowBatches::stop, nb::call_guard<nb::gil_scoped_release>());
 }

@@ -68,7 +68,9 @@ class AudioRowsTest(unittest.TestCase):
                 first = rows.batches(16, **options)
                 next(iter(first))
                 then = expected.batches(16, **options)
-                then.load_state_dict(first.state_dict())
+                state = first.state_dict()
+                for loader in (first, then):
+                    loader.load_state_dict(state)
                 self.assertEqual(contents(first), contents(then))
 
     def utterances(self):

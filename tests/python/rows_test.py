@@ -98,27 +98,6 @@ class RowsTest(unittest.TestCase):
         self.assertGreater(batch["windows"].nbytes, 4 << 20)
         np.testing.assert_array_equal(batch["windows"], expected[rows.offset[batch["file"]] + batch["offset"]])
 
-    def test_buckets_have_recordings_of_similar_length(self):
-        rows = melflow.open(self.files["whole"])
-        plain = [f for b in rows.batches(1, seed=4) for f in b["file"]]
-        for size in (1, 5, 8):
-            loader = rows.batches(size, seed=4, bucket=16)
-            seen = [f for b in loader for f in b["file"]]
-            for n, first in enumerate(range(0, len(plain), 16)):
-                lengths = rows.count[seen[first:first + 16]].tolist()
-                self.assertEqual(sorted(seen[first:first + 16]), sorted(plain[first:first + 16]))
-                self.assertEqual(lengths, sorted(lengths, reverse=n % 2 == 1))
-            first = next(iter(loader))
-            on = rows.batches(8, seed=4, bucket=16)  # another batch size
-            on.set_epoch(1)
-            expected = [f for b in on for f in b["file"]]
-            on.load_state_dict(loader.state_dict())
-            self.assertEqual(list(first["file"]) + [f for b in on for f in b["file"]], expected)
-        with self.assertRaisesRegex(ValueError, "bucket is for whole recordings"):
-            melflow.open(self.files["windows"]).batches(8, bucket=16)
-        with self.assertRaisesRegex(ValueError, "another split, seed, shuffle or bucket"):
-            rows.batches(8, seed=4).load_state_dict(loader.state_dict())
-
     def test_splits_and_statistics(self):
         rows = melflow.open(self.files["windows"])
         of_val = sum((b["split"].tolist() for b in rows.batches(9, split="val")), [])

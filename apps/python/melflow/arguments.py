@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import operator
 import os
@@ -103,3 +104,22 @@ def rank(number: Any, world_size: Any) -> "tuple[int, int]":
     if number >= world_size:
         raise ValueError(f"rank {number} of {world_size}: rank is 0 to world_size - 1")
     return number, world_size
+
+
+class Reopened:
+    """What is pickled as the arguments that it was made of, and opened again where it is unpickled."""
+
+    _arguments: "tuple[tuple, Dict[str, Any]]"
+
+    def __new__(cls, *args: Any, **options: Any) -> "Reopened":
+        self = super().__new__(cls)
+        self._arguments = args, options
+        return self
+
+    def _position(self) -> Optional[Dict[str, Any]]:
+        """Attributes that are pickled beside the arguments."""
+        return None
+
+    def __reduce__(self) -> tuple:
+        args, options = self._arguments
+        return functools.partial(type(self), *args, **options), (), self._position()

@@ -13,8 +13,9 @@ from . import arguments
 from ._melflow import ConfigError, FeatureChain, RunError, preset_rate
 
 
-class Features:
-    """The stages of a pipeline after its decoder, as a function of samples. It may be called from many threads.
+class Features(arguments.Reopened):
+    """The stages of a pipeline after its decoder, as a function of samples. It may be called from many
+    threads, and is pickled as its arguments.
 
     pipeline, vars, sets: as those of melflow.Loader.
 

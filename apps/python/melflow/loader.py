@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
 from . import arguments
-from .torch_dataset import as_torch
-
-Batch = Dict[str, Any]
-
-_WAIT = 0.1  # seconds between two looks at signals
+from .epochs import Batch, Epochs
 
 
-class Loader:
+class Loader(Epochs):
     """Goes over a corpus once for each `for`, which is an epoch, and gives dicts of arrays.
 
     pipeline: the path of a YAML file, its text (with a line break in it, or beginning with {), or
@@ -38,7 +34,17 @@ class Loader:
     memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
 
     What comes depends on the corpus, the settings, seed and epoch, and not on the number of workers.
+
+    An epoch that is left before its end (break, an exception) counts, and the next `for` is the
+    next one, from its beginning; only load_state_dict() goes on in the middle. One epoch is under
+    way at a time: an earlier iterator raises RunError. A Loader is pickled as its arguments and
+    where it is.
     """
+
+    _STATE = "pipeline"
+    _REFUSAL = ("the state is of another pipeline, seed, shuffle, bucket, rank or world_size (with "
+                "bucket also batch_size, max_rows or drop_last), so other samples would follow; "
+                "make the Loader as it was, or use set_epoch()")
 
     def __init__(
         self,
@@ -77,52 +83,25 @@ class Loader:
         self._split, self._memory = split or "", Memory()
         self._workers = None if workers is None else int(workers)
         self._rank, self._world_size = rank, world_size
-        self._epoch, self._delivered = 0, 0
-        self._run: Optional[BatchRun] = None
         self._report: Optional[Dict[str, Any]] = None
         self._facts: Dict[str, Any] = {}
-        arguments.warn(BatchRun.check(self._pipeline, self._yaml, self._vars, self._sets,
-                                      self._options, self._workers), 2)
+        self._has_buckets, warnings = BatchRun.check(
+            self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
+        arguments.warn(warnings, 2)
 
     # ---- epochs
-
-    def set_epoch(self, epoch: int) -> None:
-        """The next `for` is this epoch, from its beginning."""
-        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
-
-    @property
-    def epoch(self) -> int:
-        return self._epoch
-
-    def __iter__(self) -> Iterator[Batch]:
-        self.close()
-        run = self._run = self._begin()
-        try:
-            while True:
-                batch = run.take(_WAIT)
-                if batch is None:
-                    break
-                if batch is False:  # nothing yet; Python looks at its signals here
-                    continue
-                self._facts = dict(labels=run.label_names, splits=run.split_names, targets=run.target_names)
-                self._delivered += len(batch["file"])
-                yield batch
-            self._report = run.report()
-            self._epoch, self._delivered = self._epoch + 1, 0
-        finally:
-            run.stop()
-            if self._run is run:
-                self._run = None
 
     def _begin(self) -> BatchRun:
         return BatchRun(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers,
                         self._epoch, self._delivered, self._seed, self._memory, self._split, self._rank, self._world_size)
 
-    def close(self) -> None:
-        """Breaks off the epoch that is under way."""
-        if self._run is not None:
-            self._run.stop()
-            self._run = None
+    def _batch(self, run: BatchRun, taken: Batch) -> Batch:
+        self._facts = dict(labels=run.label_names, splits=run.split_names, targets=run.target_names)
+        self._delivered += len(taken["file"])
+        return taken
+
+    def _end(self, run: BatchRun) -> None:
+        self._report = run.report()
 
     # ---- what is known
 
@@ -147,25 +126,14 @@ class Loader:
 
     # ---- going on
 
+    @property
     def _identity(self) -> str:
-        what = "" if self._yaml else open(self._pipeline, encoding="utf-8").read()
-        order = self._seed, {k: v for k, v in self._options.items() if k in ("shuffle", "bucket", "seed", "dtype")}
+        what = ""
+        if not self._yaml:
+            with open(self._pipeline, encoding="utf-8") as file:
+                what = file.read()
+        deciding = ["shuffle", "bucket", "seed", "dtype"]
+        deciding += ["size", "max_rows", "drop_last"] if self._has_buckets else []
+        order = self._seed, {k: v for k, v in self._options.items() if k in deciding}
         parts = (self._yaml, what, order, self._vars, self._sets, self._split, self._rank, self._world_size)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-    def state_dict(self) -> Dict[str, Any]:
-        """Where training is: after the last batch that was taken. Some hundred bytes."""
-        return {"epoch": self._epoch, "delivered": self._delivered, "pipeline": self._identity()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on after the last batch that had been taken: the same samples in the same order follow.
-        What was delivered of the epoch is read once more."""
-        state = arguments.state(state, ("epoch", "delivered", "pipeline"), "a melflow.Loader")
-        if state["pipeline"] != self._identity():
-            raise ValueError("the state is of another pipeline, seed, shuffle, bucket, rank or world_size, so other samples would "
-                             "follow; make the Loader as it was, or use set_epoch()")
-        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
-
-    def as_torch(self) -> Any:
-        """A torch.utils.data.IterableDataset whose items are batches, for DataLoader(..., batch_size=None)."""
-        return as_torch(self)

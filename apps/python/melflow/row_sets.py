@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from ._melflow import RowBatches
 from . import arguments
-from .rows import Batch, Epochs, FileRows, RowLoader, Rows, Where
+from .epochs import Batch, Epochs
+from .rows import FileRows, RowLoader, Rows, Where
 
 _TAKEN = ("path", "label", "labels", "split", "target", "file", "offset", "length")
 
@@ -34,7 +36,7 @@ def _check_alike(first: FileRows, other: FileRows) -> None:
                          f"{first.path[int(np.argmax(differs))]}; {alike}")
 
 
-class RowSets:
+class RowSets(arguments.Reopened):
     """A map-style dataset: len(sets) samples, sets[i] is a dict of the rows of a sample, by the names of the sets.
 
     A sample is what it is in batches of one file: a row, where rows are windows in all files, else a recording. Those are
@@ -103,30 +105,50 @@ class RowSets:
 
 
 class _Member(RowLoader):
-    """The batches of one set: of given recordings in their order, by lengths that are those of all sets."""
+    """The batches of one set: of given recordings in their order."""
 
-    def __init__(self, rows: Rows, files: np.ndarray, lengths: np.ndarray, batch_size: int, **options: Any) -> None:
-        self._given, self._lengths = files, lengths
+    def __init__(self, rows: Rows, files: np.ndarray, batch_size: int, **options: Any) -> None:
+        self._given = files
         super().__init__(rows, batch_size, **options)
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
         return self._given
 
-    def _sort_by(self) -> np.ndarray:
-        return self._lengths
+
+class _Runs:
+    """Those of all sets, by one order."""
+
+    def __init__(self, runs: List[RowBatches]) -> None:
+        self._runs, self._taken = runs, []
+
+    def take(self, seconds: float) -> Any:
+        while len(self._taken) < len(self._runs):
+            taken = self._runs[len(self._taken)].take(seconds)
+            if not taken:
+                return taken
+            self._taken.append(taken)
+        out, self._taken = self._taken, []
+        return out
+
+    def stop(self) -> None:
+        for run in self._runs:
+            run.stop()
 
 
 class RowSetLoader(Epochs):
     """Goes over the samples of several files once for each `for`, and gives dicts of arrays: those of every set by its name,
     of recordings with NAME_length, and what is known of the samples once.
 
-    Options are those of RowLoader. where goes by the columns of the first file, bucket by its lengths. normalize: True, or the names of the sets
-    that are scaled by the statistics in their files. recordings=True takes recordings, also where rows are windows.
+    Options are those of RowLoader. where goes by the columns of the first file, bucket and max_rows
+    by its lengths. normalize: True, or the names of the sets that are scaled by the statistics in
+    their files. recordings=True takes recordings, also where rows are windows.
     workers: threads for each set.
     """
 
+    _STATE, _REFUSAL = RowLoader._STATE, RowLoader._REFUSAL
+
     def __init__(self, sets: RowSets, batch_size: int = 32, *, split: Optional[str] = None,
-                 normalize: Union[bool, Sequence[str]] = False, recordings: Optional[bool] = None, bucket: int = 0,
+                 normalize: Union[bool, Sequence[str]] = False, recordings: Optional[bool] = None,
                  where: Optional[Where] = None, **options: Any) -> None:
         is_ragged = sets._is_ragged if recordings is None else recordings
         if is_ragged is None:
@@ -147,16 +169,18 @@ class RowSetLoader(Epochs):
             if not taken.any():
                 raise ValueError(f"where: no recording of the split {split!r} has all of {dict(where)!r}")
         files = np.flatnonzero(taken)
-        lengths = np.ascontiguousarray(sets._first.count[files] if is_ragged else sets._windows(files), np.int64)
+        if not is_ragged:
+            sets._windows(files)
         self.sets = sets
         self._members: List[_Member] = []
         for name, rows in sets.rows.items():
             try:
-                self._members.append(_Member(rows, files, lengths if is_ragged and bucket else lengths[:0], batch_size, split=split,
-                                             recordings=is_ragged, bucket=bucket, normalize=name in scaled, **options))
+                self._members.append(_Member(rows, files, batch_size, split=split, recordings=is_ragged,
+                                             normalize=name in scaled, **options))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
-        self._identity = hashlib.sha256(repr([(name, m._identity) for name, m in zip(sets.rows, self._members)]).encode()).hexdigest()[:16]
+        parts = [(name, m._identity) for name, m in zip(sets.rows, self._members)]
+        self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     @property
     def samples(self) -> int:
@@ -165,23 +189,16 @@ class RowSetLoader(Epochs):
 
     def __len__(self) -> int:
         """Batches of an epoch, for each rank."""
-        return len(self._members[0])
+        return self._members[0]._order(self._next_epoch()).count()
 
-    def __iter__(self) -> Iterator[Batch]:
-        for member in self._members:
-            member._epoch, member._delivered = self._epoch, self._delivered
-        each = [iter(member) for member in self._members]
-        try:
-            while True:
-                batches = [next(one, None) for one in each]
-                if batches[0] is None:
-                    break
-                self._delivered = self._members[0]._delivered
-                yield self._together(batches)
-            self._epoch, self._delivered = self._epoch + 1, 0
-        finally:
-            for one in each:
-                one.close()
+    def _begin(self) -> _Runs:
+        order = self._members[0]._order(self._epoch, self._delivered)
+        return _Runs([member._run_of(order) for member in self._members])
+
+    def _batch(self, run: _Runs, taken: List[Any]) -> Batch:
+        batches = [member._batch(run, one) for member, one in zip(self._members, taken)]
+        self._delivered = self._members[0]._delivered
+        return self._together(batches)
 
     def _together(self, batches: List[Batch]) -> Batch:
         out: Batch = {}

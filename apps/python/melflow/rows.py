@@ -6,18 +6,15 @@ import difflib
 import hashlib
 import os
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from ._melflow import FileRows as _FileRows
-from ._melflow import RowBatches, RowReader
+from ._melflow import EpochOrder, RowBatches, RowReader
 from . import arguments
-from .torch_dataset import as_torch
+from .epochs import Batch, Epochs
 
-Batch = Dict[str, Any]
-
-_WAIT = 0.1  # seconds between two looks at signals
 _FORMAT = 2
 
 
@@ -46,14 +43,14 @@ def _known(what: str, wanted: str, there: List[str]) -> str:
                      f" are: {some or 'none'}")
 
 
-class Rows:
+class Rows(arguments.Reopened):
     """A map-style dataset: len(rows), rows[i] and rows[a:b] are rows, rows.recording(i) all rows of a recording.
 
     name, unit, shape, dtype: of the rows. path, label (or labels), target, split, status, offset, count, columns (texts by
     name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what is
     known of the rows as a whole.
 
-    Any number of threads may use it.
+    Any number of threads may use it. It is pickled as its arguments: another process opens it again.
     """
 
     _reader: RowReader
@@ -246,36 +243,6 @@ class FileRows(Rows):
                          rows.compression == "gzip", chunks)
 
 
-class Epochs:
-    """Where a loader by number is, in an order that (seed, epoch) decides."""
-
-    _epoch = 0
-    _delivered = 0  # samples of the epoch, to all ranks together
-    _identity: str  # what decides the order
-
-    @property
-    def epoch(self) -> int:
-        return self._epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """The next `for` is this epoch, from its beginning."""
-        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"epoch": self._epoch, "delivered": self._delivered, "rows": self._identity}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        state = arguments.state(state, ("epoch", "delivered", "rows"), "batches of rows")
-        if state["rows"] != self._identity:
-            raise ValueError("the state is of other rows, another split, seed, shuffle or bucket, so other samples would follow; "
-                             "open it and make the batches as they were, or use set_epoch()")
-        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
-
-    def as_torch(self) -> Any:
-        """As Loader.as_torch()."""
-        return as_torch(self)
-
-
 class RowLoader(Epochs):
     """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does.
 
@@ -284,24 +251,34 @@ class RowLoader(Epochs):
     split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
       names: {"speaker": ["ann", "bob"]}.
     shuffle: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
-    bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come together, so that batches
-      need little padding.
+    max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
+      recording is a batch of its own. 0: any number.
+    bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come in
+      one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
     normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
     prefetch, workers: batches that are made ahead, and threads that do so.
 
-    len() is exact. state_dict() says how many samples all ranks together have had, so that training goes on at once, also
-    with another number of workers or ranks, or another batch size.
+    len() is exact: that of the epoch under way, or else of the next; with max_rows epochs differ.
+    state_dict() says how many samples all ranks together have had, so that training goes on at once,
+    also with another number of workers or ranks, or another batch size. With bucket the batches of
+    all ranks together have to be as they were.
     """
 
-    def __init__(self, rows: Rows, batch_size: int = 32, *, split: Optional[str] = None, shuffle: bool = True,
-                 bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
+    _STATE = "rows"
+    _REFUSAL = ("the state is of other rows, another split, seed, shuffle or bucket (with bucket also "
+                "batch_size times world_size, max_rows or drop_last), so other samples would follow; "
+                "open it and make the batches as they were, or use set_epoch()")
+
+    def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0, split: Optional[str] = None,
+                 shuffle: bool = True, bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
         workers = rows._batch_workers if workers is None else arguments.whole("workers", workers, 1)
         batch_size, prefetch = arguments.whole("batch_size", batch_size, 1), arguments.whole("prefetch", prefetch, 1)
         bucket, seed = arguments.whole("bucket", bucket), arguments.whole("seed", seed)
+        max_rows = arguments.whole("max_rows", max_rows)
         if dtype not in (None, "float32", rows.dtype):
             raise ValueError(f"dtype {dtype}: rows of {rows.dtype} come as they are, or as float32")
         if normalize and rows.mean is None:
@@ -317,14 +294,17 @@ class RowLoader(Epochs):
             begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
             self._counts = np.add.reduceat(self._counts, begins)
             self._starts = self._starts[begins]
-        if bucket > 0 and not self._is_ragged:
-            raise ValueError("bucket is for whole recordings; windows are equally long")
+        for name, value in (("bucket", bucket), ("max_rows", max_rows)):
+            if value > 0 and not self._is_ragged:
+                raise ValueError(f"{name} is for whole recordings; windows are equally long")
         self._ends = np.cumsum(self._counts)
-        self._batch_size, self._shuffle, self._bucket, self._seed = batch_size, shuffle, bucket, seed
+        self._batch_size, self._max_rows = batch_size, max_rows
+        self._shuffle, self._bucket, self._seed = shuffle, bucket, seed
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
         self._as_float32, self._normalize = dtype == "float32", normalize
         self._prefetch, self._workers = prefetch, workers
         self._identity = self._identify(split)
+        self._made_order: Tuple[Any, Any] = None, None
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
         """The numbers of the recordings whose samples it takes, in the order of their rows."""
@@ -343,13 +323,13 @@ class RowLoader(Epochs):
         files = np.flatnonzero(taken)
         return files[np.argsort(rows.offset[files], kind="stable")]
 
-    def _sort_by(self) -> np.ndarray:
-        """The lengths by which buckets are sorted; empty: those of its own rows."""
-        return np.zeros(0, np.int64)
-
     def _identify(self, split: Optional[str]) -> str:
-        what = hashlib.sha256(repr((self.rows.attributes.get("feature_fingerprint"), split, self._shuffle, self._bucket, self._seed,
-                                    self._is_ragged)).encode())
+        order: Tuple[Any, ...] = self._shuffle, self._bucket, self._seed, self._is_ragged
+        if self._bucket > 0:
+            order += self._batch_size * self._world_size, self._max_rows, self._drop_last
+            order += (self._world_size,) if self._max_rows else ()
+        fingerprint = self.rows.attributes.get("feature_fingerprint")
+        what = hashlib.sha256(repr((fingerprint, split, *order)).encode())
         for column in (self._starts, self._counts, self.rows._hashes):
             what.update(column.tobytes())
         return what.hexdigest()[:16]
@@ -361,29 +341,30 @@ class RowLoader(Epochs):
 
     def __len__(self) -> int:
         """Batches of an epoch, for each rank."""
-        together = self._batch_size * self._world_size
-        rest = self.samples % together
-        return self.samples // together + (not self._drop_last and rest >= self._world_size)
+        return self._order(self._next_epoch()).count()
 
-    def __iter__(self) -> Iterator[Batch]:
+    def _order(self, epoch: int, begin: int = 0) -> EpochOrder:
+        """Of the samples behind `begin`."""
+        if self._made_order[0] != (epoch, begin):
+            lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
+            order = EpochOrder(self.samples, lengths, self._shuffle, self._bucket, self._seed, epoch,
+                               self._batch_size, self._max_rows, self._world_size, self._drop_last,
+                               begin)
+            self._made_order = (epoch, begin), order
+        return self._made_order[1]
+
+    def _begin(self) -> RowBatches:
+        return self._run_of(self._order(self._epoch, self._delivered))
+
+    def _run_of(self, order: EpochOrder) -> RowBatches:
         rows = self.rows
         mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
-        made = RowBatches(rows._reader, self._starts, self._counts, self._is_ragged, self._shuffle, self._bucket, self._seed,
-                          self._epoch, self._batch_size, self._rank, self._world_size, self._drop_last,
-                          self._delivered, self._prefetch, self._workers, self._as_float32, mean, std, self._sort_by())
-        together = self._batch_size * self._world_size
-        try:
-            while True:
-                taken = made.take(_WAIT)
-                if taken is None:
-                    break
-                if taken is False:  # nothing yet; Python looks at its signals here
-                    continue
-                self._delivered = min(self._delivered + together, self.samples)
-                yield self._described(*taken)
-            self._epoch, self._delivered = self._epoch + 1, 0
-        finally:
-            made.stop()
+        return RowBatches(rows._reader, order, self._starts, self._counts, self._is_ragged,
+                          self._rank, self._prefetch, self._workers, self._as_float32, mean, std)
+
+    def _batch(self, run: RowBatches, taken: Tuple[Any, ...]) -> Batch:
+        *batch, self._delivered = taken
+        return self._described(*batch)
 
     def _described(self, data: Any, samples: np.ndarray, lengths: np.ndarray) -> Batch:
         rows = self.rows

@@ -16,4 +16,10 @@ def as_torch(batches: Iterable[Dict[str, Any]]) -> Any:
                                    "DataLoader(..., batch_size=None, num_workers=0)")
             return iter(batches)
 
+        def __len__(self) -> int:
+            return len(batches)  # type: ignore[arg-type]  # TypeError where the loader has none
+
+        def __reduce__(self) -> tuple:
+            return as_torch, (batches,)
+
     return Batches()

@@ -1,0 +1,59 @@
+// The samples of each batch of an epoch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "stages/output/training/batch_cut.h"
+#include "stages/permutation.h"
+
+namespace melflow {
+
+/// A function of its settings. Samples have numbers; they come by a permutation, of which nothing is
+/// kept, or with buckets or `max_rows` by a list.
+class EpochOrder {
+ public:
+  struct Settings {
+    std::uint64_t samples = 0;
+    std::vector<std::int64_t> lengths;  ///< of each [rows]; empty where none counts
+    bool shuffles = true;
+    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together
+    std::uint64_t seed = 0, epoch = 0;
+    BatchLimits limits;
+    bool drop_last = false;
+    std::uint64_t begin = 0;  ///< so many were delivered, to all ranks together
+  };
+  explicit EpochOrder(Settings settings);
+
+  /// Of batches from `begin` on, for each rank.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+  struct Batch {
+    std::vector<std::int64_t> samples;
+    /// So many samples of the epoch have been delivered with it, to all ranks together.
+    std::uint64_t end = 0;
+    /// Rows that a sample in the place of another may have.
+    std::int64_t longest = std::numeric_limits<std::int64_t>::max();
+  };
+  /// What a rank has of the batch with that number, from `begin` on.
+  [[nodiscard]] Batch batch(std::uint64_t number, std::size_t rank) const;
+
+  /// Of samples for the places of others.
+  [[nodiscard]] Permutation others() const;
+
+ private:
+  [[nodiscard]] std::int64_t at(std::uint64_t place) const {
+    return static_cast<std::int64_t>(settings_.shuffles ? order_(place) : place);
+  }
+  void list_batches();
+
+  const Settings settings_;
+  const Permutation order_;
+  std::uint64_t count_ = 0;
+  std::vector<std::int64_t> listed_;  // the samples of all batches from `begin` on
+  std::vector<std::size_t> ends_;     // of each batch, in listed_
+};
+
+}  // namespace melflow

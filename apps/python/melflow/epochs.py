@@ -1,0 +1,120 @@
+"""What all loaders have in common: an epoch for each `for`, and going on in the middle of one."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping
+
+from ._melflow import RunError
+from . import arguments
+from .torch_dataset import as_torch
+
+Batch = Dict[str, Any]
+
+_WAIT = 0.1  # seconds between two looks at signals
+
+
+class Epochs(arguments.Reopened):
+    """A `for` is an epoch from its beginning. Only load_state_dict() goes on in the middle of one,
+    for the next `for`.
+
+    An epoch counts when a batch of it was taken: after one that was broken off, by `break`, an
+    exception, or because its iterator was dropped, comes the next. One is under way at a time:
+    another iterator breaks it off, and the earlier one raises RunError when it is used again.
+    """
+
+    _STATE: str  # of what a state is, and why one is refused
+    _REFUSAL: str
+    _identity: str  # what decides the order of samples
+
+    _epoch = 0
+    _delivered = 0  # samples of the epoch that were taken
+    _resumes = False  # the next `for` goes on there
+    _run: Any = None  # what gives the batches of the epoch that is under way: take(seconds), stop()
+    _broken_off_by = ""
+
+    def _begin(self) -> Any:
+        """A run of the epoch, behind what was delivered of it."""
+        raise NotImplementedError
+
+    def _batch(self, run: Any, taken: Any) -> Batch:
+        """The batch for what the run gave; counts its samples as delivered."""
+        raise NotImplementedError
+
+    def _end(self, run: Any) -> None:
+        """Called when all batches of an epoch were taken."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._break_off("another iterator of it has begun, and it has one epoch under way at a time; "
+                        "make a second one for two at once")
+        epoch = self._next_epoch()
+        if epoch != self._epoch:
+            self._epoch, self._delivered = epoch, 0
+        run = self._run = self._begin()
+        try:
+            while True:
+                taken = run.take(_WAIT) if self._run is run else None
+                if self._run is not run:
+                    raise RunError(f"this epoch of the {type(self).__name__} was broken off: "
+                                   f"{self._broken_off_by}")
+                if taken is None:
+                    break
+                if taken is False:  # nothing yet; Python looks at its signals here
+                    continue
+                batch = self._batch(run, taken)
+                self._resumes = False
+                yield batch
+            self._end(run)
+            self._epoch, self._delivered, self._resumes = self._epoch + 1, 0, False
+        finally:
+            run.stop()
+            if self._run is run:
+                self._run = None
+
+    def _next_epoch(self) -> int:
+        """The one that is under way, or else that of the next `for`."""
+        is_over = self._run is None and self._delivered > 0 and not self._resumes
+        return self._epoch + is_over
+
+    def _break_off(self, why: str) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            self._broken_off_by = why
+            run.stop()
+
+    def close(self) -> None:
+        """Breaks off the epoch that is under way."""
+        self._break_off("close() was called")
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that is under way or was broken off, or else of the next."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is this epoch, from its beginning."""
+        self._go_to(arguments.whole("epoch", epoch), 0, "set_epoch() was called")
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where training is: after the last batch that was taken. Some hundred bytes."""
+        return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: self._identity}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next `for` goes on after the last batch that had been taken: the same samples in the
+        same order follow, to the end of that epoch."""
+        keys = ("epoch", "delivered", self._STATE)
+        state = arguments.state(state, keys, f"a {type(self).__name__}")
+        if state[self._STATE] != self._identity:
+            raise ValueError(self._REFUSAL)
+        self._go_to(int(state["epoch"]), int(state["delivered"]), "load_state_dict() was called")
+
+    def _go_to(self, epoch: int, delivered: int, why: str) -> None:
+        self._break_off(why)
+        self._epoch, self._delivered, self._resumes = epoch, delivered, delivered > 0
+
+    def _position(self) -> Dict[str, Any]:
+        return {"_epoch": self._epoch, "_delivered": self._delivered, "_resumes": self._resumes}
+
+    def as_torch(self) -> Any:
+        """A torch.utils.data.IterableDataset whose items are batches, for
+        DataLoader(..., batch_size=None)."""
+        return as_torch(self)
