@@ -89,6 +89,8 @@ void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
 
 NB_MODULE(_melflow, m) {
+  // A worker process of a DataLoader ends with its rows still open.
+  nb::set_leak_warnings(false);
   bind_rows(m);
   bind_audio_rows(m);
   bind_features(m);
