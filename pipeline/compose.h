@@ -106,13 +106,16 @@ class Compose {
     return add<Changed>(name, with_from(from, options), std::move(change), growth);
   }
 
-  /// Takes items: `take` gets `const In&`; one call at a time, in any order.
+  /// Takes items: `take` gets `const In&`; one call at a time, in any order, as do blocks of one item.
   template <class In, class F>
   requires std::invocable<F, const In&> Compose& sink(const std::string& name,
                                                       const std::string& from, F take) {
     class Taken final : public Sink<In> {
      public:
-      explicit Taken(F take) : take_(std::move(take)) { this->traits_.max_concurrency = 1; }
+      explicit Taken(F take) : take_(std::move(take)) {
+        this->traits_.max_concurrency = 1;
+        this->traits_.order = BlockOrder::any;
+      }
       std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext&) override {
         return caught([&] { take_(*in); });
       }

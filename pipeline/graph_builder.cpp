@@ -190,6 +190,7 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   Plan plan = make_plan(graph);
   plan.warnings = graph.unused.sorted();
   check_stages(graph, plan);
+  check_order(graph, plan);
   check_files(graph, plan);
   check_repeated_work(graph, plan);
   check_memory(graph, plan);

@@ -35,7 +35,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
     : graph_(graph),
       id_(id),
       plan_(plan),
-      in_order_(plan.stage->traits().in_order),
+      in_order_(plan.stage->traits().order != BlockOrder::any),
       cuts_(plan.stage->traits().cuts),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
@@ -221,7 +221,7 @@ bool GraphNode::begin(Work* work) {
     maker->free_place(now, up(*maker).branch);
   if (graph_.is_aborting()) [[unlikely]]
     for (const Item& i : work->items)
-      if (i.origins) cancel(*i.origins);
+      if (i.origins) cancel(*i.origins, id_);
   return true;
 }
 
@@ -256,7 +256,7 @@ bool GraphNode::clear_queue() {
 void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   const bool goes_on = outcome.rest != StageCalls::Rest::none;
   if (graph_.is_aborting()) [[unlikely]] {
-    for (const Item& i : work->out) cancel(*i.origins);
+    for (const Item& i : work->out) cancel(*i.origins, id_);
     work->out.clear();
   }
   NodePlaces::Finish f;

@@ -91,7 +91,9 @@ class GraphNode {
 
   /// Goes on with `work`, which has got its memory.
   void granted(Work* work);
-  /// Ends `work`, which gets no memory because the run stops or its file has failed.
+  /// Whether nothing counts that the node would make of what is left of it.
+  [[nodiscard]] bool is_over(const Work& work) const;
+  /// Ends `work`, which gets no memory because the run stops or it is over.
   void cut_off(Work* work);
 
   // ---- the beginning and the end

@@ -94,8 +94,15 @@ void GraphNode::leave_by(int source, Stream& stream) const {
                                     plan_.outputs[static_cast<std::size_t>(source)] + "'"));
 }
 
+bool GraphNode::is_over(const Work& work) const {
+  for (std::size_t i = work.at; i < work.items.size(); ++i)
+    if (!work.is_lost_to(id_, i)) return false;
+  return true;
+}
+
 void GraphNode::cut_off(Work* work) {
-  for (std::size_t i = work->at; i < work->items.size(); ++i) cancel(*work->items[i].origins);
+  for (std::size_t i = work->at; i < work->items.size(); ++i)
+    if (!work->is_lost_to(id_, i)) cancel(*work->items[i].origins, id_);
   const Clock::time_point now = Clock::now();
   if (is_source())
     for (std::size_t i = 0; i < down_.size(); ++i) free_place(now, i);

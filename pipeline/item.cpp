@@ -7,72 +7,103 @@
 #include "pipeline/stage_abilities.h"
 
 namespace melflow {
-void Stream::fail(int stage, ItemError error) {
-  const bool is_known = stage >= 0 && static_cast<std::size_t>(stage) < reach_.size();
-  lose({is_known ? reach_.of(stage).lost_by_error : kAll, stage, std::move(error)});
+void Stream::fail(int stage, ItemError error, std::uint64_t block) {
+  lose({reach_.of(stage).lost_by_error, {stage, block}, std::move(error)});
 }
 
-void Stream::route(int stage, int output, ItemError reason) {
+void Stream::route(int stage, int output, ItemError reason, std::uint64_t block) {
   const Reach::Node& node = reach_.of(stage);
-  lose({output < 0 ? node.sinks : node.outside[static_cast<std::size_t>(output)], stage,
-        std::move(reason), true});
+  lose({output < 0 ? node.sinks : node.outside[static_cast<std::size_t>(output)],
+        {stage, block},
+        std::move(reason),
+        true});
 }
 
 void Stream::keep(int stage) {
-  lose({reach_.of(stage).sinks, stage, ItemError::skipped("is there from an earlier run"), true,
+  lose({reach_.of(stage).sinks,
+        {stage, 0},
+        ItemError::skipped("is there from an earlier run"),
+        true,
         true});
   sink_done(stage);
 }
 
+// Of what a node says of the same sinks, what it says of the earliest block.
 void Stream::lose(Loss loss) {
+  if (loss.sinks == 0 || (reach_.all() != 0 && (loss.sinks & reach_.all()) == 0)) return;
   const std::lock_guard lock(mutex_);
-  std::uint64_t before = 0;
-  for (const Loss& l : losses_) before |= l.sinks;
-  const std::uint64_t now = before | loss.sinks;
-  if (((now & ~before) & reach_.all()) == 0 && !(losses_.empty() && now == kAll) &&
-      !records_.is_cut)
-    return;
-  loss.sinks &= ~before;
-  const bool ends_it = !records_.is_cut || loss.on_purpose || loss.stage < 0;
-  losses_.push_back(std::move(loss));
-  if (!cancelled_ && ends_it)
-    lost_.store((now & reach_.all()) == reach_.all() ? kAll : now, std::memory_order_release);
+  const auto same = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& l) {
+    return l.at.stage == loss.at.stage && l.sinks == loss.sinks && l.is_kept == loss.is_kept;
+  });
+  const std::uint64_t now = lost_.load(std::memory_order_relaxed) | loss.sinks;
+  if (same == losses_.end())
+    losses_.push_back(std::move(loss));
+  else if (loss.at.block < same->at.block)
+    *same = std::move(loss);
+  lost_.store(has_lost_all(now) ? kAll : now, std::memory_order_release);
 }
 
-bool Stream::has_all_of(std::uint64_t sinks, int stage) const {
-  const std::uint64_t wanted = reach_.of(stage).sinks;
-  return (sinks & wanted) == wanted;
+bool Stream::has_lost_all(std::uint64_t sinks) const {
+  return sinks != 0 && (reach_.all() & ~sinks) == 0;
 }
 
-// Blocks that had left the stage before it failed are whole.
-bool Stream::is_before_a_loss(int stage) const {
+// An item that is cut is not parted before, so that all of its blocks pass the same nodes.
+bool Stream::is_before(Place a, Place b) const {
+  const Reach::Node &x = reach_.of(a.stage), &y = reach_.of(b.stage);
+  if (records_.is_cut || (x.is_in_trunk && y.is_in_trunk))
+    return std::pair(a.block, x.rank) < std::pair(b.block, y.rank);
+  return std::pair(x.rank, a.block) < std::pair(y.rank, b.block);
+}
+
+// Whether all that could be lost by what is said there is lost by what comes before it; `by_itself`:
+// or by what is said there.
+bool Stream::is_over(Place at, bool by_itself) const {
+  std::uint64_t lost = 0, from_the_beginning = 0;
+  for (const Loss& l : losses_) {
+    if (l.is_kept || (l.on_purpose && l.at.stage == 0)) from_the_beginning |= l.sinks;
+    if (l.is_kept || (by_itself ? !is_before(at, l.at) : is_before(l.at, at))) lost |= l.sinks;
+  }
+  const Reach::Node& node = reach_.of(at.stage);
+  return lost != 0 &&
+         ((node.may_lose & reach_.all() & ~lost) == 0 || (node.sinks & ~from_the_beginning) == 0);
+}
+
+// Nearly always, of an item that is lost to some sinks only, the first line says it.
+bool Stream::is_behind_losses(std::uint64_t sinks, int stage, std::uint64_t block) const {
+  if ((reach_.of(stage).sinks & ~sinks) != 0) return false;
   const std::lock_guard lock(mutex_);
-  return std::any_of(losses_.begin(), losses_.end(),
-                     [stage](const Loss& l) { return stage <= l.stage; });
+  return cancelled_ || is_over({stage, block}, true);
 }
 
 void Stream::sink_done(int stage) {
   taken_.fetch_or(reach_.of(stage).sinks, std::memory_order_acq_rel);
 }
 
-void Stream::warn(int stage, std::string text) {
+void Stream::warn(int stage, std::string text, std::uint64_t block) {
   const std::lock_guard lock(mutex_);
-  if (failed() || !warning_.empty()) return;
-  warning_ = std::move(text);
-  warned_by_ = stage;
+  const auto same = std::find_if(remarks_.begin(), remarks_.end(),
+                                 [stage](const Remark& r) { return r.at.stage == stage; });
+  if (same == remarks_.end())
+    remarks_.push_back({{stage, block}, std::move(text)});
+  else if (block < same->at.block)
+    *same = {{stage, block}, std::move(text)};
 }
 
-// In place of what was said of the part itself, since chance says which of both came first.
-void Stream::remark_on_item(int stage, std::string text) {
-  const std::lock_guard lock(mutex_);
-  warning_ = std::move(text);
-  warned_by_ = stage;
+// That of the first node, of those that had to see the block whatever the others said.
+const Stream::Remark* Stream::remark() const {
+  const Remark* first = nullptr;
+  for (const Remark& r : remarks_)
+    if (!is_over(r.at, true) && (first == nullptr || r.at.stage < first->at.stage)) first = &r;
+  return first;
 }
 
-bool Stream::is_remarked() const {
+bool Stream::is_remarked(int stage) const {
   const std::lock_guard lock(mutex_);
-  return cancelled_ || !warning_.empty() ||
-         !std::all_of(losses_.begin(), losses_.end(), [](const Loss& l) { return l.is_kept; });
+  return cancelled_ ||
+         std::any_of(remarks_.begin(), remarks_.end(),
+                     [stage](const Remark& r) { return r.at.stage < stage; }) ||
+         std::any_of(losses_.begin(), losses_.end(),
+                     [stage](const Loss& l) { return l.at.stage < stage && !l.on_purpose; });
 }
 
 void Stream::cancel() {
@@ -87,19 +118,27 @@ std::unique_ptr<StageState>& Stream::state(int stage) {
   return states_[static_cast<std::size_t>(stage)];
 }
 
-// What is said of the whole: a failure before a skip, and either before a route, which of two
-// branches told first being chance; last that it is of one of several sources. Of an item that is cut the last stage's, which has the earliest
-// block: whether a stage before it came as far as to fail is chance.
-const Stream::Loss& Stream::main_loss() const {
-  if (records_.is_cut)
-    return *std::max_element(losses_.begin(), losses_.end(),
-                             [](const Loss& a, const Loss& b) { return a.stage < b.stage; });
-  const auto rank = [](const Loss& l) {
-    const bool is_failed = l.error.kind == ItemError::Kind::failed;
-    return std::pair(is_failed ? 0 : !l.on_purpose ? 1 : l.stage > 0 ? 2 : 3, l.stage);
+// In their order. What a node said of a block that it need not have seen does not count: whether it
+// came as far is chance.
+std::vector<const Stream::Loss*> Stream::losses_that_count() const {
+  std::vector<const Loss*> out;
+  for (const Loss& l : losses_)
+    if (l.is_kept || !is_over(l.at, false)) out.push_back(&l);
+  std::stable_sort(out.begin(), out.end(),
+                   [this](const Loss* a, const Loss* b) { return is_before(a->at, b->at); });
+  return out;
+}
+
+// What is said of the whole: a failure before a skip, and either before a route; last that it is of
+// one of several sources.
+const Stream::Loss& Stream::main_of(const std::vector<const Loss*>& losses) {
+  const auto rank = [](const Loss* l) {
+    if (l->is_kept) return 4;
+    const bool is_failed = l->error.kind == ItemError::Kind::failed;
+    return is_failed ? 0 : !l->on_purpose ? 1 : l->at.stage > 0 ? 2 : 3;
   };
-  return *std::min_element(losses_.begin(), losses_.end(),
-                           [&](const Loss& a, const Loss& b) { return rank(a) < rank(b); });
+  return **std::min_element(losses.begin(), losses.end(),
+                            [&](const Loss* a, const Loss* b) { return rank(a) < rank(b); });
 }
 
 bool Stream::has_next_part() {
@@ -124,14 +163,20 @@ void Stream::end_part() {
 
 void Stream::end_last_part() {
   if (part_ == nullptr) return;
-  if (!warning_.empty()) part_->remark_on_item(warned_by_, warning_);
+  const std::vector<const Loss*> losses = losses_that_count();
+  const bool is_lost = has_lost_all(lost());
   if (!part_is_complete_ && cancelled_) part_->cancel();
-  if (!losses_.empty()) {
-    const Loss& by = main_loss();
-    if (part_is_complete_)
-      part_->remark_on_item(by.stage, "what follows it is missing: " + by.error.reason);
-    else
-      part_->lose(by);
+  if (!losses.empty() && is_lost && !cancelled_) {
+    const Loss& by = main_of(losses);
+    if (part_is_complete_) {
+      part_->warn(by.at.stage, "what follows it is missing: " + by.error.reason);
+    } else {
+      Loss of_part = by;
+      of_part.at.block = 0;  // before all that is said of the part itself
+      part_->lose(std::move(of_part));
+    }
+  } else if (const Remark* r = remark()) {
+    part_->warn(r->at.stage, r->text);
   }
   part_.reset();
 }
@@ -142,39 +187,45 @@ Stream::~Stream() {
 }
 
 void Stream::close(std::size_t record) {
-  std::uint64_t lost = 0;
-  for (const Loss& l : losses_)
-    if (!l.is_kept) lost |= l.sinks;
-  if (!losses_.empty() && (lost & reach_.all()) == reach_.all()) {
-    const Loss& by = main_loss();
+  // Even when every sink has had a last block: an earlier one was dropped. And a node before one that
+  // failed it might have had more to say.
+  if (cancelled_) return ledger_.close(record, Outcome::not_run, -1, "");
+  const std::vector<const Loss*> losses = losses_that_count();
+  std::uint64_t lost = 0, kept = 0;
+  for (const Loss* l : losses) (l->is_kept ? kept : lost) |= l->sinks;
+  lost &= ~kept;
+  if (has_lost_all(lost)) {
+    const Loss& by = main_of(losses);
     const bool is_skipped = by.error.kind == ItemError::Kind::skipped;
-    ledger_.close(record, is_skipped ? Outcome::skipped : Outcome::failed, by.stage,
+    ledger_.close(record, is_skipped ? Outcome::skipped : Outcome::failed, by.at.stage,
                   by.error.reason);
-  } else if (cancelled_) {
-    // Even when every sink has had a last block: an earlier one was dropped.
-    ledger_.close(record, Outcome::not_run, -1, "");
   } else if (((taken_.load() | lost) & reach_.all()) == reach_.all()) {
-    if (!losses_.empty()) {
-      const Loss& by = main_loss();
-      if (by.error.kind == ItemError::Kind::failed && warning_.empty()) {
-        warning_ = "is not in every output: " + by.error.reason;
-        warned_by_ = by.stage;
-      }
-      tell_sinks(record);
+    const Remark* said = remark();
+    Remark by = said != nullptr ? *said : Remark{{-1, 0}, ""};
+    if (!losses.empty()) {
+      const Loss& main = main_of(losses);
+      if (main.error.kind == ItemError::Kind::failed && said == nullptr)
+        by = {main.at, "is not in every output: " + main.error.reason};
+      tell_sinks(record, losses);
     }
-    ledger_.close(record, Outcome::ok, warning_.empty() ? -1 : warned_by_, warning_);
+    ledger_.close(record, Outcome::ok, by.at.stage, by.text);
   } else {
     ledger_.close(record, Outcome::failed, -1,
                   "lost on the way: not every output took it (a defect of a stage)");
   }
 }
 
-// Of what the others got.
-void Stream::tell_sinks(std::size_t record) const {
-  for (const Loss& l : losses_)
-    for (std::size_t i = 0; !l.is_kept && i < reach_.sinks().size(); ++i)
-      if ((l.sinks >> i & 1) != 0 && reach_.sinks()[i] != nullptr)
-        reach_.sinks()[i]->left_out(record, l.stage, l.error);
+// Of what the others got; each by what comes first.
+void Stream::tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const {
+  std::uint64_t told = 0;
+  for (const Loss* l : losses)
+    if (l->is_kept) told |= l->sinks;
+  for (const Loss* l : losses) {
+    for (std::size_t i = 0; i < reach_.sinks().size(); ++i)
+      if (((l->sinks & ~told) >> i & 1) != 0 && reach_.sinks()[i] != nullptr)
+        reach_.sinks()[i]->left_out(record, l->at.stage, l->error);
+    told |= l->sinks;
+  }
 }
 
 }  // namespace melflow

@@ -31,6 +31,12 @@ class StageState {
 /// stream of each, its part. What became of a part is its own matter once its last piece is given;
 /// all other records end as the item does. An error behind the source costs an item only the
 /// blocks that were not given before, so that the same parts come out whole in every run.
+///
+/// What becomes of an item does not depend on which node is the first in time to say something of it.
+/// Of what nodes say, each sink goes by what comes first in the order of the plan, sinks after all
+/// other nodes; in one node and in those that every block passes one after the other, before the
+/// graph branches, by the earliest block. A node has to see what comes before a loss that is known
+/// already, so only what comes behind it is dropped.
 class Stream {
  public:
   /// The records [first, first + count) of the ledger. `is_cut`: a stage makes parts of them, whose
@@ -53,26 +59,26 @@ class Stream {
   /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
 
-  /// No sink gets it any more, or with `on_failure: branch` none behind the stage; of each sink
-  /// the first call decides.
-  void fail(int stage, ItemError error);
+  /// No sink gets it any more, or with `on_failure: branch` none behind the stage. `block`: that it
+  /// is said of, Origin::block.
+  void fail(int stage, ItemError error, std::uint64_t block = 0);
   /// The same on purpose: of the stage's sinks, only those that its output number `output` leads to
   /// get it; with -1 none.
-  void route(int stage, int output, ItemError reason);
+  void route(int stage, int output, ItemError reason, std::uint64_t block = 0);
   /// That stage, a sink, has its record from an earlier run: it gets nothing, and misses nothing.
   void keep(int stage);
-  /// No sink gets it; nothing of it is processed any more.
+  /// No sink gets it.
   [[nodiscard]] bool failed() const { return lost() == kAll; }
-  /// No sink behind the stage gets it: the stage need not process it.
-  [[nodiscard]] bool is_lost_to(int stage) const {
+  /// Nothing that the stage, or one behind it, can make or say of that block counts any more: it need
+  /// not be processed.
+  [[nodiscard]] bool is_lost_to(int stage, std::uint64_t block) const {
     const std::uint64_t sinks = lost();
-    if (records_.is_cut && is_before_a_loss(stage)) return true;
-    return sinks != 0 && (sinks == kAll || has_all_of(sinks, stage));
+    return sinks != 0 && is_behind_losses(sinks, stage, block);
   }
-  /// Adds a remark on an item that is ok nevertheless; the first one is kept.
-  void warn(int stage, std::string text);
-  /// Whether it failed, was cut off, or has a remark.
-  [[nodiscard]] bool is_remarked() const;
+  /// Adds a remark on an item that is ok nevertheless; that of the first node of the plan is kept.
+  void warn(int stage, std::string text, std::uint64_t block = 0);
+  /// Whether a stage before that one failed it or has a remark on it, or it was cut off.
+  [[nodiscard]] bool is_remarked(int stage) const;
   /// Notes that the run stopped before this item was complete: a piece of it was dropped.
   void cancel();
   /// That stage, a sink, has taken the last piece.
@@ -86,6 +92,9 @@ class Stream {
   [[nodiscard]] std::size_t next_part() const { return records_.first + begun_; }
   /// Begins it, when all pieces of the one before have been made.
   std::shared_ptr<Stream> begin_part();
+  /// Of a part: the number of its next piece, as Origin::block.
+  [[nodiscard]] std::uint64_t next_piece() const { return next_piece_; }
+  void note_piece() { next_piece_ += std::uint64_t{1} << 32; }
   /// Notes that the last piece of the part begun last has been made.
   void end_part();
 
@@ -95,22 +104,34 @@ class Stream {
 
  private:
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  // Where something is said.
+  struct Place {
+    int stage = 0;
+    std::uint64_t block = 0;
+  };
   struct Loss {
     std::uint64_t sinks = 0;
-    int stage = -1;
+    Place at;
     ItemError error;
     bool on_purpose = false;  // by a route, or:
     bool is_kept = false;     // the sink has it from an earlier run
   };
-  [[nodiscard]] bool has_all_of(std::uint64_t sinks, int stage) const;
+  struct Remark {
+    Place at;
+    std::string text;
+  };
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool is_before_a_loss(int stage) const;
+  [[nodiscard]] bool is_behind_losses(std::uint64_t sinks, int stage, std::uint64_t block) const;
+  [[nodiscard]] bool is_before(Place a, Place b) const;
+  [[nodiscard]] bool is_over(Place at, bool by_itself) const;
+  [[nodiscard]] bool has_lost_all(std::uint64_t sinks) const;
   void lose(Loss loss);
-  [[nodiscard]] const Loss& main_loss() const;
-  void tell_sinks(std::size_t record) const;
+  [[nodiscard]] std::vector<const Loss*> losses_that_count() const;
+  [[nodiscard]] static const Loss& main_of(const std::vector<const Loss*>& losses);
+  [[nodiscard]] const Remark* remark() const;
+  void tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const;
   void close(std::size_t record);
   void end_last_part();
-  void remark_on_item(int stage, std::string text);
 
   Ledger& ledger_;
   const Records records_;
@@ -119,9 +140,9 @@ class Stream {
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: by all
   mutable std::mutex mutex_;
   std::vector<Loss> losses_;
-  std::string warning_;
-  int warned_by_ = -1;
+  std::vector<Remark> remarks_;  // at most one of each stage
   bool cancelled_ = false;
+  std::uint64_t next_piece_ = 0;
   std::size_t begun_ = 0;         // parts
   std::shared_ptr<Stream> part_;  // that is not complete; or the last one, until the item ends
   bool part_is_complete_ = false;
@@ -136,6 +157,8 @@ struct Origin {
   std::shared_ptr<Stream> stream;
   bool first = true;
   bool last = true;  ///< whether no further piece of this stream follows on this edge
+  /// Its place among the pieces of its stream: greater than those of the pieces before.
+  std::uint64_t block = 0;
 
   /// Whether the piece is its whole stream.
   [[nodiscard]] bool whole() const { return first && last; }

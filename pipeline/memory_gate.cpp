@@ -25,7 +25,7 @@ bool MemoryGate::pump() {
     bool source_waits = false;  // items are admitted in their order
     std::size_t kept = 0;
     for (Waiter& w : waiters_) {
-      if (closed_ || (!w.is_source && w.work->all_failed())) {
+      if (closed_ || (!w.is_source && w.node->is_over(*w.work))) {
         cut_off.push_back(w);
         continue;
       }

@@ -97,6 +97,36 @@ void check_stages(GraphDraft& graph, Plan& plan) {
   }
 }
 
+// What a node gives, as to the order of the blocks of a file.
+struct Blocks {
+  bool are_several = false;
+  const PlanNode* mixed_by = nullptr;  // where they may overtake each other
+};
+
+void check_order(GraphDraft& graph, const Plan& plan) {
+  std::vector<Blocks> given(plan.nodes.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    const StageTraits& traits = n.stage->traits();
+    Blocks& own = given[i];
+    for (const PlanInput& in : n.inputs) {
+      const Blocks& up = given[static_cast<std::size_t>(in.node)];
+      own.are_several |= up.are_several;
+      if (own.mixed_by == nullptr) own.mixed_by = up.mixed_by;
+    }
+    if (own.mixed_by != nullptr && traits.order == BlockOrder::needed)
+      graph.error(
+          mark_of(graph.spec_of(n), "from"),
+          fmt::format("{}.from: {} takes the blocks of a file in order, but {} ({}) before it lets "
+                      "them overtake each other; put {} before {}",
+                      n.name, n.info->name, own.mixed_by->name, own.mixed_by->info->name, n.name,
+                      own.mixed_by->name));
+    if (own.are_several && own.mixed_by == nullptr && traits.order == BlockOrder::any)
+      own.mixed_by = &n;
+    own.are_several |= traits.expands || traits.cuts;
+  }
+}
+
 // Each would write over what the other wrote.
 void check_files(GraphDraft& graph, const Plan& plan) {
   std::map<std::string, const PlanNode*> makers;

@@ -10,6 +10,7 @@ Reach::Reach(const Plan& plan, std::size_t nodes)
   for (std::size_t i = nodes; i-- > 0;) {
     const PlanNode& n = plan.nodes[i];
     Node& own = nodes_[i];
+    own.rank = i;
     std::vector<SinkSet> by_output(n.outputs.size(), 0);
     for (const int to : n.to) {
       if (!inside(to)) continue;
@@ -20,6 +21,7 @@ Reach::Reach(const Plan& plan, std::size_t nodes)
           by_output[static_cast<std::size_t>(in.output)] |= sinks;
     }
     if (std::none_of(n.to.begin(), n.to.end(), inside)) {
+      own.rank += nodes;
       own.sinks = SinkSet{1} << sinks_.size();
       sinks_.push_back(n.faces.left_out);
     }
@@ -28,6 +30,19 @@ Reach::Reach(const Plan& plan, std::size_t nodes)
     all_ |= own.sinks;
     for (const SinkSet mine : by_output) own.outside.push_back(own.sinks & ~mine);
     if (n.fails_branch) own.lost_by_error = own.sinks;
+    own.may_lose = own.lost_by_error;
+    for (const int to : n.to)
+      if (inside(to)) own.may_lose |= of(to).may_lose;
+  }
+  find_trunk(plan);
+}
+
+void Reach::find_trunk(const Plan& plan) {
+  std::vector<int> next{0};
+  while (next.size() == 1 && static_cast<std::size_t>(next.front()) < nodes_.size()) {
+    const auto at = static_cast<std::size_t>(next.front());
+    nodes_[at].is_in_trunk = true;
+    next = plan.nodes[at].to;
   }
 }
 
@@ -40,7 +55,11 @@ void Reach::keep(Stream& stream) const {
 Reach Reach::plain(int sinks, std::size_t stages) {
   Reach out;
   out.all_ = (SinkSet{1} << sinks) - 1;
-  out.nodes_.assign(stages, {out.all_, ~SinkSet{0}, {}});
+  out.nodes_.resize(stages);
+  for (std::size_t i = 0; i < stages; ++i) {
+    out.nodes_[i].sinks = out.all_;
+    out.nodes_[i].rank = i;
+  }
   out.sinks_.assign(static_cast<std::size_t>(sinks), nullptr);
   for (std::size_t i = 0; i < out.sinks_.size(); ++i)
     out.nodes_[stages - out.sinks_.size() + i].sinks = SinkSet{1} << i;

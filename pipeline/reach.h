@@ -22,6 +22,10 @@ class Reach {
   struct Node {
     SinkSet sinks = 0;                    ///< that take what is made of its items; of a sink itself
     SinkSet lost_by_error = ~SinkSet{0};  ///< those, or all
+    SinkSet may_lose = ~SinkSet{0};       ///< by an error in it, or in a node behind it
+    /// All blocks of all items pass it, and those before it, one after the other.
+    bool is_in_trunk = false;
+    std::size_t rank = 0;          ///< in the plan's order, sinks after all other nodes
     std::vector<SinkSet> outside;  ///< of each named output: sinks that only the others lead to
   };
 
@@ -41,6 +45,7 @@ class Reach {
 
  private:
   Reach() = default;
+  void find_trunk(const Plan& plan);
   std::vector<Node> nodes_;
   std::vector<NotesLeftOut*> sinks_;
   struct Keeper {

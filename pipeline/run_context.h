@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -77,8 +78,9 @@ struct RunContext {
 /// What a process() call may find out about its item, and report on it.
 class ItemContext {
  public:
-  ItemContext(RunContext& run, const Item& item, int stage, std::size_t input = 0)
-      : run_(run), item_(item), stage_(stage), input_(input) {}
+  ItemContext(RunContext& run, const Item& item, int stage, std::size_t input = 0,
+              std::uint64_t given = 0)
+      : run_(run), item_(item), stage_(stage), input_(input), given_(given) {}
   [[nodiscard]] RunContext& run() const { return run_; }
   [[nodiscard]] const Item& item() const { return item_; }
   [[nodiscard]] const Origin& origin(std::size_t part = 0) const { return (*item_.origins)[part]; }
@@ -91,16 +93,16 @@ class ItemContext {
   }
   /// Fails the stream of one part of a combined item; other parts are not affected.
   void fail(std::size_t part, ItemError error) const {
-    origin(part).stream->fail(stage_, std::move(error));
+    origin(part).stream->fail(stage_, std::move(error), block(part));
   }
-  /// Nothing behind the stage waits for that part of the item: it need not be processed.
+  /// Nothing that the stage makes of that part of the item counts: it need not be processed.
   [[nodiscard]] bool is_lost(std::size_t part) const {
-    return origin(part).stream->is_lost_to(stage_);
+    return origin(part).stream->is_lost_to(stage_, block(part));
   }
   /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not get
   /// it.
   void route(int output, ItemError why) const {
-    origin().stream->route(stage_, output, std::move(why));
+    origin().stream->route(stage_, output, std::move(why), block(0));
   }
   /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its reservation
   /// goes back, unless others have memory by the same. To be called without a lock, before the stage
@@ -110,14 +112,17 @@ class ItemContext {
     if (item_.origins.use_count() == 1 && held.use_count() == 1) held->shrink(bytes);
   }
   void warn(std::string text, std::size_t part = 0) const {
-    origin(part).stream->warn(stage_, std::move(text));
+    origin(part).stream->warn(stage_, std::move(text), block(part));
   }
 
  private:
+  [[nodiscard]] std::uint64_t block(std::size_t part) const { return origin(part).block + given_; }
+
   RunContext& run_;
   const Item& item_;
   int stage_;
   std::size_t input_;
+  std::uint64_t given_;  // blocks, for this item
 };
 
 /// How a run ended, for Stage::finish().

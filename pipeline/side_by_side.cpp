@@ -73,10 +73,14 @@ struct SideBySide::Lines final : StageState {
   std::vector<std::int64_t> totals;                // rows of the stream; -1: not known yet
   std::vector<std::shared_ptr<const void>> notes;  // of each input
   std::int64_t next = 0;                           // row to go on
-  bool begun = false, ended = false;
+  std::uint64_t given = 0;                         // pieces that went on
+  bool ended = false;
 };
 
 namespace {
+
+// Behind all blocks.
+constexpr std::uint64_t kNoMore = ~std::uint64_t{0};
 
 // One that stands for all of them.
 std::shared_ptr<const Reservation> together(std::vector<std::shared_ptr<const Reservation>> all) {
@@ -92,8 +96,11 @@ std::shared_ptr<const Reservation> together(std::vector<std::shared_ptr<const Re
 }  // namespace
 
 SideBySide::SideBySide(PortType in, PortType out)
-    : ItemStage(
-          {.kind = StageKind::transform, .in = in, .out = out, .in_order = false, .pairs = true}) {}
+    : ItemStage({.kind = StageKind::transform,
+                 .in = in,
+                 .out = out,
+                 .order = BlockOrder::any,
+                 .pairs = true}) {}
 
 SideBySide::Share& SideBySide::share_of(const Stream& stream) {
   return shares_[std::hash<const Stream*>()(&stream) / sizeof(Stream) % shares_.size()];
@@ -162,7 +169,8 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   r.count = end - lines.next;
   for (std::size_t k = 0; k < inputs().size(); ++k) r.inputs.push_back(lines.take(k, end, held));
   r.notes = lines.notes;
-  r.origin = {together(std::move(held)), origin.stream, !std::exchange(lines.begun, true), ends};
+  r.origin = {together(std::move(held)), origin.stream, lines.given == 0, ends, lines.given};
+  ++lines.given;
   lines.next = end;
   lines.ended = ends;
   ready.push_back(std::move(r));
@@ -184,7 +192,7 @@ bool SideBySide::release_parked() {
   for (Share& share : shares_) {
     const std::lock_guard lock(share.mutex);
     for (Lines* lines : share.lines) {
-      const bool is_lost = lines->stream.is_lost_to(lines->stage);
+      const bool is_lost = lines->stream.is_lost_to(lines->stage, kNoMore);
       for (std::size_t k = 0; k < lines->parked.size(); ++k) {
         for (Parked& p : lines->parked[k]) {
           if (p.reservation == nullptr) continue;

@@ -33,13 +33,18 @@ PortType port_type() {
   return {typeid(T), T::kName};
 }
 
+/// What a stage has to do with the order of the blocks of one stream.
+enum class BlockOrder {
+  needed,  ///< they come one at a time and in order; a plan that cannot see to that is refused
+  kept,    ///< they pass one at a time, in the order in which they come, whatever that is
+  any      ///< several at once, in any order: every block says which part of its stream it is
+};
+
 /// Properties of a stage that do not depend on its options.
 struct StageTraits {
   StageKind kind = StageKind::transform;
   PortType in = {}, out = {};
-  /// Whether blocks of one stream pass one at a time and in order. False where every block states
-  /// which part of its stream it is.
-  bool in_order = true;
+  BlockOrder order = BlockOrder::needed;
   /// The most items that may be processed at once; 0: any number.
   int max_concurrency = 0;
   /// Whether it takes the outputs of several nodes, by one of which only each item comes.
@@ -186,9 +191,12 @@ class ItemStage : public Stage {
 /// Combines several items into one. One call at a time.
 class CombineStage : public Stage {
  public:
-  /// Adds an item; true when the combined item is full and should be taken.
-  virtual bool add(const Item& item) = 0;
-  virtual Emission take() = 0;
+  /// Adds an item; true when the combined item is full and should be taken. With an error, or an
+  /// exception, it is not added, and fails alone.
+  virtual Result<bool> add(const Item& item, ItemContext& context) = 0;
+  /// The combined item; the parts of `context` are the items added, in that order. An error, or an
+  /// exception, fails all of them; what is added next begins a new one.
+  virtual Result<Emission> take(ItemContext& context) = 0;
   /// How many items it combines at most, as far as its options say.
   [[nodiscard]] virtual std::size_t most_items() const { return 1; }
 

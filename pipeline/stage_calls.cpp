@@ -79,13 +79,13 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
       pairs_(plan.stage->traits().pairs) {}
 
 // Nothing behind the node waits for it, or it is on its way by another output.
-bool StageCalls::is_lost(const Item& item) const {
+bool StageCalls::is_lost(const Work& work, std::size_t i) const {
+  const Item& item = work.items[i];
   if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
         return item.output == output_number(in.node, in.output);
       }))
     return true;
-  return std::all_of(item.origins->begin(), item.origins->end(),
-                     [this](const Origin& o) { return o.stream->is_lost_to(node_); });
+  return work.is_lost_to(node_, i);
 }
 
 // By which of them it came; only a stage that pairs asks.
@@ -111,25 +111,24 @@ StageCalls::Outcome StageCalls::run(Work& work) {
     }
     for (; work.at < work.items.size(); ++work.at) {
       Item& item = work.items[work.at];
-      if (is_lost(item)) {
+      if (is_lost(work, work.at)) {
         work.cursor.reset();
         work.reservation.reset();
-        work.first_block = true;
+        work.given = 0;
         let_go(item);
         continue;
       }
       const Entered entered(graph_.observer(), node_);
       if (!work.cursor) o.in.add(item);
       if (combine_ != nullptr) {
-        held_.insert(held_.end(), item.origins->begin(), item.origins->end());
-        const bool is_complete = combine_->add(item);
+        const bool is_complete = add(item);
         let_go(item);
         if (!is_complete) continue;
         give_batch(work);
         if (++work.at < work.items.size()) o.rest = Rest::items;
         return o;
       }
-      ItemContext context(graph_.context(), item, node_, input_of(work));
+      ItemContext context(graph_.context(), item, node_, input_of(work), work.given);
       Result<Emission> result = Emission{};
       if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
         result = std::move(*error);
@@ -141,7 +140,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
         return o;
       }
       work.cursor.reset();
-      work.first_block = true;
+      work.given = 0;
       let_go(item);
     }
   } catch (...) {
@@ -154,20 +153,44 @@ void StageCalls::break_run(Work& work) {
   graph_.abort(run_error(name_));
   if (makes()) work.out.clear();
   for (Item& item : work.items)
-    if (item.origins) cancel(*item.origins);
+    if (item.origins) cancel(*item.origins, node_);
   work.at = work.items.size();
+}
+
+// Whether what is combined is full. An item that is refused is in no batch.
+bool StageCalls::add(Item& item) {
+  ItemContext context(graph_.context(), item, node_);
+  Result<bool> is_complete = false;
+  if (auto error = caught([&] { is_complete = combine_->add(item, context); }))
+    is_complete = std::move(*error);
+  if (is_complete)
+    held_.insert(held_.end(), item.origins->begin(), item.origins->end());
+  else
+    fail(*item.origins, is_complete.error());
+  return is_complete && *is_complete;
 }
 
 void StageCalls::give_batch(Work& work) {
   if (held_.empty()) return;
-  Emission out = combine_->take();
-  auto origins = std::make_shared<const Origins>(std::exchange(held_, {}));
-  if (out.payload)
-    work.out.push_back({std::move(origins), std::move(out.payload), out.bytes, out.rows});
+  Item batch;
+  batch.origins = std::make_shared<const Origins>(std::exchange(held_, {}));
+  ItemContext context(graph_.context(), batch, node_);
+  Result<Emission> out = Emission{};
+  if (auto error = caught([&] { out = combine_->take(context); })) out = std::move(*error);
+  if (!out) return fail(*batch.origins, out.error());
+  if (!out->payload) return;
+  batch.payload = std::move(out->payload);
+  batch.bytes = out->bytes;
+  batch.rows = out->rows;
+  work.out.push_back(std::move(batch));
+}
+
+void StageCalls::fail(const Origins& origins, const ItemError& error, std::uint64_t given) const {
+  for (const Origin& o : origins) o.stream->fail(node_, error, o.block + given);
 }
 
 void StageCalls::cancel_held() {
-  cancel(held_);
+  cancel(held_, node_);
   held_.clear();
 }
 
@@ -175,12 +198,12 @@ void StageCalls::cancel_held() {
 // whether there is more.
 bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
   if (!result) {
-    for (const Origin& o : *item.origins) o.stream->fail(node_, result.error());
+    fail(*item.origins, result.error(), work.given);
     return false;
   }
   if (is_last_) {
     for (const Origin& o : *item.origins)
-      if (o.last && !o.stream->is_lost_to(node_)) o.stream->sink_done(node_);
+      if (o.last && !o.stream->is_lost_to(node_, o.block)) o.stream->sink_done(node_);
     return false;
   }
   Emission& given = *result;
@@ -194,7 +217,10 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
     PartOf& part = given.part;
     if (part.stream == nullptr || work.reservation == nullptr)
       throw std::logic_error("a stage that cuts gave what it had not announced");
-    out.origins = one_origin({work.reservation, std::move(part.stream), part.first, part.last});
+    const std::uint64_t piece = part.stream->next_piece();
+    part.stream->note_piece();
+    out.origins =
+        one_origin({work.reservation, std::move(part.stream), part.first, part.last, piece});
     return given.more;
   }
   if (given.origins) {
@@ -203,11 +229,12 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   }
   // One of several blocks: the first one is covered by the reservation of what it is cut from, every
   // other one has its own.
-  if (given.more || !work.first_block) {
+  if (given.more || work.given > 0) {
     const Origin& in = item.origins->front();
-    out.origins = one_origin({work.first_block ? in.reservation : work.reservation, in.stream,
-                              in.first && work.first_block, in.last && !given.more});
-    work.first_block = false;
+    const bool is_first = work.given == 0;
+    out.origins = one_origin({is_first ? in.reservation : work.reservation, in.stream,
+                              in.first && is_first, in.last && !given.more, in.block + work.given});
+    ++work.given;
   } else {
     out.origins = std::move(item.origins);
   }
@@ -231,7 +258,7 @@ bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
   }
   Work::Begun& tag = work.begun[work.at];
   Item& item = work.items[work.at++];
-  if (!item.origins || is_lost(item)) return false;
+  if (!item.origins || is_lost(work, work.at - 1)) return false;
   in.add(item);
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     tag.observed = observer->begin(node_);

@@ -47,9 +47,11 @@ class StageCalls {
 
  private:
   [[nodiscard]] bool makes() const { return items_ == nullptr && combine_ == nullptr; }
-  [[nodiscard]] bool is_lost(const Item& item) const;
+  [[nodiscard]] bool is_lost(const Work& work, std::size_t i) const;
   [[nodiscard]] std::size_t input_of(const Work& work) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
+  void fail(const Origins& origins, const ItemError& error, std::uint64_t given = 0) const;
+  bool add(Item& item);
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;
   void break_run(Work& work);

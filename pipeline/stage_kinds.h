@@ -46,7 +46,10 @@ class Transform : public ItemStage {
 
  protected:
   Transform()
-      : ItemStage({.kind = StageKind::transform, .in = port_type<In>(), .out = port_type<Out>()}) {}
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In>(),
+                   .out = port_type<Out>(),
+                   .order = BlockOrder::kept}) {}
 };
 
 template <class In, class Out, class State>
@@ -65,6 +68,9 @@ class StreamTransform : public Transform<In, Out> {
     if (context.origin().last) state_of_stream.reset();
     return out;
   }
+
+ protected:
+  StreamTransform() { this->traits_.order = BlockOrder::needed; }
 };
 
 /// Gives several blocks for one input. A Cursor is the rest of an input; `next` gives one block,
@@ -107,12 +113,22 @@ class Expand : public ItemStage {
 template <class In, class Out>
 class Combine : public CombineStage {
  public:
-  /// Adds an item; true when the combined item is full and should be taken.
-  virtual bool push(std::shared_ptr<const In> in) = 0;
-  virtual std::shared_ptr<const Out> pull() = 0;
+  /// Adds an item; true when the combined item is full and should be taken. With an error, or an
+  /// exception, it is not added, and fails alone.
+  virtual Result<bool> push(std::shared_ptr<const In> in, ItemContext& context) = 0;
+  /// The combined item, full or not. The parts of `context` are the items added, in that order, each
+  /// of which may be failed or remarked on by its number. An error, or an exception, fails all of
+  /// them; the next push() begins a new one.
+  virtual Result<std::shared_ptr<const Out>> pull(ItemContext& context) = 0;
 
-  bool add(const Item& item) final { return push(payload_of<In>(item)); }
-  Emission take() final { return emission(pull()); }
+  Result<bool> add(const Item& item, ItemContext& context) final {
+    return push(payload_of<In>(item), context);
+  }
+  Result<Emission> take(ItemContext& context) final {
+    auto out = pull(context);
+    if (!out) return std::move(out.error());
+    return emission(std::move(*out));
+  }
 
  protected:
   Combine()
@@ -122,6 +138,8 @@ class Combine : public CombineStage {
                       .max_concurrency = 1}) {}
 };
 
+/// Takes items. Blocks of one recording come one at a time and in order, unless a sink's constructor
+/// sets traits_.order to BlockOrder::any.
 template <class In>
 class Sink : public ItemStage {
  public:
@@ -135,7 +153,7 @@ class Sink : public ItemStage {
   }
 
  protected:
-  Sink() : ItemStage({.kind = StageKind::sink, .in = port_type<In>(), .in_order = false}) {}
+  Sink() : ItemStage({.kind = StageKind::sink, .in = port_type<In>()}) {}
 };
 
 }  // namespace melflow

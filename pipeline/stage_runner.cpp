@@ -90,8 +90,9 @@ StageRunner::Pass::~Pass() = default;
 
 bool StageRunner::Pass::put(std::shared_ptr<const void> payload, bool is_last, const Give& give) {
   Item item;
-  item.origins = std::make_shared<const Origins>(
-      Origins{{nullptr, stream_, std::exchange(is_first_, false), is_last}});
+  item.origins =
+      std::make_shared<const Origins>(Origins{{nullptr, stream_, block_ == 0, is_last, block_}});
+  ++block_;
   item.payload = std::move(payload);
   std::unique_ptr<StageState> cursor;
   for (bool more = true; more;) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,7 +52,6 @@ class StageRunner {
   /// The same as what its kind is; it has to be that.
   [[nodiscard]] ItemStage& items() const { return *faces_.items; }
   [[nodiscard]] SourceStage& source() const { return *faces_.source; }
-  [[nodiscard]] CombineStage& combine() const { return *faces_.combine; }
   /// For Stage::start() and finish(), which a test calls where its stage has them.
   [[nodiscard]] RunContext& run() { return run_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
@@ -85,7 +85,7 @@ class StageRunner {
     Ledger ledger_;  // one for each stream, so that several can run at once
     std::unique_ptr<Engine> engine_;
     std::shared_ptr<Stream> stream_;
-    bool is_first_ = true;
+    std::uint64_t block_ = 0;  // number of the next one
   };
 
   /// Hands the payloads `in` of one stream to the stage, in order, until it is over; likewise.

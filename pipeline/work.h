@@ -4,6 +4,7 @@
 // which Work was sent owns it. Private to the graph's own files.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -71,7 +72,7 @@ struct Work {
   std::vector<Item> out;               // what the stage gave
   std::unique_ptr<StageState> cursor;  // of the item at hand, when it gives several blocks
   std::shared_ptr<const Reservation> reservation;  // for the next of them
-  bool first_block = true;
+  std::uint64_t given = 0;                         // such blocks
   // Of the present visit.
   std::chrono::steady_clock::time_point began;
   std::size_t began_at = 0;  // `at` then
@@ -112,15 +113,15 @@ struct Work {
     at = 0;
     is_flush = false;
     is_part = false;
-    first_block = true;
+    given = 0;
     cursor.reset();
     reservation.reset();
   }
-  [[nodiscard]] bool all_failed() const {
-    for (std::size_t i = at; i < items.size(); ++i)
-      for (const Origin& o : *items[i].origins)
-        if (!o.stream->failed()) return false;
-    return true;
+  /// Whether nothing of item number `i` counts that node number `node` would make of it.
+  [[nodiscard]] bool is_lost_to(int node, std::size_t i) const {
+    return std::all_of(items[i].origins->begin(), items[i].origins->end(), [&](const Origin& o) {
+      return o.stream->is_lost_to(node, o.block + (i == at ? given : 0));
+    });
   }
 };
 
@@ -152,8 +153,10 @@ inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   return out;
 }
 
-inline void cancel(const Origins& origins) {
-  for (const Origin& o : origins) o.stream->cancel();
+/// The run stops, and these are not processed by node number `node`.
+inline void cancel(const Origins& origins, int node) {
+  for (const Origin& o : origins)
+    if (!o.stream->is_lost_to(node, o.block)) o.stream->cancel();
 }
 
 }  // namespace melflow

@@ -36,7 +36,7 @@ class GivenFiles final : public Source<FileRef> {
 
 class KeptSamples final : public Sink<Waveform> {
  public:
-  explicit KeptSamples(Recordings& files) : files_(files) { traits_.in_order = true; }
+  explicit KeptSamples(Recordings& files) : files_(files) {}
   std::optional<ItemError> consume(std::shared_ptr<const Waveform> in,
                                    ItemContext& context) override {
     ParityRecording& its = files_[context.origin().stream->index()];

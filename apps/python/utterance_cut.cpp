@@ -57,14 +57,15 @@ std::vector<CutUtterance> cut_utterances(StageRunner& cutter, const std::string&
     for (std::size_t i = 0; i < blocks.size() && !stream->failed(); ++i) {
       Item item;
       const bool is_last = is_whole && i + 1 == blocks.size();
-      item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, is_last}});
+      item.origins =
+          std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, is_last, i}});
       item.payload = blocks[i];
       std::unique_ptr<StageState> cursor;
       for (bool more = true; more;) {
         ItemContext context(run, item, kCutter);
         Result<Emission> piece = cutter.items().run(item, cursor, context);
         if (!piece) {
-          stream->fail(kCutter, piece.error());
+          stream->fail(kCutter, piece.error(), i);
           i = blocks.size();
           break;
         }
@@ -73,9 +74,10 @@ std::vector<CutUtterance> cut_utterances(StageRunner& cutter, const std::string&
       }
     }
     if (!is_whole)
-      stream->fail(kBefore, recording.outcome == Outcome::skipped
-                                ? ItemError::skipped(recording.reason)
-                                : ItemError::failed(recording.reason));
+      stream->fail(kBefore,
+                   recording.outcome == Outcome::skipped ? ItemError::skipped(recording.reason)
+                                                         : ItemError::failed(recording.reason),
+                   blocks.size());
     else if (!recording.reason.empty())
       stream->warn(kBefore, recording.reason);
   }

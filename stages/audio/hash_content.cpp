@@ -21,7 +21,7 @@ namespace {
 
 class HashContent final : public Transform<RawBytes, RawBytes> {
  public:
-  explicit HashContent(NoOptions) { traits_.in_order = false; }
+  explicit HashContent(NoOptions) { traits_.order = BlockOrder::any; }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     hashes_ = given.get_or(property::kContents, nullptr);

@@ -45,7 +45,8 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
     const Stream& stream = *context.origin().stream;
     if (in->first) state.entry = feed_->store()->begin(stream.index(), context.run());
     if (state.entry && !state.entry->add(*in)) state.entry.reset();
-    if (state.entry && in->last && !stream.is_remarked() && in->is_timed()) state.entry->close();
+    if (state.entry && in->last && !stream.is_remarked(context.stage()) && in->is_timed())
+      state.entry->close();
     return in;
   }
 

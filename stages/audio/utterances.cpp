@@ -123,18 +123,22 @@ class Utterances final : public ItemStage {
         r.part = stream.begin_part();
         r.utterance = next;
         r.given = next.from;
-        if (auto error = problem(in, r)) r.part->fail(context.stage(), std::move(*error));
+        if (auto error = problem(in, r)) fail(r, std::move(*error), context);
       }
-      if (r.part->failed()) continue;
+      if (r.part->is_lost_to(context.stage(), r.part->next_piece())) continue;
       if (in.last && r.utterance.to > end) shorten(in, end, r, context);
       if (auto error = lost(in, r.utterance)) {
-        r.part->fail(context.stage(), std::move(*error));
+        fail(r, std::move(*error), context);
         continue;
       }
       const Stretch piece{r.given, std::min({r.utterance.to, end, r.given + r.longest})};
       if (piece.to > piece.from || piece.to == r.utterance.to) return piece;
       return std::nullopt;
     }
+  }
+
+  static void fail(const Recording& r, ItemError error, const ItemContext& context) {
+    r.part->fail(context.stage(), std::move(error), r.part->next_piece());
   }
 
   static std::optional<ItemError> problem(const Waveform& in, const Recording& r) {
@@ -172,7 +176,8 @@ class Utterances final : public ItemStage {
     if (r.utterance.to != kNoEnd && missing > kRounding)
       r.part->warn(
           context.stage(),
-          fmt::format("ends {:.3f} s after the end of its recording: has the rest only", missing));
+          fmt::format("ends {:.3f} s after the end of its recording: has the rest only", missing),
+          r.part->next_piece());
     r.utterance.to = end;
   }
 

@@ -20,7 +20,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     return given;
   }
 
-  bool push(std::shared_ptr<const Batch> in) override {
+  Result<bool> push(std::shared_ptr<const Batch> in, ItemContext&) override {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
@@ -29,9 +29,9 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     return bytes_ + in->bytes() > options_.bytes.count;
   }
 
-  std::shared_ptr<const Batch> pull() override {
+  Result<std::shared_ptr<const Batch>> pull(ItemContext&) override {
     bytes_ = 0;
-    return std::move(batch_);
+    return std::shared_ptr<const Batch>(std::move(batch_));
   }
 
   // The samples stay where they are.

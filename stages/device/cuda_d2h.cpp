@@ -14,7 +14,7 @@ namespace {
 class CudaD2h final : public Transform<DeviceRows, PinnedRows>, public HasEngine {
  public:
   explicit CudaD2h(NoOptions) {
-    traits_.in_order = false;
+    traits_.order = BlockOrder::any;
     traits_.lends = true;
   }
 

@@ -16,7 +16,7 @@ namespace {
 class CudaH2d final : public Transform<Batch, DeviceBatch> {
  public:
   explicit CudaH2d(NoOptions) {
-    traits_.in_order = false;
+    traits_.order = BlockOrder::any;
     traits_.lends = true;
   }
 

@@ -18,7 +18,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
   static constexpr const char* kFeatureStage = "mel";
 
   explicit CudaMel(const MelNodeOptions& options) : run_(std::make_shared<CudaRun>(options)) {
-    traits_.in_order = false;
+    traits_.order = BlockOrder::any;
     traits_.lends = true;
   }
 

@@ -13,7 +13,7 @@ namespace {
 
 class CudaRows final : public Transform<PinnedRows, MelBatch> {
  public:
-  explicit CudaRows(NoOptions) { traits_.in_order = false; }
+  explicit CudaRows(NoOptions) { traits_.order = BlockOrder::any; }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     run_ = given.get_or(property::kCudaRun, nullptr);

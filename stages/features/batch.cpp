@@ -30,7 +30,7 @@ class BatchStage final : public Combine<Windows, Batch> {
  public:
   explicit BatchStage(BatchOptions options) : options_(options) {}
 
-  bool push(std::shared_ptr<const Windows> in) override {
+  Result<bool> push(std::shared_ptr<const Windows> in, ItemContext&) override {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.push_back(std::move(in));
@@ -38,9 +38,9 @@ class BatchStage final : public Combine<Windows, Batch> {
            bytes_ >= options_.bytes.count;
   }
 
-  std::shared_ptr<const Batch> pull() override {
+  Result<std::shared_ptr<const Batch>> pull(ItemContext&) override {
     bytes_ = 0;
-    return std::move(batch_);
+    return std::shared_ptr<const Batch>(std::move(batch_));
   }
 
   [[nodiscard]] std::size_t most_items() const override {

@@ -19,7 +19,7 @@ class Mel final : public Transform<Batch, MelBatch> {
  public:
   explicit Mel(MelNodeOptions options)
       : front_(std::move(options.mel)), backend_(options.backend.backend) {
-    traits_.in_order = false;  // a part says itself which rows of its file it is
+    traits_.order = BlockOrder::any;  // a part says itself which rows of its file it is
   }
 
   static std::vector<NodeSpec> expand(const NodeSpec& spec) { return mel_nodes(spec); }

@@ -16,7 +16,8 @@ namespace melflow {
 
 class RowStage : public Transform<MelBatch, MelBatch> {
  public:
-  RowStage() { traits_.in_order = false; }  // a part says itself which rows of its file it is
+  // A part says itself which rows of its file it is.
+  RowStage() { traits_.order = BlockOrder::any; }
   [[nodiscard]] Requirements require(const Requirements& below) const final;
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) final;
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const final;

@@ -30,7 +30,8 @@ FileAudio audio_of(const Item& item, const PortType& port, std::size_t part) {
 class Discard final : public ItemStage, public PassesAny {
  public:
   explicit Discard(NoOptions)
-      : ItemStage({.kind = StageKind::sink, .in = port_type<AnyPayload>(), .in_order = false}) {}
+      : ItemStage(
+            {.kind = StageKind::sink, .in = port_type<AnyPayload>(), .order = BlockOrder::any}) {}
 
   static std::vector<PortType> ports() { return any_payload_ports(); }
   void set_port(PortType port) override { port_ = port; }

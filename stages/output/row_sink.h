@@ -37,7 +37,9 @@ class RowSink : public Sink<MelBatch>,
                 public NotesLeftOut,
                 public Resumes {
  public:
-  explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
+  explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {
+    traits_.order = BlockOrder::any;  // a part says itself which rows of its file it is
+  }
   ~RowSink() override;
 
   [[nodiscard]] Requirements require(const Requirements& below) const override;

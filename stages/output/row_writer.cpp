@@ -302,7 +302,7 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
                      hash.add(values, values_of(n), NumberType::float32, uses_.target.dtype);
                      bytes_ += values_of(n) * size_of(uses_.target.dtype);
                      if (auto error = unstorable(values, row, n, uses_.info, uses_.target.dtype))
-                       p.origin.stream->fail(stage_, std::move(*error));
+                       p.origin.stream->fail(stage_, std::move(*error), p.origin.block);
                      else
                        uses_.statistics.sum(p.file, row, n, values);
                    });

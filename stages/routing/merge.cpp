@@ -17,6 +17,7 @@ class Merge final : public ItemStage, public PassesAny {
       : ItemStage({.kind = StageKind::transform,
                    .in = port_type<AnyPayload>(),
                    .out = port_type<AnyPayload>(),
+                   .order = BlockOrder::kept,
                    .joins = true}) {}
 
   static std::vector<PortType> ports() { return any_payload_ports(); }

@@ -105,4 +105,53 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
   }
 }
 
+// Which of two branches is the first to say that a file is silent is chance.
+TEST_CASE("trim_silence: what two branches say of a file does not depend on who comes first") {
+  const TempFolder folder;
+  for (int i = 0; i < 60; ++i) {
+    const std::vector<float> samples =
+        i % 3 == 0 ? std::vector<float>(6000) : test_signal(6000, 1, static_cast<unsigned>(i) + 1);
+    write_audio(folder.file(fmt::format("clips/{:02}.wav", i)), audio_kind("wav s16"), kRate,
+                samples);
+  }
+  const auto pipeline = [](int workers) {
+    std::string out = fmt::format(R"(version: 1
+workers: {}
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", files_per_task: 1}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+)",
+                                  workers);
+    for (const auto& [name, threshold] : {std::pair{"a", -40}, std::pair{"b", -60}})
+      out += fmt::format(R"(  trim_{0}: {{stage: trim_silence, from: decode, threshold: {1}dB}}
+  segment_{0}: {{stage: segment, from: trim_{0}}}
+  batch_{0}: {{stage: batch, from: segment_{0}}}
+  mel_{0}: {{stage: mel, from: batch_{0}, n_mels: 20}}
+  write_{0}: {{stage: hdf5_write, from: mel_{0}, path: "${{OUT}}.{0}.h5", overwrite: true}}
+)",
+                         name, threshold);
+    return out;
+  };
+  std::string first_reasons;
+  for (const int workers : {1, 2, 4}) {
+    std::string first;
+    for (int run = 0; run < 5; ++run) {
+      CAPTURE(workers);
+      const JobResult job = run_job(pipeline(workers), in_out(folder / "clips", folder / "out"));
+      CHECK(job.report.counts.ok == 40);
+      CHECK(job.report.counts.skipped == 20);
+      std::string reasons;
+      for (const Remark& m : job.remarks)
+        reasons += fmt::format("{}: {} {}\n", m.name, m.entry.stage, m.entry.reason);
+      CHECK(reasons.find("trim_b") == reasons.npos);
+      if (first_reasons.empty()) first_reasons = reasons;
+      CHECK(reasons == first_reasons);
+      const std::string bytes = read_bytes(folder / "out.a.h5") + read_bytes(folder / "out.b.h5");
+      if (first.empty()) first = bytes;
+      CHECK((bytes == first));
+    }
+  }
+}
+
 }  // namespace trim_silence_test

@@ -151,6 +151,38 @@ TEST_CASE("bounds: what an engine does not begin fails, and what breaks the run 
   }
 }
 
+TEST_CASE("bounds: blocks of an item come to a sink in order, unless it says that they need not") {
+  const Watchdog watchdog("bounds: order in a sink");
+  for (const bool any_order : {false, true}) {
+    CAPTURE(any_order);
+    World world;
+    std::mutex mutex;
+    int last = -1, inside = 0, together = 0;
+    std::condition_variable met;
+    world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      std::unique_lock lock(mutex);
+      together = std::max(together, ++inside);
+      if (!any_order) CHECK(n.block == last + 1);
+      last = n.block;
+      met.notify_all();
+      // The first waits until another one is there, which never comes where they are in order.
+      if (any_order && n.block == 0) met.wait(lock, [&] { return together > 1; });
+      --inside;
+      return {};
+    };
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "1"}})
+                      .node("cut", "expand", "files", {{"blocks", "900"}})
+                      .node("out", "keep", "cut",
+                            {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
+                      .workers(4),
+                  world);
+    CHECK(o.report.counts.ok == 1);
+    CHECK((together > 1) == any_order);
+  }
+}
+
 TEST_CASE("bounds: blocks of one item run side by side only where the stage says that they may") {
   const Watchdog watchdog("bounds: order");
   const auto graph = [](bool any_order) {
@@ -159,7 +191,7 @@ TEST_CASE("bounds: blocks of one item run side by side only where the stage says
         .node("cut", "expand", "files", {{"blocks", "900"}})
         .node("a", "step", "cut",
               {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
-        .node("out", "keep", "a")
+        .node("out", "keep", "a", {{"any_order", any_order ? "true" : "false"}})
         .workers(3);
   };
   REQUIRE(test::block_count(0, 900) > 10);

@@ -17,18 +17,25 @@ namespace {
 constexpr std::size_t kMostStages = 9;
 const std::string kDoneBefore = "done before";
 
+std::vector<std::string> texts_of(const std::vector<Row>& rows) {
+  std::vector<std::string> out;
+  for (const Row& r : rows) out.push_back(fmt::format("{}.{} {:x}", r.item, r.block, r.value));
+  return out;
+}
+
 }  // namespace
 
 // ---- drawing ------------------------------------------------------------------------------------
 
-RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain) {
+RandomGraph::RandomGraph(unsigned seed, Draw what)
+    : seed_(seed), plain_(what == Draw::plain), two_fates_(what == Draw::two_fates) {
   forks_ = one_in(2);
   pairs_ = one_in(3);
   items_ = one_in(12) ? draw() % 3 : upto(one_in(3) ? 150 : 40);
   sources_ = one_in(3) ? static_cast<int>(1 + upto(3)) : 1;
   draw_nodes();
-  draw_fates();
   draw_bounds();
+  draw_fates();
   draw_incident();
 }
 
@@ -48,8 +55,8 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
     n.fails_branch = up.fails_branch;
     n.rows = up.rows;
   }
-  if (from >= 0 && forks_ && one_in(8)) {
-    n.fails_branch = one_in(2);
+  if (from >= 0 && forks_ && one_in(two_fates_ ? 3 : 8)) {
+    n.fails_branch = n.fails_branch || one_in(2);
     n.options.push_back({"on_failure", n.fails_branch ? "branch" : "file"});
   }
   nodes_.push_back(std::move(n));
@@ -85,7 +92,8 @@ void RandomGraph::draw_nodes() {
     } else {
       may.insert(may.end(), {"thin", "gather"});
       if (!up.cut) may.insert(may.end(), {"expand", "expand"});
-      if (!up.shuffled && !up.thinned) may.insert(may.end(), {"running", "running"});
+      if ((!up.shuffled || one_in(12)) && !up.thinned)
+        may.insert(may.end(), {"running", "running"});
     }
     draw_step(add(may[draw() % may.size()], static_cast<int>(from)));
   }
@@ -233,32 +241,38 @@ void RandomGraph::draw_step(Node& n) {
   if (n.stage == "batch_step") n.options.push_back({"rows", std::to_string(n.rows)});
   if ((n.stage == "step" || n.stage == "batch_step") && one_in(5)) {
     n.options.push_back({"any_order", "true"});
-    n.shuffled = true;
+    n.shuffled = n.shuffled || n.cut;
   }
 }
 
-// An item fails in at most one node, at its block 0, which comes by everywhere: so the reason is
-// always the same. A batch's error would be that of all its items.
+// Up to two nodes have something to say of an item, each of one of its blocks; those before a node of
+// parts of the first, which is of all parts.
 void RandomGraph::draw_fates() {
-  if (!one_in(2)) return;
+  if (refused() >= 0 || (!two_fates_ && !one_in(2))) return;
   std::vector<std::size_t> nodes;
   for (auto i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i)
-    if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep" &&
-        nodes_[i].stage != "parts")
-      nodes.push_back(i);
+    if (nodes_[i].stage != "parts") nodes.push_back(i);
   if (nodes.empty()) return;
-  const unsigned share = upto(6);
+  const unsigned share = two_fates_ ? 1 : upto(6);
   for (std::size_t item = 0; item < items_; ++item) {
-    if (!one_in(share)) continue;
-    // What comes to a node that pairs from one side only may fail on the other, or be dropped before.
-    const bool is_dropped = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& n) {
-      return n.pairs && !comes_to(item, static_cast<int>(&n - nodes_.data()));
-    });
-    if (is_dropped) continue;
-    Fate f;
-    f.node = nodes[draw() % nodes.size()];
-    f.kind = static_cast<Fate::Kind>(draw() % (nodes_[f.node].batches ? 2 : 4));
-    fates_[item] = f;
+    if (!one_in(share) || done_.contains(item)) continue;
+    for (int k = two_fates_ || one_in(2) ? 2 : 1; k > 0; --k) {
+      Fate f;
+      f.node = nodes[draw() % nodes.size()];
+      const Node& n = nodes_[f.node];
+      // What is thrown of a batch would be of all of its items, and a remark of the first.
+      const Fate::Kind kinds[] = {Fate::failed, Fate::skipped, Fate::thrown, Fate::warned};
+      f.kind = kinds[draw() % (n.batches && n.stage != "gather" ? 2 : 4)];
+      const std::uint64_t which = draw();
+      std::vector<Fate>& of_item = fates_[item];
+      if (!comes_to(item, static_cast<int>(f.node)) ||
+          std::any_of(of_item.begin(), of_item.end(),
+                      [&](const Fate& other) { return other.node == f.node; }))
+        continue;
+      const std::vector<int> blocks = blocks_in(item, static_cast<int>(f.node));
+      if (f.node >= static_cast<std::size_t>(cutter_)) f.block = blocks[which % blocks.size()];
+      of_item.push_back(std::move(f));
+    }
   }
 }
 
@@ -298,7 +312,7 @@ void RandomGraph::draw_bounds() {
       if (one_in(3)) done_.insert(i);
   workers_ = plain_ ? 1 : static_cast<int>(upto(8));
   memory_ = std::size_t{1} << 20;
-  if (plain_ || one_in(3)) return;
+  if (plain_ || one_in(3) || refused() >= 0) return;
   // From what is needed at least to what several tasks of several files find room in.
   World world;
   Graph graph;
@@ -356,6 +370,13 @@ std::string RandomGraph::text() const {
       if (e.key != "node") out += fmt::format(" {}: {},", e.key, e.value.text());
     out.back() = '\n';
   }
+  const char* kinds[] = {"failed", "thrown", "skipped", "", "", "warned"};
+  for (const auto& [item, fates] : fates_) {
+    out += fmt::format("item{}:", item);
+    for (const Fate& f : fates)
+      out += fmt::format(" {} at block {} of {},", kinds[f.kind], f.block, nodes_[f.node].name);
+    out.back() = '\n';
+  }
   return out;
 }
 
@@ -394,18 +415,18 @@ bool RandomGraph::leads_to(int node, int sink) const {
   return leads_to(node, n.from);
 }
 
-// A fork, that takes it away from some sink.
-bool RandomGraph::parts(std::size_t item, int fork) const {
+std::set<int> RandomGraph::parted(std::size_t item, int fork) const {
   const Node& n = at(fork);
-  if (n.outputs == 0 || !comes_to(item, fork)) return false;
+  std::set<int> out;
+  if (n.outputs == 0 || !comes_to(item, fork)) return out;
   const int way = way_of(item, n.name, n.outputs, n.drops);
-  const std::vector<int> all = sinks();
-  return std::any_of(all.begin(), all.end(), [&](int sink) {
-    if (!leads_to(fork, sink)) return false;
+  for (const int sink : sinks()) {
+    bool leads = false;
     for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
-      if (at(i).from == fork && at(i).output == way && leads_to(i, sink)) return false;
-    return true;
-  });
+      leads = leads || (at(i).from == fork && at(i).output == way && leads_to(i, sink));
+    if (leads_to(fork, sink) && !leads) out.insert(sink);
+  }
+  return out;
 }
 
 std::size_t RandomGraph::leader(std::size_t item) const {
@@ -421,31 +442,99 @@ bool RandomGraph::is_last_of_item(std::size_t item) const {
   return true;
 }
 
-const RandomGraph::Fate* RandomGraph::fate_in(std::size_t item, bool before_cut) const {
-  const auto it = fates_.find(item);
-  const bool is_there = it != fates_.end() &&
-                        (it->second.node < static_cast<std::size_t>(cutter_)) == before_cut &&
-                        (!before_cut || comes_to(item, static_cast<int>(it->second.node)));
-  return is_there ? &it->second : nullptr;
+std::vector<int> RandomGraph::blocks_in(std::size_t item, int node) const {
+  const Node& n = at(node);
+  int from = n.from;
+  for (const int more : n.more)
+    if (!n.pairs && comes_to(item, more)) from = more;
+  std::vector<int> out;
+  for (const Row& r : rows_at(item, n.pairs || n.stage == "expand" ? node : from))
+    out.push_back(r.block);
+  return out;
 }
 
-const RandomGraph::Fate* RandomGraph::fate_of(std::size_t item) const {
-  const Fate* of_all = done_.contains(item) ? nullptr : fate_in(leader(item), true);
-  if (of_all != nullptr && of_all->kind != Fate::warned) return of_all;
-  return fate_in(item, false);
+std::size_t RandomGraph::place(int node) const {
+  const std::string name =
+      is_source(static_cast<std::size_t>(node)) ? source_name() : at(node).name;
+  return static_cast<std::size_t>(std::find(order_.begin(), order_.end(), name) - order_.begin());
 }
 
-const RandomGraph::Fate* RandomGraph::remark_on_item(std::size_t item) const {
-  if (!is_last_of_item(item)) return nullptr;
-  const Fate* of_all = fate_in(leader(item), true);
-  return of_all != nullptr && of_all->kind == Fate::warned ? of_all : nullptr;
+bool RandomGraph::is_in_trunk(int node) const {
+  std::set<int> at_hand;
+  for (int k = 0; k < sources_; ++k) at_hand.insert(k);
+  while (!at_hand.contains(node)) {
+    std::set<int> next;
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      const bool takes = std::any_of(at(i).more.begin(), at(i).more.end(),
+                                     [&](int more) { return at_hand.contains(more); });
+      if (takes || at_hand.contains(at(i).from)) next.insert(i);
+    }
+    if (next.size() != 1) return false;
+    at_hand = next;
+  }
+  return true;
+}
+
+bool RandomGraph::is_before(const Fate& a, const Fate& b) const {
+  const auto place_of = [this](const Fate& f) {
+    const int node = static_cast<int>(f.node);
+    return place(node) + (at(node).readers == 0 ? order_.size() : 0);  // sinks come last
+  };
+  if (is_in_trunk(static_cast<int>(a.node)) && is_in_trunk(static_cast<int>(b.node)))
+    return std::pair(a.block, place_of(a)) < std::pair(b.block, place_of(b));
+  return std::pair(place_of(a), a.block) < std::pair(place_of(b), b.block);
+}
+
+std::set<int> RandomGraph::cost_of(int node) const {
+  std::set<int> out;
+  for (const int sink : sinks())
+    if (!at(node).fails_branch || leads_to(node, sink)) out.insert(sink);
+  return out;
+}
+
+std::vector<RandomGraph::Fate> RandomGraph::fates_of(std::size_t item) const {
+  std::vector<Fate> said;
+  const auto say = [&](std::size_t of, bool before_cut) {
+    const auto it = fates_.find(of);
+    if (it == fates_.end()) return;
+    for (const Fate& f : it->second)
+      if ((f.node < static_cast<std::size_t>(cutter_)) == before_cut) {
+        said.push_back(f);
+        if (f.kind != Fate::warned) said.back().lost = cost_of(static_cast<int>(f.node));
+      }
+  };
+  if (done_.contains(item)) return said;
+  say(leader(item), true);
+  say(item, false);
+  // A remark on the item that it is of is one on its last part.
+  if (!is_last_of_item(item))
+    std::erase_if(said, [this](const Fate& f) {
+      return f.kind == Fate::warned && f.node < static_cast<std::size_t>(cutter_);
+    });
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+    if (std::set<int> lost = parted(item, i); !lost.empty())
+      said.push_back({static_cast<std::size_t>(i), Fate::parted, 0, std::move(lost)});
+  Fate source{0, Fate::of_a_source};
+  for (const int sink : sinks())
+    if (sources_ > 1 && !leads_to(static_cast<int>(owners_[item]), sink)) source.lost.insert(sink);
+  if (!source.lost.empty()) said.push_back(source);
+  std::stable_sort(said.begin(), said.end(),
+                   [this](const Fate& a, const Fate& b) { return is_before(a, b); });
+  std::vector<Fate> out;
+  for (const Fate& f : said) {
+    std::set<int> left = cost_of(static_cast<int>(f.node));
+    for (const Fate& other : said)
+      if (is_before(other, f) || (f.kind == Fate::warned && !is_before(f, other)))
+        for (const int sink : other.lost) left.erase(sink);
+    if (!left.empty()) out.push_back(f);
+  }
+  return out;
 }
 
 bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
-  const Fate* fate = fate_of(item);
-  if (fate == nullptr || fate->kind == Fate::warned) return false;
-  const int node = static_cast<int>(fate->node);
-  return comes_to(item, node) && (!at(node).fails_branch || leads_to(node, sink));
+  const std::vector<Fate> fates = fates_of(item);
+  return std::any_of(fates.begin(), fates.end(),
+                     [sink](const Fate& f) { return f.lost.contains(sink); });
 }
 
 // What the node gives, or a sink takes, of an item that comes there.
@@ -514,34 +603,29 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   if (done_.contains(item))
     return item % 2 == 0 ? std::nullopt : std::optional(line("skipped", "", kDoneBefore));
   const std::vector<int> all = sinks();
-  const bool is_taken = std::any_of(all.begin(), all.end(), [&](int sink) {
-    return comes_to(item, sink) && !is_lost_to(item, sink);
-  });
-  if (const Fate* noted = remark_on_item(item); noted != nullptr && is_taken)
-    return line("ok", nodes_[noted->node].name, "noted here");
-  const Fate* fate = fate_of(item);
-  const bool has_fate = fate != nullptr && comes_to(item, static_cast<int>(fate->node));
-  if (!has_fate && is_taken) return std::nullopt;
-  if (!has_fate || (fate->kind == Fate::warned && !is_taken)) {
-    // By the first fork, in the order of the plan, that lets go of it.
-    for (const std::string& name : order_)
-      for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
-        if (at(i).name == name && parts(item, i)) return line("skipped", name, "goes elsewhere");
-    return std::nullopt;
+  const bool is_taken =
+      std::any_of(all.begin(), all.end(), [&](int sink) { return !is_lost_to(item, sink); });
+  const std::vector<Fate> fates = fates_of(item);
+  // A failure before a skip, and that before a way that goes elsewhere; each in their order.
+  const Fate *main = nullptr, *noted = nullptr;
+  for (const Fate& f : fates) {
+    if (f.kind != Fate::warned &&
+        (main == nullptr || std::max(f.kind, Fate::thrown) < std::max(main->kind, Fate::thrown)))
+      main = &f;
+    if (f.kind == Fate::warned && (noted == nullptr || place(static_cast<int>(f.node)) <
+                                                           place(static_cast<int>(noted->node))))
+      noted = &f;
   }
-  const std::string& node = nodes_[fate->node].name;
-  const bool is_thrown = fate->kind == Fate::thrown;
+  if (is_taken && noted != nullptr) return line("ok", nodes_[noted->node].name, "noted here");
+  if (main == nullptr) return std::nullopt;
+  const std::string& node = nodes_[main->node].name;
+  const bool is_thrown = main->kind == Fate::thrown;
   const std::string why = is_thrown ? "unexpected error: thrown here" : "failed here";
-  switch (fate->kind) {
-    case Fate::skipped:
-      return is_taken ? std::nullopt : std::optional(line("skipped", node, "skipped here"));
-    case Fate::failed:
-    case Fate::thrown:
-      return is_taken ? line("ok", node, "is not in every output: " + why)
-                      : line("failed", node, why);
-    default:
-      return line("ok", node, "noted here");
-  }
+  if (main->kind == Fate::failed || is_thrown)
+    return is_taken ? line("ok", node, "is not in every output: " + why)
+                    : line("failed", node, why);
+  if (is_taken) return std::nullopt;
+  return line("skipped", node, main->kind == Fate::skipped ? "skipped here" : "goes elsewhere");
 }
 
 // ---- running it ---------------------------------------------------------------------------------
@@ -558,18 +642,15 @@ void RandomGraph::hang_in(World& world, Incident incident, std::atomic<int>& cal
         now.open();
       }
       const auto it = fates_.find(n.item);
-      if (it == fates_.end() || it->second.node != i || n.block != 0) return {};
-      switch (it->second.kind) {
-        case Fate::skipped:
-          return ItemError::skipped("skipped here");
-        case Fate::failed:
-          return ItemError::failed("failed here");
-        case Fate::thrown:
-          throw std::runtime_error("thrown here");
-        default:
-          context->warn("noted here");
-          return {};
+      if (it == fates_.end()) return {};
+      for (const Fate& f : it->second) {
+        if (f.node != i || f.block != n.block) continue;
+        if (f.kind == Fate::skipped) return ItemError::skipped("skipped here");
+        if (f.kind == Fate::failed) return ItemError::failed("failed here");
+        if (f.kind == Fate::thrown) throw std::runtime_error("thrown here");
+        context->warn("noted here");
       }
+      return {};
     };
   world.on_start[nodes_.back().name] = [this](RunContext& run) { close_done(run); };
 }
@@ -582,8 +663,32 @@ void RandomGraph::close_done(RunContext& run) const {
       run.ledger.close(i, Outcome::skipped, -1, kDoneBefore);
 }
 
+int RandomGraph::refused() const {
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& n = at(i);
+    const bool needs_order = n.stage == "running" || n.stage == "parts";
+    if (needs_order && n.from >= 0 && at(n.from).shuffled) return i;
+  }
+  return -1;
+}
+
+void RandomGraph::check_refusal() const {
+  World world;
+  Graph graph;
+  describe(graph);
+  const std::string& name = at(refused()).name;
+  try {
+    make_plan(graph, world);
+    FAIL_CHECK(name << " gets blocks in any order");
+  } catch (const ConfigError& e) {
+    CHECK(std::string(e.what()).find(name + ".from: ") != std::string::npos);
+    CHECK(std::string(e.what()).find("takes the blocks of a file in order") != std::string::npos);
+  }
+}
+
 void RandomGraph::check() const {
   INFO(text());
+  if (refused() >= 0) return check_refusal();
   World world;
   // Who fails is dropped from a queue, which no stage can see.
   world.check_edges = fates_.empty() && incident_ == Incident::none && is_plain();
@@ -651,7 +756,7 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
       const std::vector<Row> own = rows_of(i, s);
       rows.insert(rows.end(), own.begin(), own.end());
     }
-    CHECK(world.rows(nodes_[s].name) == rows);
+    CHECK(texts_of(world.rows(nodes_[s].name)) == texts_of(rows));
   }
   std::set<std::size_t> begun;
   for (std::size_t i = 0; i < items_; ++i)

@@ -20,11 +20,17 @@ enum class Incident {
   failures,  ///< more failing items than max_failures allows
 };
 
+/// What is drawn.
+enum class Draw {
+  all,
+  plain,     ///< the same graph with one of everything, and nothing that ends it early
+  two_fates  ///< two nodes have something to say of each item
+};
+
 class RandomGraph {
  public:
-  /// The same graph, bounds and fates of items for the same seed. `plain`: the same graph with one
-  /// of everything, and nothing that ends it early.
-  explicit RandomGraph(unsigned seed, bool plain = false);
+  /// The same graph, bounds and fates of items for the same seed.
+  explicit RandomGraph(unsigned seed, Draw what = Draw::all);
 
   /// Runs it and checks everything that is said here of such a run.
   void check() const;
@@ -50,17 +56,18 @@ class RandomGraph {
     std::size_t size = 0;  // the greatest payload it makes [bytes]
     int blocks = 1;        // of an expand node
     bool holes = false;
-    // Of what it gives.
+    // Of what it gives; `shuffled`: blocks of an item in any order.
     bool batches = false, cut = false, shuffled = false, thinned = false;
     int readers = 0;
   };
-  /// What becomes of an item, in one node.
+  /// What a node says of one block of an item, and what a way that parts from others takes from sinks.
   struct Fate {
-    enum Kind { skipped, failed, thrown, warned };
+    enum Kind { failed, thrown, skipped, parted, of_a_source, warned };
     std::size_t node = 0;
     Kind kind = skipped;
+    int block = 0;
+    std::set<int> lost = {};  // sinks
   };
-  struct Expected;
 
   Node& add(std::string stage, int from, int output = -1);
   void join(Node& node, const std::vector<int>& more);
@@ -93,28 +100,38 @@ class RandomGraph {
   /// An item that nothing becomes of comes to the node.
   [[nodiscard]] bool comes_to(std::size_t item, int node) const;
   [[nodiscard]] bool leads_to(int node, int sink) const;
-  [[nodiscard]] bool parts(std::size_t item, int fork) const;
+  /// The sinks that a fork takes it away from.
+  [[nodiscard]] std::set<int> parted(std::size_t item, int fork) const;
   /// The first of the lines that come as one item, and that are not done before.
   [[nodiscard]] std::size_t leader(std::size_t item) const;
   [[nodiscard]] bool is_last_of_item(std::size_t item) const;
-  /// What becomes of it; before the item is cut that is the fate of the first of its lines, for all.
-  [[nodiscard]] const Fate* fate_of(std::size_t item) const;
-  /// A remark on the item that it is of, which the last of its lines has; else null.
-  [[nodiscard]] const Fate* remark_on_item(std::size_t item) const;
-  [[nodiscard]] const Fate* fate_in(std::size_t item, bool before_cut) const;
-  /// Whether its fate, if it has one, keeps it from that sink.
+  /// The blocks that a node is given of it, where nothing becomes of it.
+  [[nodiscard]] std::vector<int> blocks_in(std::size_t item, int node) const;
+  /// The node's place in the plan, from 0.
+  [[nodiscard]] std::size_t place(int node) const;
+  /// Whether every block passes the node, and those before it, one after the other.
+  [[nodiscard]] bool is_in_trunk(int node) const;
+  [[nodiscard]] bool is_before(const Fate& a, const Fate& b) const;
+  /// The sinks that an error in the node takes an item from.
+  [[nodiscard]] std::set<int> cost_of(int node) const;
+  /// What is said of it and counts, in the order of what decides.
+  [[nodiscard]] std::vector<Fate> fates_of(std::size_t item) const;
+  /// Whether its fates keep it from that sink.
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
   [[nodiscard]] bool is_plain() const;  // without forks, pairs, several sources and on_failure
   [[nodiscard]] std::vector<int> sinks() const;
   [[nodiscard]] std::vector<Row> rows_at(std::size_t item, int node) const;
   [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
   [[nodiscard]] std::optional<std::string> remark_of(std::size_t item) const;
+  /// A node that needs blocks in order and gets them in any; -1 where there is none.
+  [[nodiscard]] int refused() const;
+  void check_refusal() const;
   void check_complete(World& world, const Outcomes& outcomes) const;
   void check_partial(World& world, const Outcomes& outcomes) const;
   void check_edges(const RunReport& report) const;
 
   const unsigned seed_;
-  const bool plain_;
+  const bool plain_, two_fates_;
   mutable std::uint64_t drawn_ = 0;
   std::vector<Node> nodes_;
   mutable std::vector<std::string> order_;  // of the plan
@@ -126,7 +143,7 @@ class RandomGraph {
   std::vector<int> of_source_;       // how many of the items are of each
   bool mixed_ = false;               // in any order
   std::vector<std::size_t> owners_;  // which source an item is of
-  std::map<std::size_t, Fate> fates_;
+  std::map<std::size_t, std::vector<Fate>> fates_;
   std::set<std::size_t> done_;  // lines that are closed before the run
   std::size_t memory_ = 0;
   int workers_ = 1;

@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
@@ -72,22 +76,106 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("runner: an unexpected error of a source or a batch names the node") {
+TEST_CASE("runner: an unexpected error of a source names the node") {
   const Watchdog watchdog("runner: unexpected error");
-  for (const char* where : {"files", "g"}) {
-    World world;
-    world.check_edges = false;
-    world.hooks[where] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-      if (n.item == 5) throw std::runtime_error("surprise");
-      return {};
-    };
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "50"}})
-                                     .node("g", "gather", "files")
-                                     .node("out", "batch_keep", "g"),
-                                 world);
-    CHECK(o.report.ending == Ending::failed);
-    CHECK(o.report.error == std::string(where) + ": unexpected error: surprise");
+  World world;
+  world.check_edges = false;
+  world.hooks["files"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 5) throw std::runtime_error("surprise");
+    return {};
+  };
+  const Outcomes o = test::run(chain(50), world);
+  CHECK(o.report.ending == Ending::failed);
+  CHECK(o.report.error == "files: unexpected error: surprise");
+}
+
+TEST_CASE("runner: what a batch cannot take fails alone, and what it cannot give fails its items") {
+  const Watchdog watchdog("runner: errors of a batch");
+  struct Row {
+    const char* what;
+    World::Hook push;
+    World::Pull pull;  // of the batch that has item 4
+    bool of_all;       // what is said then is said of all that are in the batch
+    const char* remark;
+  };
+  using Error = std::optional<ItemError>;
+  const Row rows[] = {
+      {"throws for an item",
+       [](const Number& n, ItemContext*) -> Error {
+         if (n.item == 4) throw std::runtime_error("surprise");
+         return {};
+       },
+       {},
+       false,
+       "failed g unexpected error: surprise"},
+      {"skips one",
+       [](const Number& n, ItemContext*) {
+         return n.item == 4 ? Error(ItemError::skipped("too short")) : Error();
+       },
+       {},
+       false,
+       "skipped g too short"},
+      {"remarks on one",
+       [](const Number& n, ItemContext* context) {
+         if (n.item == 4) context->warn("odd");
+         return Error();
+       },
+       {},
+       false,
+       "ok g odd"},
+      {"throws for a batch",
+       {},
+       [](const test::Batch&, ItemContext&) -> Error { throw std::runtime_error("surprise"); },
+       true,
+       "failed g unexpected error: surprise"},
+      {"gives none",
+       {},
+       [](const test::Batch&, ItemContext&) { return Error(ItemError::failed("too large")); },
+       true,
+       "failed g too large"},
+      {"fails one of a batch",
+       {},
+       [](const test::Batch& batch, ItemContext& context) {
+         for (std::size_t i = 0; i < batch.parts.size(); ++i)
+           if (batch.parts[i]->item == 4) context.fail(i, ItemError::failed("odd one"));
+         return Error();
+       },
+       false,
+       "failed g odd one"},
+  };
+  for (const Row& row : rows) {
+    for (const int workers : test::kWorkers) {
+      CAPTURE(std::string(row.what));
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      if (row.push) world.hooks["g"] = row.push;
+      std::set<std::size_t> of{4};
+      if (row.pull)
+        world.on_pull["g"] = [&](const test::Batch& batch, ItemContext& context) {
+          const auto& parts = batch.parts;
+          if (std::none_of(parts.begin(), parts.end(), [](const auto& n) { return n->item == 4; }))
+            return Error();
+          for (const auto& n : parts)
+            if (row.of_all) of.insert(n->item);
+          return row.pull(batch, context);
+        };
+      const Outcomes o = test::run(Graph()
+                                       .node("files", "numbers", "", {{"items", "50"}})
+                                       .node("g", "gather", "files")
+                                       .node("out", "batch_keep", "g", {{"ordered", "true"}})
+                                       .workers(workers),
+                                   world);
+      CHECK(o.report.ending == Ending::complete);
+      CHECK(of.size() == (row.of_all ? 4 : 1));
+      std::vector<std::string> remarks, expected;
+      for (const Remark& m : o.remarks)
+        remarks.push_back(fmt::format("{} {} {} {}", m.name, melflow::to_text(m.entry.outcome),
+                                      m.entry.stage, m.entry.reason));
+      for (const std::size_t i : of) expected.push_back(fmt::format("item{} {}", i, row.remark));
+      CHECK(remarks == expected);
+      CHECK(world.rows("out").size() == o.report.counts.ok);
+    }
   }
 }
 

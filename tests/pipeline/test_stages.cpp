@@ -259,7 +259,7 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
  public:
   static constexpr const char* kName = "step";
   Step(const StageOptions& options, World& world) : Bounded(options, world) {
-    traits_.in_order = !options.any_order;
+    if (options.any_order) traits_.order = BlockOrder::any;
   }
   [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
     if (!options_.elsewhere) return nullptr;
@@ -486,21 +486,27 @@ class Parts final : public Bounded<ItemStage> {
 class Gather final : public Bounded<Combine<Number, Batch>> {
  public:
   static constexpr const char* kName = "gather";
-  using Bounded::Bounded;
-  bool push(NumberPtr in) override {
+  Gather(const StageOptions& options, World& world) : Bounded(options, world) {
+    traits_.order = BlockOrder::kept;
+  }
+  Result<bool> push(NumberPtr in, ItemContext& context) override {
     const Visit visit(world_, log_, false);
-    act(*in, nullptr);
+    if (auto error = act(*in, &context)) return std::move(*error);
     parts_.push_back(std::move(in));
     return parts_.size() >= static_cast<std::size_t>(options_.batch);
   }
-  BatchPtr pull() override {
+  Result<BatchPtr> pull(ItemContext& context) override {
     ++log_.given;
+    if (parts_.size() != context.item().origins->size())
+      world_.complain("a batch has other origins than parts");
     if (parts_.empty()) world_.complain("an empty batch was taken");
     if (parts_.size() > static_cast<std::size_t>(options_.batch))
       world_.complain("a batch grew beyond its size");
     auto out = std::make_shared<Batch>();
     out->parts = std::exchange(parts_, {});
-    return out;
+    if (const auto it = world_.on_pull.find(options_.node); it != world_.on_pull.end())
+      if (auto error = it->second(*out, context)) return std::move(*error);
+    return BatchPtr(std::move(out));
   }
 
  private:
@@ -511,7 +517,7 @@ class BatchStep final : public Bounded<Transform<Batch, Batch>> {
  public:
   static constexpr const char* kName = "batch_step";
   BatchStep(const StageOptions& options, World& world) : Bounded(options, world) {
-    traits_.in_order = !options.any_order;
+    if (options.any_order) traits_.order = BlockOrder::any;
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
     return options_.size.count * static_cast<std::size_t>(options_.rows);
@@ -546,10 +552,11 @@ class Fork final : public Bounded<ItemStage> {
  public:
   static constexpr const char* kName = "fork";
   Fork(const StageOptions& options, World& world)
-      : Bounded(
-            options, world,
-            {.kind = StageKind::transform, .in = port_type<Number>(), .out = port_type<Number>()}) {
-  }
+      : Bounded(options, world,
+                {.kind = StageKind::transform,
+                 .in = port_type<Number>(),
+                 .out = port_type<Number>(),
+                 .order = BlockOrder::kept}) {}
   static std::vector<std::string> outputs(const NodeSpec& spec) {
     std::vector<std::string> out;
     const Value* count = spec.options.find("outputs");
@@ -581,6 +588,7 @@ class Join final : public Bounded<ItemStage> {
                 {.kind = StageKind::transform,
                  .in = port_type<Number>(),
                  .out = port_type<Number>(),
+                 .order = BlockOrder::kept,
                  .joins = true}) {}
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
                        ItemContext& context) override {
@@ -778,7 +786,10 @@ namespace {
 template <class In>
 class KeepBase : public Bounded<Sink<In>>, public NotesLeftOut {
  public:
-  using Bounded<Sink<In>>::Bounded;
+  KeepBase(const StageOptions& options, World& world) : Bounded<Sink<In>>(options, world) {
+    // Blocks are put in order.
+    if (options.ordered || options.any_order) this->traits_.order = BlockOrder::any;
+  }
   void start(RunContext& run) override {
     collector_ = &this->world_.collector(this->options_.node);
     collector_->start(run, this->options_.ordered);
@@ -813,7 +824,7 @@ class BatchKeep final : public KeepBase<Batch> {
   std::optional<ItemError> consume(BatchPtr in, ItemContext& context) override {
     const Visit visit(world_, log_);
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
-      if (auto error = act(*in->parts[i], &context)) return error;
+      if (auto error = act(*in->parts[i], &context)) context.fail(i, std::move(*error));
       if (!context.is_lost(i)) collector_->take(context.origin(i), in->parts[i]);
     }
     return {};

@@ -106,6 +106,9 @@ class World {
   /// Called inside process() of the node with this name; may throw, wait, or give an error.
   using Hook = std::function<std::optional<ItemError>(const Number&, ItemContext*)>;
   std::map<std::string, Hook> hooks;
+  /// Called inside pull() of a `gather` node.
+  using Pull = std::function<std::optional<ItemError>(const Batch&, ItemContext&)>;
+  std::map<std::string, Pull> on_pull;
   /// Called at start(), drop_waiting() and finish() of that node.
   std::map<std::string, std::function<void(RunContext&)>> on_start;
   std::map<std::string, std::function<void()>> on_drop_waiting;

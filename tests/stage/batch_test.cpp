@@ -18,9 +18,18 @@ std::shared_ptr<const Windows> windows(std::int64_t samples) {
   return w;
 }
 
-Combine<Windows, Batch>& combine(Bench& bench) {
-  return dynamic_cast<Combine<Windows, Batch>&>(bench.stage());
-}
+// The stage, called without a graph.
+struct Collecting {
+  explicit Collecting(Bench& bench)
+      : stage(dynamic_cast<Combine<Windows, Batch>&>(bench.stage())),
+        context(bench.run(), nothing, 0) {}
+  bool push(std::shared_ptr<const Windows> in) { return *stage.push(std::move(in), context); }
+  std::shared_ptr<const Batch> pull() { return *stage.pull(context); }
+
+  Combine<Windows, Batch>& stage;
+  Item nothing;
+  ItemContext context;
+};
 
 }  // namespace
 
@@ -38,7 +47,7 @@ TEST_CASE("batch: is full by count or by bytes, whichever comes first, and keeps
   for (const Row& row : rows) {
     CAPTURE(std::string(row.options));
     Bench bench("batch", row.options);
-    auto& batch = combine(bench);
+    Collecting batch(bench);
     // Twice: nothing of the first is left for the second.
     for (int round = 0; round < 2; ++round) {
       std::vector<std::shared_ptr<const Windows>> given;
@@ -57,11 +66,11 @@ TEST_CASE("batch: is full by count or by bytes, whichever comes first, and keeps
 
 TEST_CASE("batch: can be taken before it is full, and is empty then") {
   Bench bench("batch", "{files: 10}");
-  auto& batch = combine(bench);
+  Collecting batch(bench);
   CHECK_FALSE(batch.push(windows(5)));
   CHECK(batch.pull()->parts.size() == 1);
   CHECK(batch.pull() == nullptr);
-  CHECK(batch.take().payload == nullptr);
+  CHECK(batch.stage.take(batch.context)->payload == nullptr);
 }
 
 TEST_CASE("batch: what comes behind learns how large a part is") {

@@ -181,27 +181,48 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
            {"a warning does not change that",
             [](Stream& s) {
               s.warn(0, "short");
-              s.warn(1, "later");
               s.sink_done(0);
               s.sink_done(1);
             },
             Outcome::ok, "short"},
-           {"an error wins over the sinks, the first one over the second",
+           {"of two warnings that of the node before the other is kept, whoever comes first",
             [](Stream& s) {
-              s.fail(1, ItemError::failed("first"));
-              s.fail(0, ItemError::skipped("second"));
+              s.warn(1, "of b");
+              s.warn(0, "of a");
               s.sink_done(0);
               s.sink_done(1);
             },
-            Outcome::failed, "first"},
+            Outcome::ok, "of a"},
+           {"of one node that of its first block",
+            [](Stream& s) {
+              s.warn(1, "late", 2);
+              s.warn(1, "early", 1);
+              s.sink_done(0);
+              s.sink_done(1);
+            },
+            Outcome::ok, "early"},
+           {"an error wins over the sinks, and that of the node before the other",
+            [](Stream& s) {
+              s.fail(1, ItemError::failed("of b"));
+              s.fail(0, ItemError::skipped("of a"), 7);
+              s.sink_done(0);
+              s.sink_done(1);
+            },
+            Outcome::skipped, "of a"},
+           {"of one node that of its first block, be it the last to be known",
+            [](Stream& s) {
+              s.fail(0, ItemError::failed("late"), 5);
+              s.fail(0, ItemError::skipped("early"), 2);
+            },
+            Outcome::skipped, "early"},
            {"skipped", [](Stream& s) { s.fail(0, ItemError::skipped("too short")); },
             Outcome::skipped, "too short"},
-           {"an error wins over a cancelled run",
+           {"cancelled, and failed: another node might have had more to say",
             [](Stream& s) {
+              s.fail(1, ItemError::failed("bad"));
               s.cancel();
-              s.fail(0, ItemError::failed("bad"));
             },
-            Outcome::failed, "bad"},
+            Outcome::not_run, ""},
            {"cancelled", [](Stream& s) { s.cancel(); }, Outcome::not_run, ""},
            {"cancelled: a block was dropped, though the last one came through",
             [](Stream& s) {

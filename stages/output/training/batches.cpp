@@ -109,6 +109,7 @@ class Batches final : public Sink<MelBatch>,
 
   explicit Batches(BatchesOptions options) : options_(std::move(options)) {
     traits_.max_concurrency = 1;
+    traits_.order = BlockOrder::any;  // a part says itself which rows of its recording it is
     traits_.pairs = true;
   }
 
@@ -321,9 +322,11 @@ class Batches final : public Sink<MelBatch>,
       return PairedInputs::inputs()[static_cast<std::size_t>(k)].name;
     };
     placed.origin.stream->fail(
-        node_, ItemError::failed(fmt::format(
-                   "its windows do not fit together: {} gives {}, {} gives {}", name(0),
-                   recording_.front().count(), name(other - recording_.begin()), other->count())));
+        node_,
+        ItemError::failed(fmt::format("its windows do not fit together: {} gives {}, {} gives {}",
+                                      name(0), recording_.front().count(),
+                                      name(other - recording_.begin()), other->count())),
+        placed.origin.block);
     return false;
   }
 
