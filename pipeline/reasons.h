@@ -17,8 +17,8 @@ class Reasons {
     Ledger::Entry first;
     std::size_t count = 0;
     bool is_example = false;  ///< others have other numbers
-    std::vector<std::string>
-        names;  ///< of the first items, kNames at most, as far as add() was told
+    /// Of the first items, kNames at most, as far as add() was told.
+    std::vector<std::string> names;
   };
   static constexpr std::size_t kNames = 3;
 

@@ -281,7 +281,7 @@ class Page {
                                       std::pair("added", "new")}) {
         const Json& summary = part(s, "summary");
         const Json& names = part(summary, key);
-        if (names.empty()) continue;
+        if (!names.is_array()) continue;  // a cache of audio counts what it `added`
         lists += fmt::format(
             "<details><summary>{}: {} {}</summary><pre>", html_text(text(s, "name")),
             plural(count(summary, (std::string(key) + "_files").c_str()), "file"), what);

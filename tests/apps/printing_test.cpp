@@ -317,12 +317,13 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
       "(0.500 s) are there\n";
   const std::string few = call(folder, {"inspect", "out.h5"}).out;
   const std::string all = call(folder, {"inspect", "out.h5", "--files"}).out;
-  for (const std::string& text : {made.out, few, all}) {
+  for (const std::string& text : {few, all}) {
     INFO(text);
     CHECK(has(text, "\n  x08.wav: decode: failed: is not an audio file"));
   }
   CHECK(has(all, cut));  // after those that failed
-  CHECK(has(made.out, "    1 file: " + cut.substr(cut.find("decode"))));
+  INFO(made.out);
+  CHECK(has(made.out, "(begins with 'no sound') (x00.wav, x01.wav, x02.wav, …)\n" + cut));
   CHECK_FALSE(has(few, cut));
   CHECK_FALSE(has(few, "  x11.wav: "));
   CHECK(has(few, "  … and 3 more (all with --remarks)\n"));

@@ -125,8 +125,8 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
       run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"}));
   CHECK(most.code == 1);
   CHECK(has(most.err,
-            "melflow: no file is ok: 10 failed, 10 skipped (by work: is too short); change "
-            "the files, or the options of work; nothing is written"));
+            "melflow: no file is ok: 10 failed (by work: is broken), 10 skipped (by work: is too "
+            "short); change the files, or the options of work; nothing is written"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {

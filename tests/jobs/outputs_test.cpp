@@ -216,8 +216,9 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
           "options of decode; nothing is written, and an output that is there stays as it was");
     std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
     stays({.skipped = 5, .failed = 1},
-          "no file is ok: 1 failed, 5 skipped (by decode: holds no samples); change the files, or "
-          "the options of decode; nothing is written, and an output that is there stays as it was");
+          "no file is ok: 1 failed (by decode: is not an audio file (begins with 'no sound')), 5 "
+          "skipped (by decode: holds no samples); change the files, or the options of decode; "
+          "nothing is written, and an output that is there stays as it was");
     // Where there is none, an error in every file makes none, either.
     for (const std::string& name : row.names) std::filesystem::remove(folder / name);
     for (const Update update : {Update::none, Update::append}) {

@@ -217,9 +217,10 @@ TEST_CASE("runner: a run of which no item is ok has failed, and its sinks know")
             "all files failed (50) by b: bad; correct the pipeline or the files, and run it again; "
             "nothing is written, "},
         Case{20,
-             "no file is ok: 30 failed, 20 skipped (by b: short); change the files, or the "
+             "no file is ok: 30 failed (by b: bad), 20 skipped (by b: short); change the files, or "
+             "the "
              "options of b; nothing is written, "},
-        Case{49, "no file is ok: 1 failed, 49 skipped (by b: short); "},
+        Case{49, "no file is ok: 1 failed (by b: bad), 49 skipped (by b: short); "},
         Case{50,
              "all files were skipped (50) by b: short; change the files, or the options "
              "of b; nothing is written, "}})
