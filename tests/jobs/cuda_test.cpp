@@ -10,6 +10,8 @@
 
 #include "cuda/slot_pool.h"
 #include "pipeline/number_type.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/output/row_sink.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/host_gpu.h"
@@ -695,6 +697,15 @@ TEST_CASE(
         "backend: cpu}\n"
         "  all: {stage: concat, from: [other, mel, host]}\n" +
         write("other") + write("host") + write("all");
+    // Before a device is open, what the processor computes is all that is known.
+    LoadOptions options;
+    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "mel.h5"}};
+    const Plan plan = load_plan_text(yaml, "p.yaml", options);
+    const auto all = std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                                  [](const PlanNode& n) { return n.name == "w_all"; });
+    REQUIRE(all != plan.nodes.end());
+    CHECK(dynamic_cast<const RowSink&>(*all->stage).info().computed_by->instruction_set ==
+          MelKernel::instruction_set());
     const JobResult job = run_cuda(yaml, folder, "mel.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
   }
