@@ -253,7 +253,7 @@ std::size_t Manifest::entries_of_recording(std::size_t i) const {
 
 bool Manifest::follows_in_recording(std::size_t i) const {
   return has_spans() && i > 0 && is_same_recording(i, i - 1) && splits_[i] == splits_[i - 1] &&
-         spans_[i].start >= spans_[i - 1].start &&
+         problem(i).empty() && problem(i - 1).empty() && spans_[i].start >= spans_[i - 1].start &&
          spans_[i - 1].end - spans_[i].start <= most_overlap();
 }
 

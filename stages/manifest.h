@@ -132,7 +132,7 @@ class Manifest {
   [[nodiscard]] const Span& span(std::size_t i) const { return spans_[i]; }
   /// How many entries from `i` on are utterances of one recording and are cut out of it as it is read once:
   /// they are in one split, in the order of their starts, and overlap by most_overlap() or less. 1
-  /// where entries are whole files.
+  /// where entries are whole files, and of one that is not to be read.
   [[nodiscard]] std::size_t entries_of_recording(std::size_t i) const;
   /// Whether the entry is cut in one go with the one before it.
   [[nodiscard]] bool follows_in_recording(std::size_t i) const;

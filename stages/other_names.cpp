@@ -150,10 +150,18 @@ constexpr const char* kGroups =
     "write splits: ratio, with split_group: speaker (an entry of columns) or parent_dir, so that "
     "no speaker is in "
     "two splits";
+constexpr const char* kManifests =
+    "manifest is one list, without brackets; for several write a file_list node for each, and name "
+    "these where they are read (from: [train, dev]), or join the tables below one header, with a "
+    "column split for splits";
 constexpr OtherValue kFileListValues[] = {
     {"root", "[]",
      "root is one folder, without brackets; for several, name the folder above them and choose "
      "with include, such as include: [a/**, b/**], or list the files in a table: manifest: FILE"},
+    {"manifest", "[]", kManifests},
+    {"manifest", "{}", kManifests},
+    {"label_file", "[]",
+     "label_file is one table, without brackets; join several below one header"},
     {"feed", "memory", "write preload: decoded audio in memory"},
     {"feed", "ram", "write preload: decoded audio in memory"},
     {"feed", "disk", "write cache, with cache_path: decoded audio in a file"},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/sentences.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 
@@ -19,6 +20,24 @@ std::string path_advice(std::string_view path) {
     return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
   });
   return is_variable ? did_you_mean(fmt::format("${{{}}}", name)) : std::string();
+}
+
+std::string url_problem(std::string_view path) {
+  const std::size_t end = path.find("://");
+  const bool is_url = end != path.npos && end > 0 &&
+                      std::all_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(end),
+                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '+'; });
+  if (!is_url) return {};
+  const std::string_view scheme = path.substr(0, end);
+  const std::string is =
+      fmt::format("'{}' is a URL, and paths of mounted disks are read and written", excerpt(path));
+  if (scheme == "file") return fmt::format("{}; write {}", is, excerpt(path.substr(end + 3)));
+  const char* const copier = scheme == "s3"                          ? "aws s3 sync"
+                             : scheme == "gs"                        ? "gcloud storage rsync"
+                             : scheme == "hf"                        ? "huggingface-cli download"
+                             : scheme == "http" || scheme == "https" ? "wget or curl"
+                                                                     : "the program that it is for";
+  return fmt::format("{}; copy between it and a folder with {}, and name the folder", is, copier);
 }
 
 }  // namespace melflow

@@ -10,4 +10,7 @@ namespace melflow {
 /// {DATA}; else "".
 std::string path_advice(std::string_view path);
 
+/// "'s3://b/clips' is a URL, ..." with what to do, where the path is one; else "".
+std::string url_problem(std::string_view path);
+
 }  // namespace melflow

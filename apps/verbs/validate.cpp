@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/warned_config_error.h"
+#include "stages/corpus/corpus_listing.h"
 
 namespace melflow {
 namespace {
@@ -22,10 +24,33 @@ std::size_t node_count(const Plan& plan) {
   return plan.nodes.size() + (plan.sources.empty() ? 0 : plan.sources.size() - 1);
 }
 
+// As far as the lists of the corpus say: what of them would end a run is an error, and what a run
+// would remark a warning.
+void check_lists(Plan& plan) {
+  const auto* source = dynamic_cast<const ReadsLists*>(plan.nodes.front().stage.get());
+  if (source == nullptr) return;
+  const Mark mark = plan.sources.empty() ? plan.nodes.front().mark : Mark{};
+  try {
+    source->check_lists([&](const std::string& remark) {
+      plan.warnings.push_back({mark, remark});
+    });
+  } catch (const RunError& e) {
+    Problems problems;
+    problems.add(mark, e.what());
+    throw WarnedConfigError(std::move(problems), std::move(plan.warnings));
+  }
+}
+
+Plan checked_plan(const PlanArguments& arguments) {
+  Plan plan = arguments.load();
+  check_lists(plan);
+  return plan;
+}
+
 int validate_as_json(const PlanArguments& arguments) {
   nlohmann::ordered_json out{{"ok", true}};
   try {
-    const Plan plan = arguments.load();
+    const Plan plan = checked_plan(arguments);
     out["nodes"] = node_count(plan);
     out["workers"] = plan.workers;
     out["memory"] = plan.host_memory;
@@ -43,7 +68,7 @@ int validate_as_json(const PlanArguments& arguments) {
 }
 
 int validate(const PlanArguments& arguments, std::optional<Explained> explained) {
-  const Plan plan = arguments.load();
+  const Plan plan = checked_plan(arguments);
   if (explained) put(stdout, explain_text(plan, *explained));
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
   say(stdout, "ok{}: {}, memory {}, largest block {}, {}\n",

@@ -1,13 +1,11 @@
 #include "stages/corpus/corpus_listing.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,10 +13,12 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "stages/corpus/bad_lines.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/doubled_root.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_columns.h"
+#include "stages/corpus/label_file.h"
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_column.h"
@@ -29,6 +29,7 @@
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/split_remarks.h"
 #include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 namespace {
@@ -56,8 +57,10 @@ class Listing {
     }
     if (label_rule_) tell(label_rule_->remark(manifest_));
     if (earlier != nullptr) recall(*earlier);
-    if (!options_.label_file.empty()) read_labels();
+    if (!options_.label_file.empty()) read_label_file(options_, manifest_, warn_);
     if (options_.labels == Labels::column) take_labels_of_column();
+    for (const auto& [option, files] : folders_of_splits_)
+      tell(names_of_splits(option, manifest_, files.first, files.second));
     tell(files_without_group(options_, manifest_, groups_));
     if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
@@ -164,6 +167,7 @@ class Listing {
       read_lines();
     if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
     tell(doubled_root(options_.manifest, manifest_));
+    tell(paths_not_utf8(options_.manifest, manifest_));
     tell(lines_of_one_path(options_.manifest, manifest_, lines_.find()));
   }
 
@@ -175,7 +179,7 @@ class Listing {
 
   void read_table() {
     const std::unique_ptr<TableReader> table =
-        open_table(options_.manifest, {options_.path_column});
+        open_table(options_.manifest, {options_.path_column}, options_.quoting);
     const int split = split_column(*table);
     const std::string& rule = options_.group_rule();
     const bool by_column = NameRule::is_column(rule);
@@ -186,26 +190,58 @@ class Listing {
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
       columns.emplace(options_, *table, options_.manifest, options_.labels == Labels::manifest);
-    while (table->next()) {
+    const auto take_row = [&] {
       const std::string_view path = plain(table->cell(options_.path_column));
-      if (path.empty())
-        throw RunError(fmt::format("{}:{}: the path is empty", options_.manifest, table->line()));
+      const std::string where = fmt::format("{}:{}", options_.manifest, table->line());
+      if (path.empty()) throw BadLine(where + ": the path is empty");
+      const Manifest::Span span = spans ? spans->take(*table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
-      if (spans) manifest_.set_span(file, spans->take(*table));
+      if (spans) manifest_.set_span(file, span);
       lines_.add(below_root(spans ? manifest_.name(file) : path), table->line());
       added(path, group < 0 ? "" : table->cell(group));
+      if (split >= 0 && !table->cell(split).empty()) {
+        check_name(table->cell(split), where);
+        set_split(file, table->cell(split), where);
+      }
       if (columns) columns->take(*table, manifest_, file);
-      if (split < 0 || table->cell(split).empty()) continue;
-      check_name(table->cell(split), fmt::format("{}:{}", options_.manifest, table->line()));
-      set_split(file, table->cell(split), fmt::format("{}:{}", options_.manifest, table->line()));
+    };
+    BadLines bad;
+    for (bool is_row = true; is_row;) {
+      const std::size_t before = manifest_.size();
+      try {
+        is_row = table->next();
+        if (is_row) take_row();
+      } catch (const BadLine& e) {
+        if (manifest_.size() == before) add_bad_line(*table, spans);
+        bad.add(manifest_, before, e.what());
+      }
     }
+    tell(bad.remark(options_.manifest, manifest_.size()));
     std::vector<int> used{table->column(options_.path_column), split, group};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
+    for (const std::string& remark : table->remarks(used)) tell(remark);
     tell(columns_not_read(options_, table->columns(), used));
+  }
+
+  // An entry for a row that cannot be used, called by what is known of it, or else by its line.
+  void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
+    std::string name(plain(table.cell(options_.path_column)));
+    Manifest::Span span;
+    try {
+      if (spans && !name.empty()) span = spans->take(table);
+    } catch (const BadLine&) {
+      name.clear();
+    }
+    if (name.empty()) name = fmt::format("{}:{}", options_.manifest, table.line());
+    add(name);
+    groups_.add_other();
+    const std::size_t file = manifest_.size() - 1;
+    if (spans) manifest_.set_span(file, span);
+    lines_.add(below_root(manifest_.name(file)), table.line());
   }
 
   int split_column(const TableReader& table) const {
@@ -216,24 +252,13 @@ class Listing {
   }
 
   void read_lines() {
-    const std::string& name = options_.manifest;
-    std::ifstream in(name);
-    if (!in)
-      throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
-    bool is_first = true;
-    int number = 0;
-    for (std::string line; std::getline(in, line);) {
-      ++number;
-      if (line.ends_with('\r')) line.pop_back();
-      if (is_first && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-      is_first = false;
+    TextLines lines(options_.manifest);
+    for (std::string line; lines.next(line);) {
       if (line.empty() || line.starts_with('#')) continue;
       add(plain(line));
-      lines_.add(below_root(plain(line)), number);
+      lines_.add(below_root(plain(line)), lines.number());
       added(plain(line));
     }
-    if (in.bad())
-      throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
   }
 
   // Takes label, split and group of the file added last from its path. `cell`: what the row has in
@@ -252,9 +277,22 @@ class Listing {
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
     is_folder ? groups_.add_other() : groups_.add(path, cell);
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (!is_folder && !NameRule::is_column(columns_[c].rule.text()))
-        manifest_.set_text(file, c, columns_[c].take(path, file));
+    note_folder_of_split("labels", label, path, file);
+    if (options_.group_rule() == options_.split_group && !is_folder)
+      note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
+      const std::string_view text = columns_[c].take(path, file);
+      manifest_.set_text(file, c, text);
+      note_folder_of_split(columns_[c].name, text, path, file);
+    }
+  }
+
+  // A name from a path that is meant to tell files apart, but is that of their split.
+  void note_folder_of_split(const std::string& option, std::string_view name, std::string_view path,
+                            std::size_t file) {
+    if (options_.splits == Splits::top_dir && !name.empty() && name == first_folder(path))
+      ++folders_of_splits_.try_emplace(option, file, 0).first->second.second;
   }
 
   // The path without the root, where it is an absolute path in the root.
@@ -273,37 +311,6 @@ class Listing {
     for (std::size_t i = 0; i < manifest_.size(); ++i)
       if (const std::string label(manifest_.text(i, column)); !label.empty())
         manifest_.set_label(i, label);
-  }
-
-  void read_labels() {
-    std::unordered_map<std::string, std::vector<std::size_t>> files;
-    for (std::size_t i = 0; i < manifest_.size(); ++i) files[manifest_.relative(i)].push_back(i);
-    const bool with_labels = options_.labels == Labels::file;
-    const std::unique_ptr<TableReader> table = open_table(options_.label_file, {"path"});
-    LabelColumns columns(options_, *table, options_.label_file, with_labels);
-    std::vector<bool> is_named(manifest_.size(), false), was_named(manifest_.size(), false);
-    std::size_t doubles = 0;
-    std::string example;
-    while (table->next()) {
-      const auto it = files.find(std::string(plain(table->cell("path"))));
-      if (it == files.end()) continue;
-      if (was_named[it->second.front()] && doubles++ == 0)
-        example = fmt::format("{} (line {})", it->first, table->line());
-      was_named[it->second.front()] = true;
-      for (const std::size_t i : it->second) {
-        columns.take(*table, manifest_, i);
-        is_named[i] = !with_labels || !manifest_.labels(i).empty();
-      }
-    }
-    if (doubles > 0)
-      warn_(fmt::format("{}: {} a path that stood there before, such as {}; the last one counts",
-                        options_.label_file,
-                        doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles),
-                        example));
-    const auto without = std::count(is_named.begin(), is_named.end(), false);
-    if (without > 0)
-      warn_(fmt::format("{}: {} of {} files have no {} there", options_.label_file, without,
-                        manifest_.size(), with_labels ? "label" : "line"));
   }
 
   void set_split(std::size_t file, std::string_view name, const std::string& where) {
@@ -356,9 +363,18 @@ class Listing {
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // of an update
   DoublePaths lines_;                // of a manifest
+  // By option: the first file for which it finds the folder of the split, and how many there are.
+  std::map<std::string, std::pair<std::size_t, std::size_t>> folders_of_splits_;
 };
 
 }  // namespace
+
+void check_lists(const FileListOptions& options, const std::function<void(std::string)>& warn) {
+  if (!options.manifest.empty())
+    static_cast<void>(list_corpus(options, warn));
+  else if (!options.label_file.empty())
+    check_label_file(options, warn);
+}
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
                      const EarlierFiles* earlier, NotTaken* not_taken, bool is_all) {

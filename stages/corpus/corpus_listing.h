@@ -21,4 +21,16 @@ Manifest list_corpus(const FileListOptions& options, const std::function<void(st
                      const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr,
                      bool is_all = true);
 
+/// Reads the lists that the options name, as list_corpus() does, and searches no folder: passes what a
+/// run would remark on them to `warn`, and throws RunError where it would.
+void check_lists(const FileListOptions& options, const std::function<void(std::string)>& warn);
+
+/// A source whose lists can be read before a run.
+class ReadsLists {
+ public:
+  virtual ~ReadsLists() = default;
+  /// check_lists() of every corpus of the source; not of lists that are not there.
+  virtual void check_lists(const std::function<void(std::string)>& warn) const = 0;
+};
+
 }  // namespace melflow

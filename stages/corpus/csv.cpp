@@ -1,33 +1,54 @@
 #include "stages/corpus/csv.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 
 namespace melflow {
+namespace {
+
+constexpr const char* kPlainQuotes =
+    "where quotes are characters of the texts, write quoting: none in the file_list node";
+
+}  // namespace
 
 CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& required,
-                     char separator)
-    : path_(path), in_(path, std::ios::binary), separator_(separator) {
-  if (!in_) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+                     char separator, bool has_quotes)
+    : lines_(path), separator_(separator), has_quotes_(has_quotes) {
   if (!read_row(header_)) throw RunError(path + ": this file is empty, a header line is expected");
-  if (header_.front().starts_with("\xEF\xBB\xBF")) header_.front().erase(0, 3);
   for (const std::string& name : required)
     if (column(name) < 0)
-      throw RunError(fmt::format("{}:1: there is no column '{}'; the header has {}{}", path, name,
-                                 fmt::join(header_, ", "), advice_on(name)));
+      throw RunError(
+          fmt::format("{}:1: there is no column '{}'; {}", path, name,
+                      advice_on(name, excerpt(fmt::format("{}", fmt::join(header_, ", "))))));
+  row_.resize(header_.size());
 }
 
-std::string CsvReader::advice_on(const std::string& name) const {
-  const bool is_one =
-      header_.size() == 1 && header_.front().find_first_of(";\t,") != std::string::npos;
-  return is_one ? "; columns of a .csv are separated by commas, those of a .tsv by tabs"
-                : did_you_mean(name, header_);
+// What to do where a column is missing: other separators than these, other quotes, or another name.
+std::string CsvReader::advice_on(const std::string& name, const std::string& header) const {
+  for (const char other : {'\t', '|', ';', ','}) {
+    const bool is_likely = header_.size() == 1 || other == '\t' || other == '|';
+    if (other == separator_ || !is_likely || text_.find(other) == text_.npos) continue;
+    const std::string_view path = lines_.path();
+    const std::string stem(path.substr(0, path.rfind('.')));
+    const std::string cells = fmt::format(
+        "the first line is '{}', with {} between its cells, where a .csv has commas and a "
+        ".tsv tabs; ",
+        excerpt(text_), other == '\t' ? "tabs" : fmt::format("'{}'", other));
+    if (other == '\t' || other == ',')
+      return fmt::format("{}rename it to {}.{}", cells, stem, other == ',' ? "csv" : "tsv");
+    return fmt::format(
+        "{}write it with tabs (tr '{}' '\\t' < {} > {}.tsv), below a line with the names of the "
+        "columns",
+        cells, other, path, stem);
+  }
+  if (!has_quotes_ && header_.front().starts_with('"'))
+    return fmt::format("the header has {}; where cells are in quotes, write quoting: csv", header);
+  return fmt::format("the header has {}{}", header, did_you_mean(name, header_));
 }
 
 int CsvReader::column(std::string_view name) const {
@@ -39,42 +60,86 @@ bool CsvReader::next() {
   do {
     if (!read_row(row_)) return false;
   } while (row_.size() == 1 && row_.front().empty());
-  if (row_.size() != header_.size())
-    throw RunError(
-        fmt::format("{}:{}: {} cell{}, but the header has {}; put a cell with commas in quotes, "
-                    "and keep the comma of an empty cell",
-                    path_, line_, row_.size(), row_.size() == 1 ? "" : "s", header_.size()));
-  return true;
+  if (row_.size() == header_.size()) return true;
+  const std::size_t cells = row_.size();
+  row_.assign(header_.size(), "");
+  throw BadLine(fmt::format("{}:{}: {} cell{}, but the header has {}; {}", lines_.path(), line_,
+                            cells, cells == 1 ? "" : "s", header_.size(), cell_advice()));
+}
+
+std::string CsvReader::cell_advice() const {
+  const char* const name = separator_ == '\t' ? "tab" : "comma";
+  if (has_quotes_)
+    return fmt::format("put a cell with {0}s in quotes, and keep the {0} of an empty cell", name);
+  return fmt::format(
+      "keep the {} of an empty cell{}", name,
+      text_.find('"') == text_.npos ? "" : ", and where cells are in quotes, write quoting: csv");
 }
 
 bool CsvReader::read_row(std::vector<std::string>& row) {
+  if (!lines_.next(text_)) return false;
+  line_ = lines_.number();
   row.assign(1, "");
-  line_ = next_line_;
-  bool quoted = false, any = false;
-  for (int c = in_.get(); c != EOF; c = in_.get()) {
-    any = true;
-    if (quoted) {
-      if (c == '\n') ++next_line_;
-      if (c != '"')
-        row.back() += static_cast<char>(c);
-      else if (in_.peek() == '"')
-        row.back() += static_cast<char>(in_.get());
-      else
-        quoted = false;
-    } else if (c == '"' && row.back().empty()) {
-      quoted = true;
-    } else if (c == separator_) {
-      row.emplace_back();
-    } else if (c == '\n') {
-      ++next_line_;
-      return true;
-    } else if (c != '\r') {
-      row.back() += static_cast<char>(c);
-    }
+  has_quotes_ ? read_quoted(row) : read_plain(row);
+  if (lines_.number() > line_ && long_rows_++ == 0) {
+    first_begin_ = line_;
+    first_end_ = lines_.number();
   }
-  if (in_.bad()) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
-  if (quoted) throw RunError(fmt::format("{}:{}: a quote is not closed", path_, line_));
-  return any;
+  return true;
+}
+
+void CsvReader::read_plain(std::vector<std::string>& row) const {
+  std::size_t at = 0;
+  for (std::size_t end; (end = text_.find(separator_, at)) != text_.npos; at = end + 1) {
+    row.back().assign(text_, at, end - at);
+    row.emplace_back();
+  }
+  row.back().assign(text_, at);
+}
+
+void CsvReader::read_quoted(std::vector<std::string>& row) {
+  for (std::size_t at = 0;; ++at) {
+    if (at < text_.size() && text_[at] == '"') {
+      const int opened = lines_.number();
+      for (bool is_open = true; is_open;) {
+        const std::size_t quote = text_.find('"', ++at);
+        row.back().append(text_, at, quote - at);
+        if (quote == text_.npos) {
+          row.back().append(lines_.line_end());
+          if (!lines_.next(text_))
+            throw RunError(
+                fmt::format("{}:{}: a quote opens here and is not closed to the end of "
+                            "the file (line {}); {}",
+                            lines_.path(), opened, lines_.number(), kPlainQuotes));
+          at = static_cast<std::size_t>(-1);
+          continue;
+        }
+        at = quote + 1;
+        is_open = at < text_.size() && text_[at] == '"';
+        if (is_open) row.back() += '"';
+      }
+      if (at < text_.size() && text_[at] != separator_)
+        throw RunError(
+            fmt::format("{}:{}: text behind a closing quote: {}; double a quote inside a "
+                        "cell in quotes (\"\"), or, {}",
+                        lines_.path(), lines_.number(), excerpt(text_), kPlainQuotes));
+    } else {
+      const std::size_t end = std::min(text_.find(separator_, at), text_.size());
+      row.back().assign(text_, at, end - at);
+      at = end;
+    }
+    if (at >= text_.size()) return;
+    row.emplace_back();
+  }
+}
+
+std::vector<std::string> CsvReader::remarks(const std::vector<int>&) const {
+  if (long_rows_ == 0) return {};
+  return {fmt::format(
+      "{}: {} several lines, as a quote is open at a line's end; the first is lines "
+      "{} to {}; {}",
+      lines_.path(), long_rows_ == 1 ? "1 row is" : fmt::format("{} rows are", long_rows_),
+      first_begin_, first_end_, kPlainQuotes)};
 }
 
 }  // namespace melflow

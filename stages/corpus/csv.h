@@ -1,23 +1,24 @@
-// Reads a table of cells separated by commas or another character, with a header line (RFC 4180:
-// quotes, doubled quotes, line breaks inside quotes).
+// Reads a table of cells separated by commas or another character, with a header line. With quotes it
+// is RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a quote is a
+// character as any other, and a line is a row.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 
 class CsvReader final : public TableReader {
  public:
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns.
-  CsvReader(const std::string& path, const std::vector<std::string>& required,
-            char separator = ',');
-  /// As TableReader::next(); throws RunError also for a row with another number of cells than the
-  /// header has.
+  CsvReader(const std::string& path, const std::vector<std::string>& required, char separator = ',',
+            bool has_quotes = true);
+  /// As TableReader::next(). A row with another number of cells than the header has is a BadLine. Throws
+  /// RunError for a quote that is not closed, or that text follows.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return header_; }
   [[nodiscard]] int column(std::string_view name) const override;
@@ -26,15 +27,24 @@ class CsvReader final : public TableReader {
   }
   using TableReader::cell;
   [[nodiscard]] int line() const override { return line_; }
+  /// On rows that are several lines.
+  [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
-  [[nodiscard]] std::string advice_on(const std::string& name) const;
+  [[nodiscard]] std::string advice_on(const std::string& name, const std::string& header) const;
+  [[nodiscard]] std::string cell_advice() const;
   bool read_row(std::vector<std::string>& row);
-  std::string path_;
-  std::ifstream in_;
+  void read_quoted(std::vector<std::string>& row);
+  void read_plain(std::vector<std::string>& row) const;
+
+  TextLines lines_;
+  std::string text_;  // the line last read
   std::vector<std::string> header_, row_;
   char separator_;
-  int line_ = 0, next_line_ = 1;
+  bool has_quotes_;
+  int line_ = 0;  // the first of the row last read
+  int long_rows_ = 0, first_begin_ = 0,
+      first_end_ = 0;  // rows of several lines, and the first of them
 };
 
 }  // namespace melflow

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "stages/path_advice.h"
+
 namespace melflow {
 namespace fs = std::filesystem;
 namespace {
@@ -17,13 +19,18 @@ bool is_there(const fs::path& path) {
 }  // namespace
 
 std::string doubled_root(const std::string& list, const Manifest& manifest) {
-  const std::string listed = manifest.relative(0), looked_for = manifest.path(0);
+  std::size_t first = 0, last = manifest.size() - 1;  // that are to be read
+  while (first < last && !manifest.problem(first).empty()) ++first;
+  while (last > first && !manifest.problem(last).empty()) --last;
+  const std::string listed = manifest.relative(first), looked_for = manifest.path(first);
+  if (const std::string url = url_problem(listed); !url.empty())
+    return fmt::format("{}: its first path {}", list, url);
   if (manifest.root().empty() || fs::path(listed).is_absolute() || is_there(looked_for)) return {};
   fs::path root(manifest.root());
   if (!root.has_filename()) root = root.parent_path();  // "clips/"
   const fs::path beside = root.parent_path() / listed;
   const bool is_beside = is_there(beside);
-  if (!is_beside && !is_there(listed) && is_there(manifest.path(manifest.size() - 1))) return {};
+  if (!is_beside && !is_there(listed) && is_there(manifest.path(last))) return {};
   if (!is_beside && !is_there(listed))
     return fmt::format(
         "{}: neither its first file, {}, nor its last is there; the first is looked for at {}",

@@ -4,8 +4,11 @@
 //      file: the stage that reads them reports that, and the ledger has a record for each.
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -58,6 +61,7 @@ struct SourceOptions {
 class FileList final : public Source<FileRef>,
                        public ManifestSource,
                        public MakesAhead,
+                       public ReadsLists,
                        public UnitesSources {
  public:
   explicit FileList(SourceOptions options)
@@ -164,6 +168,14 @@ class FileList final : public Source<FileRef>,
     return {std::move(file), info, records};
   }
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
+  void check_lists(const std::function<void(std::string)>& warn) const override {
+    for (const Corpus& c : corpora_) {
+      const bool is_there = has_file(c.options.manifest) && has_file(c.options.label_file);
+      const std::string of = c.name.empty() ? "" : c.name + ": ";
+      if (is_there)
+        melflow::check_lists(c.options, [&](const std::string& remark) { warn(of + remark); });
+    }
+  }
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     auto out = feed_->summary();
     if (manifest_.has_spans())
@@ -182,6 +194,11 @@ class FileList final : public Source<FileRef>,
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
+  // Whether a list that is named is there.
+  static bool has_file(const std::string& list) {
+    std::error_code error;
+    return list.empty() || std::filesystem::exists(list, error);
+  }
   void check_options(PlanCheck& check) const {
     corpora_.front().options.check(check);
     feed_->check(check);

@@ -44,6 +44,14 @@ void FileListOptions::describe(Schema& s) {
           "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
           "wav.scp beside it (columns path, start, end, utterance, recording, and speaker and text "
           "where there are utt2spk and text); its order is kept");
+  s.field(
+       "quoting", quoting,
+       "whether cells of a .csv or .tsv (manifest or label_file) may be in quotes; none: a quote "
+       "is a character as any other, and every line is a row; csv: as RFC 4180 has it, so that "
+       "cells in quotes may have separators and line breaks; auto: csv for a .csv, none for a "
+       ".tsv. Lists of paths, .jsonl and Kaldi's files have no quoting")
+      .used_with("a .csv or .tsv",
+                 [this] { return has_separators(manifest) || has_separators(label_file); });
   s.field("path_column", path_column, "name of the manifest's column with the paths")
       .used_with("a manifest", [this] { return !manifest.empty(); });
   s.group(
@@ -224,6 +232,13 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
                         o.label_file.empty() ? "manifest" : "file"));
 }
 
+// What is wrong with top_dir where the splits are folders: every file of a split has the same.
+std::string split_folder_problem(const FileListOptions& o, const std::string& rule) {
+  if (o.splits != Splits::top_dir || rule != NameRule::kTopDir) return {};
+  return "top_dir is the folder of the split here (splits: top_dir), such as train of "
+         "train/ann/1.wav; for the folder below it, ann, write '^[^/]+/([^/]+)/'";
+}
+
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
   const std::string& rule = o.group_rule();
   std::string problem = NameRule::problem(rule);
@@ -231,6 +246,8 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
     problem = no_column(rule, "manifest", "an entry of columns, ");
   else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic && o.manifest.empty())
     problem = "groups files for splits, but there are no splits; add splits: ratio";
+  else if (problem.empty() && rule == o.split_group)
+    problem = split_folder_problem(o, rule);
   if (!problem.empty()) check.error("split_group", problem);
 }
 
@@ -239,6 +256,8 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     if (const std::string problem = column_name_problem(name); !problem.empty())
       check.error("columns", problem);
     if (const std::string problem = NameRule::problem(rule); !problem.empty())
+      check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
+    if (const std::string problem = split_folder_problem(o, rule); !problem.empty())
       check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
     if (NameRule::is_column(rule) && o.label_file.empty() && !is_table(o.manifest))
       check.error("columns", no_column(rule, "label_file or manifest"));
@@ -265,7 +284,7 @@ std::string other_list(const std::string& path) {
         "{0} has no ending that is known; one JSON object a line, as NeMo has it, is "
         "read from a .jsonl: rename it to {1}.jsonl",
         path, file.stem().string());
-  if (file.filename() == "wav.scp")
+  if (file.extension() == ".scp")
     return path +
            " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
            "or a text file with one path per line";
@@ -306,6 +325,7 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
 
 // A warning: a pipeline may be checked where its files are not. The run itself needs them.
 void check_exists(const std::string& option, const std::string& path, PlanCheck& check) {
+  if (const std::string url = url_problem(path); !url.empty()) return check.error(option, url);
   std::error_code error;
   if (path.empty() || path.find("${") != path.npos) return;
   if (option == "root" && std::filesystem::is_regular_file(path, error))

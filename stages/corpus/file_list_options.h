@@ -13,6 +13,7 @@
 #include "pipeline/stage.h"
 #include "stages/corpus/label_source.h"
 #include "stages/corpus/split_by_ratio.h"
+#include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_columns.h"
 #include "stages/manifest.h"
 
@@ -79,6 +80,7 @@ struct FileListOptions {
       "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
   std::string manifest;
+  Quoting quoting = Quoting::automatic;
   std::string path_column = "path";
   std::optional<UtteranceColumns> utterances;
   bool follow_links = false;

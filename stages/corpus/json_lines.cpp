@@ -1,14 +1,13 @@
 #include "stages/corpus/json_lines.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
@@ -34,14 +33,13 @@ bool to_cell(const OrderedJson& value, std::string& out) {
 }  // namespace
 
 JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std::string>& required)
-    : path_(path), in_(path, std::ios::binary) {
-  if (!in_) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+    : lines_(path) {
   if (!read_line()) throw RunError(path + ": this file is empty, a JSON object a line is expected");
   parse();
   is_waiting_ = true;
   for (const std::string& name : required)
     if (column(name) < 0)
-      throw RunError(fmt::format("{}:{}: there is no '{}'; the object has {}", path, line_, name,
+      throw RunError(fmt::format("{}:{}: there is no '{}'; the object has {}", path, line(), name,
                                  fmt::join(names_, ", ")));
 }
 
@@ -63,30 +61,50 @@ bool JsonLinesReader::next() {
 
 // Reads the next line that is not blank; false at the end.
 bool JsonLinesReader::read_line() {
-  while (std::getline(in_, text_)) {
-    if (++line_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
-    if (text_.find_first_not_of(" \t\r") != std::string::npos) return true;
-  }
-  if (in_.bad()) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+  while (lines_.next(text_))
+    if (text_.find_first_not_of(" \t") != std::string::npos) return true;
   return false;
 }
 
 void JsonLinesReader::parse() {
+  const auto bad = [this](const std::string& why) {
+    return BadLine(fmt::format("{}:{}: {}", lines_.path(), line(), why));
+  };
+  for (std::string& cell : row_) cell.clear();
+  require_utf8(text_, lines_.path(), line());
   const OrderedJson object = OrderedJson::parse(text_, nullptr, false);
-  if (!object.is_object())
-    throw RunError(
-        fmt::format("{}:{}: this is not a JSON object; one per line is expected", path_, line_));
+  if (!object.is_object()) throw bad("this is not a JSON object; one per line is expected");
   const bool is_first = names_.empty();
   for (const auto& [name, value] : object.items())
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
-  if (is_first) row_.resize(names_.size());
+  if (is_first) {
+    row_.resize(names_.size());
+    missing_.resize(names_.size());
+  }
+  ++objects_;
+  std::string wrong;
   for (std::size_t i = 0; i < row_.size(); ++i) {
     const auto it = object.find(names_[i]);
-    row_[i].clear();
-    if (it != object.end() && !to_cell(*it, row_[i]))
-      throw RunError(fmt::format("{}:{}: '{}' is neither text, a number nor a list of these", path_,
-                                 line_, names_[i]));
+    if (it == object.end()) {
+      missing_[i].add(std::to_string(line()));
+    } else if (!to_cell(*it, row_[i])) {
+      row_[i].clear();
+      wrong = names_[i];
+    }
   }
+  if (!wrong.empty())
+    throw bad(fmt::format("'{}' is neither text, a number nor a list of these", excerpt(wrong)));
+}
+
+std::vector<std::string> JsonLinesReader::remarks(const std::vector<int>& used) const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < missing_.size(); ++i)
+    if (missing_[i].count() > 0 &&
+        std::find(used.begin(), used.end(), static_cast<int>(i)) != used.end())
+      out.push_back(fmt::format("{}: {} of {} lines have no '{}' ({} {}); it is empty there",
+                                lines_.path(), missing_[i].count(), objects_, excerpt(names_[i]),
+                                missing_[i].count() == 1 ? "line" : "lines", missing_[i].first()));
+  return out;
 }
 
 }  // namespace melflow

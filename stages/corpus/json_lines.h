@@ -1,12 +1,12 @@
 // Reads a file with one JSON object per line. The columns are the names in the first object.
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 
@@ -19,7 +19,8 @@ class JsonLinesReader final : public TableReader {
   /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(). The cell of a number is the text in the file or the shortest text that
+  /// As TableReader::next(); a line that is no object, or has one in a cell, is a BadLine. The cell of
+  /// a number is the text in the file or the shortest text that
   /// reads back as the number; null and a missing name give an empty cell. Names that the first
   /// object does not have cannot be read.
   bool next() override;
@@ -29,18 +30,20 @@ class JsonLinesReader final : public TableReader {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return line_; }
+  [[nodiscard]] int line() const override { return lines_.number(); }
+  /// On lines that lack a name which the first object has.
+  [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
   bool read_line();
   void parse();
 
-  std::string path_;
-  std::ifstream in_;
+  TextLines lines_;
   std::string text_;
-  std::vector<std::string> names_;  // those of the first object first
-  std::vector<std::string> row_;    // its cells
-  int line_ = 0;
+  std::vector<std::string> names_;     // those of the first object first
+  std::vector<std::string> row_;       // its cells
+  std::vector<MissingCells> missing_;  // of each of them
+  std::size_t objects_ = 0;
   bool is_waiting_ = false;  // the first object, until next() gives it
 };
 

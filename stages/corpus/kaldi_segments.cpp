@@ -1,10 +1,9 @@
 #include "stages/corpus/kaldi_segments.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,15 +14,11 @@
 namespace melflow {
 namespace {
 
-std::ifstream opened(const std::string& path, const char* why) {
-  std::ifstream in(path);
-  if (!in) throw RunError(fmt::format("{}: cannot be read: {}{}", path, std::strerror(errno), why));
-  return in;
-}
+constexpr std::size_t kOthers = 5;  // the first column that is not of segments and wav.scp
 
 // The first word of a line, and the rest of it without the blanks around.
 std::pair<std::string, std::string> first_and_rest(const std::string& line) {
-  constexpr const char* kBlanks = " \t\r";
+  constexpr const char* kBlanks = " \t";
   const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
   const std::size_t begin = std::min(line.find_first_not_of(kBlanks, end), line.size());
   const std::size_t last = line.find_last_not_of(kBlanks);
@@ -31,15 +26,10 @@ std::pair<std::string, std::string> first_and_rest(const std::string& line) {
 }
 
 template <class F>
-void for_each_line(const std::string& path, const char* why, F&& take) {
-  std::ifstream in = opened(path, why);
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    const auto [name, rest] = first_and_rest(line);
-    if (!name.empty()) take(name, rest, number);
-  }
-  if (in.bad()) throw RunError(fmt::format("{}: cannot be read to its end", path));
+void for_each_line(TextLines lines, F&& take) {
+  for (std::string line; lines.next(line);)
+    if (const auto [name, rest] = first_and_rest(line); !name.empty())
+      take(name, rest, lines.number());
 }
 
 }  // namespace
@@ -49,33 +39,40 @@ bool KaldiSegments::is_one(std::string_view path) {
 }
 
 KaldiSegments::KaldiSegments(const std::string& path, const std::vector<std::string>& required)
-    : path_(path),
-      in_(opened(path, "")),
-      columns_{"path", "start", "end", "utterance", "recording"} {
+    : lines_(path), columns_{"path", "start", "end", "utterance", "recording"} {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const std::string scp = (folder / "wav.scp").string();
-  for_each_line(scp, "; it says which files the recordings of segments are",
-                [&](const std::string& name, const std::string& rest, int line) {
-                  if (rest.empty() || rest.ends_with('|'))
-                    throw RunError(fmt::format(
-                        "{}:{}: {} is {}; files are read here and no commands run, so write its "
-                        "output to a file and name that",
-                        scp, line, excerpt(name),
-                        rest.empty() ? "without a file" : "a command (" + excerpt(rest) + ")"));
-                  paths_[name] = rest;
-                });
+  read_scp((folder / "wav.scp").string());
   for (const auto& [file, column] : {std::pair("utt2spk", "speaker"), std::pair("text", "text")}) {
     const std::string other = (folder / file).string();
     if (std::error_code error; !std::filesystem::exists(other, error)) continue;
     columns_.emplace_back(column);
-    Map& map = others_.emplace_back();
-    for_each_line(other, "",
-                  [&](const std::string& name, const std::string& rest, int) { map[name] = rest; });
+    others_.push_back({other, {}, {}});
+    for_each_line(TextLines(other),
+                  [&](const std::string& name, const std::string& rest, int line) {
+                    require_utf8(rest, other, line);
+                    others_.back().texts[name] = rest;
+                  });
   }
+  row_.resize(columns_.size());
   for (const std::string& name : required)
     if (column(name) < 0)
       throw RunError(fmt::format("{}: there is no column '{}'; there are {}", path, excerpt(name),
                                  fmt::join(columns_, ", ")));
+}
+
+void KaldiSegments::read_scp(const std::string& scp) {
+  for_each_line(TextLines(scp, "; it says which files the recordings of segments are"),
+                [&](const std::string& name, const std::string& rest, int line) {
+                  if (!rest.empty() && !rest.ends_with('|')) {
+                    paths_[name] = rest;
+                    return;
+                  }
+                  unusable_[name] = fmt::format(
+                      "{}:{}: {} is {}; files are read here and no commands run, so write its "
+                      "output to a file and name that",
+                      scp, line, excerpt(name),
+                      rest.empty() ? "without a file" : "a command (" + excerpt(rest) + ")");
+                });
 }
 
 int KaldiSegments::column(std::string_view name) const {
@@ -86,30 +83,47 @@ int KaldiSegments::column(std::string_view name) const {
 bool KaldiSegments::next() {
   std::string line;
   do {
-    if (!std::getline(in_, line)) {
-      if (in_.bad()) throw RunError(path_ + ": cannot be read to its end");
-      return false;
-    }
-    ++line_;
+    if (!lines_.next(line)) return false;
   } while (first_and_rest(line).first.empty());
   std::istringstream words(line);
   std::string utterance, recording, start, end, more;
   words >> utterance >> recording >> start >> end;
-  if (end.empty() || (words >> more && !words.fail()))
-    throw RunError(fmt::format(
-        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end", path_,
-        line_, excerpt(line)));
-  const auto path = paths_.find(recording);
-  if (path == paths_.end())
-    throw RunError(fmt::format("{}:{}: the recording '{}' is not in the wav.scp beside it", path_,
-                               line_, excerpt(recording)));
+  const bool is_complete = !end.empty() && (words >> more).fail();
   if (end.starts_with('-')) end.clear();  // the end of the recording
-  row_ = {path->second, start, end, utterance, recording};
-  for (const Map& other : others_) {
-    const auto it = other.find(utterance);
-    row_.push_back(it == other.end() ? "" : it->second);
+  row_.assign(columns_.size(), "");
+  if (!is_complete)
+    throw BadLine(fmt::format(
+        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end",
+        lines_.path(), this->line(), excerpt(line)));
+  const auto path = paths_.find(recording);
+  const bool is_known = path != paths_.end();
+  row_ = {is_known ? path->second : recording, start, end, utterance, recording};
+  ++utterances_;
+  for (Other& other : others_) {
+    const auto it = other.texts.find(utterance);
+    if (it == other.texts.end()) other.missing.add(utterance);
+    row_.push_back(it == other.texts.end() ? "" : it->second);
   }
-  return true;
+  if (is_known) return true;
+  const auto why = unusable_.find(recording);
+  throw BadLine(why != unusable_.end()
+                    ? why->second
+                    : fmt::format("{}:{}: the recording '{}' is not in the wav.scp beside it",
+                                  lines_.path(), this->line(), excerpt(recording)));
+}
+
+std::vector<std::string> KaldiSegments::remarks(const std::vector<int>& used) const {
+  std::vector<std::string> out;
+  for (std::size_t o = 0; o < others_.size(); ++o) {
+    const MissingCells& missing = others_[o].missing;
+    if (missing.count() > 0 &&
+        std::find(used.begin(), used.end(), static_cast<int>(kOthers + o)) != used.end())
+      out.push_back(fmt::format(
+          "{}: {} of {} utterances have no line there ({}); {} is empty for "
+          "them",
+          others_[o].path, missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
+  }
+  return out;
 }
 
 }  // namespace melflow

@@ -5,12 +5,12 @@
 // https://kaldi-asr.org/doc/data_prep.html
 #pragma once
 
-#include <fstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 
@@ -18,11 +18,12 @@ class KaldiSegments final : public TableReader {
  public:
   /// Whether the path is that of such a file: its name is `segments`.
   static bool is_one(std::string_view path);
-  /// Throws RunError when a file cannot be read, has a line that makes no sense or, in wav.scp, a
-  /// command, or where one of the `required` columns is not among those above.
+  /// Throws RunError when a file cannot be read, or where one of the `required` columns is not among
+  /// those above.
   KaldiSegments(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(); throws RunError also for a recording that wav.scp does not have.
+  /// As TableReader::next(). A recording that wav.scp does not have, or of which it has a command or
+  /// nothing, is a BadLine whose path is the recording's name.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return columns_; }
   [[nodiscard]] int column(std::string_view name) const override;
@@ -30,17 +31,26 @@ class KaldiSegments final : public TableReader {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return line_; }
+  [[nodiscard]] int line() const override { return lines_.number(); }
+  /// On utterances that utt2spk or text lacks.
+  [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
   using Map = std::unordered_map<std::string, std::string>;
+  // A file beside segments, with a text for each utterance.
+  struct Other {
+    std::string path;
+    Map texts;
+    MissingCells missing;
+  };
 
-  std::string path_;
-  std::ifstream in_;
+  void read_scp(const std::string& scp);
+
+  TextLines lines_;
   std::vector<std::string> columns_, row_;
-  Map paths_;                // by recording
-  std::vector<Map> others_;  // by utterance: of the columns behind the first five
-  int line_ = 0;
+  Map paths_, unusable_;       // by recording: its path, or why there is none
+  std::vector<Other> others_;  // of the columns behind the first five
+  std::size_t utterances_ = 0;
 };
 
 }  // namespace melflow

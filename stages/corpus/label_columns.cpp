@@ -8,6 +8,7 @@
 #include "pipeline/problem.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/name_rule.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 
@@ -31,14 +32,17 @@ std::vector<int> LabelColumns::columns() const {
 }
 
 void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
-  if (label_ >= 0) take_labels(table.cell(label_), manifest, file);
+  if (label_ >= 0) {
+    require_utf8(table.cell(label_), path_, table.line());
+    take_labels(table.cell(label_), manifest, file);
+  }
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     const std::string& text = table.cell(targets_[t]);
     if (text.empty()) continue;
     float value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      throw RunError(
+      throw BadLine(
           fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty where no "
                       "number is known, or leave the column out of targets",
                       path_, table.line(), options_.targets[t], text));
@@ -51,9 +55,10 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
                              std::size_t file) const {
   std::string cell = table.cell(texts_[text]);
-  if (cell.find('\0') != cell.npos)
-    throw RunError(fmt::format("{}:{}: {} has a zero byte, which cannot be stored; take it out",
-                               path_, table.line(), options_.columns.list[text].rule));
+  if (cell.find('\0') != cell.npos)  // an escape of JSON
+    throw BadLine(fmt::format("{}:{}: {} has a zero byte, which cannot be stored; take it out",
+                              path_, table.line(), options_.columns.list[text].rule));
+  require_utf8(cell, path_, table.line());
   for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
     cell.replace(at, 1, ", ");
   manifest.set_text(file, text, cell);

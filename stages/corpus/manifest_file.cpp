@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
-#include "pipeline/text.h"
 #include "pipeline/value.h"
+#include "stages/corpus/text_lines.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
@@ -27,12 +27,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kPiece = 1 << 20;  // [bytes] that are written at a time
-
-bool is_utf8(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size() && utf8_length(text, at) > 0) at += utf8_length(text, at);
-  return at == text.size();
-}
 
 std::string json(std::string_view text) {
   if (is_utf8(text)) return to_json(Value::scalar(std::string(text), {}, true));

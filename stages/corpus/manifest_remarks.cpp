@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "stages/corpus/split_remarks.h"
+#include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
 
@@ -25,12 +27,23 @@ std::string columns_not_read(const FileListOptions& options,
       !options.utterances && std::find_first_of(unused.begin(), unused.end(), std::begin(kOfParts),
                                                 std::end(kOfParts)) != unused.end();
   return fmt::format(
-      "{}: {} {} not read; what is read is {} ({}), split (with splits: auto or manifest), {} "
-      "(with labels: manifest), and what targets, columns and split_group name{}",
-      options.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
-      options.path_column, options.utterances ? "with the places of utterances" : "a whole file",
-      options.label_column,
+      "{}: columns not used: {}{}", options.manifest, fmt::join(unused, ", "),
       has_parts ? "; for parts of recordings write utterances: {start: ..., end: ...}" : "");
+}
+
+std::string paths_not_utf8(const std::string& path, const Manifest& manifest) {
+  MissingCells others;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < manifest.size(); ++i) {
+    if (is_utf8(manifest.file_name(i)) && is_utf8(manifest.folder(i))) continue;
+    if (others.count() == 0) first = i;
+    others.add(manifest.relative(i));
+  }
+  if (others.count() == 0 || stamp_of(manifest.path(first)).size >= 0) return "";
+  return fmt::format(
+      "{}: {} of {} paths are not UTF-8 ({}), and the first is not there; if the list "
+      "is Latin-1, convert it: {}",
+      path, others.count(), manifest.size(), others.first(), conversion_to_utf8(path));
 }
 
 std::string lines_of_one_path(const std::string& path, const Manifest& manifest,

@@ -35,14 +35,14 @@ double SpanColumns::number(const TableReader& table, int column) const {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size();
   if (!is_number || !std::isfinite(value) || value < 0)
-    throw RunError(fmt::format("{}:{}: {} is '{}', which is not a number from 0 up", path_,
-                               table.line(), table.columns()[static_cast<std::size_t>(column)],
-                               excerpt(text)));
+    throw BadLine(fmt::format("{}:{}: {} is '{}', which is not a number from 0 up", path_,
+                              table.line(), table.columns()[static_cast<std::size_t>(column)],
+                              excerpt(text)));
   constexpr double kMost = 1e12;
   if (value > kMost)
-    throw RunError(fmt::format("{}:{}: {} is {}, more than a recording can have", path_,
-                               table.line(), table.columns()[static_cast<std::size_t>(column)],
-                               excerpt(text)));
+    throw BadLine(fmt::format("{}:{}: {} is {}, more than a recording can have", path_,
+                              table.line(), table.columns()[static_cast<std::size_t>(column)],
+                              excerpt(text)));
   return value;
 }
 
@@ -54,7 +54,7 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   // Without the last digits of a sum: 15.2, and not 15.199999999999999.
   if (options_.duration) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
   if (span.end <= span.start)
-    throw RunError(fmt::format(
+    throw BadLine(fmt::format(
         "{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
         "the end of the recording",
         path_, table.line(), span.end, span.start, options_.duration ? "duration" : "end"));

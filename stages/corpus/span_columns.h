@@ -14,8 +14,8 @@ class SpanColumns {
  public:
   /// Throws RunError when a column is missing.
   SpanColumns(const UtteranceColumns& options, const TableReader& table, std::string path);
-  /// The span of the table's present row. Throws RunError, with the line, for what is no number or
-  /// no part of a recording.
+  /// The span of the table's present row. Throws BadLine for what is no number or no
+  /// part of a recording.
   [[nodiscard]] Manifest::Span take(const TableReader& table) const;
   /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const { return {start_, end_}; }

@@ -31,6 +31,10 @@ class SplitGroups {
   /// The key of every entry, hashed with the seed; empty where no groups are needed.
   [[nodiscard]] const std::vector<std::uint64_t>& keys() const { return keys_; }
 
+  /// The name of a file's group, as add() finds it.
+  [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const {
+    return rule_.name_of(path, cell);
+  }
   /// How many files have no group; the number of the first, from 0; and the reason, as text.
   [[nodiscard]] std::size_t unmatched() const { return unmatched_; }
   [[nodiscard]] std::size_t first_unmatched() const { return first_unmatched_; }

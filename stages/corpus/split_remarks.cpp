@@ -45,6 +45,15 @@ std::string files_without_group(const FileListOptions& options, const Manifest& 
   return text;
 }
 
+std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
+                            std::size_t count) {
+  return fmt::format(
+      "{}: for {} of {} files this is the folder of the split (splits: top_dir), {} for {}; find "
+      "it "
+      "in the path by a regular expression whose ( ) marks it, or put the files into folders below",
+      option, count, manifest.size(), split_of(manifest, first), manifest.name(first));
+}
+
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups) {
   const std::vector<std::uint64_t>& keys = groups.keys();
   if (keys.empty()) return "";

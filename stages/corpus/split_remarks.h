@@ -19,6 +19,10 @@ std::string_view split_of(const Manifest& manifest, std::size_t file);
 /// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
+/// Remarks on a rule of that option that gives `count` files, `first` before the others, the name of
+/// the folder of their split.
+std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
+                            std::size_t count);
 /// Remarks on groups that have files in several splits (of splits that are given, not drawn).
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
 /// Remarks on splits whose names differ only in case (of splits that are given, not drawn).

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/kaldi_segments.h"
@@ -37,16 +37,31 @@ int column_for(const TableReader& table, const std::string& path, const std::str
   return column;
 }
 
+void MissingCells::add(std::string_view name) {
+  constexpr std::size_t kMostNamed = 3;
+  if (count_++ < kMostNamed) first_.push_back(excerpt(name));
+}
+
+std::string MissingCells::first() const {
+  return fmt::format("{}{}", fmt::join(first_, ", "), count_ > first_.size() ? ", ..." : "");
+}
+
+bool has_separators(std::string_view path) {
+  return ends_in(path, ".csv") || ends_in(path, ".tsv");
+}
+
 bool is_table(std::string_view path) {
-  return ends_in(path, ".csv") || ends_in(path, ".tsv") || is_json_lines(path) ||
-         KaldiSegments::is_one(path);
+  return has_separators(path) || is_json_lines(path) || KaldiSegments::is_one(path);
 }
 
 std::unique_ptr<TableReader> open_table(const std::string& path,
-                                        const std::vector<std::string>& required) {
+                                        const std::vector<std::string>& required, Quoting quoting) {
   if (KaldiSegments::is_one(path)) return std::make_unique<KaldiSegments>(path, required);
   if (is_json_lines(path)) return std::make_unique<JsonLinesReader>(path, required);
-  return std::make_unique<CsvReader>(path, required, ends_in(path, ".tsv") ? '\t' : ',');
+  const bool has_tabs = ends_in(path, ".tsv");
+  return std::make_unique<CsvReader>(
+      path, required, has_tabs ? '\t' : ',',
+      quoting == Quoting::csv || (quoting == Quoting::automatic && !has_tabs));
 }
 
 }  // namespace melflow

@@ -4,9 +4,27 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "pipeline/option_type.h"
+#include "pipeline/problem.h"
+
 namespace melflow {
+
+/// Whether cells of a .csv or .tsv may be in quotes.
+enum class Quoting { automatic, none, csv };
+template <>
+struct EnumNames<Quoting> {
+  static constexpr std::pair<const char*, Quoting> values[] = {
+      {"auto", Quoting::automatic}, {"none", Quoting::none}, {"csv", Quoting::csv}};
+};
+
+/// A line that cannot be used, with file and line. The lines behind it can be read.
+class BadLine : public RunError {
+ public:
+  using RunError::RunError;
+};
 
 class TableReader {
  public:
@@ -15,7 +33,8 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// Reads the next row; false at the end. Throws RunError, with file and line, for an invalid row.
+  /// Reads the next row; false at the end. Throws BadLine for a row that makes no sense, of which the
+  /// cells that are known can be read; RunError where what is behind it cannot be read either.
   virtual bool next() = 0;
   /// The names of all columns seen so far, in their order. Only the cells of columns that column()
   /// finds can be read.
@@ -27,18 +46,38 @@ class TableReader {
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
   /// The line in the file of the row last read, from 1.
   [[nodiscard]] virtual int line() const = 0;
+  /// What a user should know of the rows that were read. `used`: the numbers of the columns whose
+  /// cells are taken.
+  [[nodiscard]] virtual std::vector<std::string> remarks(const std::vector<int>& used) const = 0;
+};
+
+/// Counts rows that have nothing for a column, not even an empty cell.
+class MissingCells {
+ public:
+  void add(std::string_view name);
+  [[nodiscard]] std::size_t count() const { return count_; }
+  /// The names of the first: "u2, u4, u7, ...".
+  [[nodiscard]] std::string first() const;
+
+ private:
+  std::size_t count_ = 0;
+  std::vector<std::string> first_;
 };
 
 /// The number of the column that an option asks for. `path`: of the table. Throws RunError, with the
 /// columns that there are, when there is none of that name.
 int column_for(const TableReader& table, const std::string& path, const std::string& name,
                const char* option);
+/// Whether the path ends in .csv or .tsv, in upper or lower case.
+bool has_separators(std::string_view path);
 /// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
 /// `segments` file of Kaldi.
 bool is_table(std::string_view path);
-/// Opens a table in the format that its name says. Throws RunError when the file cannot be read
-/// or lacks one of the `required` columns.
+/// Opens a table in the format that its name says; `quoting`, of a .csv or .tsv: automatic is csv for
+/// the one and none for the other. Throws RunError when the file cannot be read or lacks one of the
+/// `required` columns.
 std::unique_ptr<TableReader> open_table(const std::string& path,
-                                        const std::vector<std::string>& required);
+                                        const std::vector<std::string>& required,
+                                        Quoting quoting = Quoting::automatic);
 
 }  // namespace melflow

@@ -65,6 +65,8 @@ Requirements RowSink::require(const Requirements& below) const {
 
 // A warning: a pipeline may be checked where it is not run.
 void RowSink::check_folder(PlanCheck& check) const {
+  if (const std::string url = url_problem(target_.path); !url.empty())
+    return check.error("path", url);
   const std::filesystem::path folder = std::filesystem::path(target_.path).parent_path();
   std::error_code error;
   if (std::filesystem::is_directory(target_.path, error))

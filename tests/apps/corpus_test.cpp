@@ -114,6 +114,50 @@ TEST_CASE("corpus: a rule of columns that finds nothing anywhere is an error, so
             "spk2/c.wav; it is empty there"));
 }
 
+TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a run will") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_pipeline(folder, ", manifest: segments, utterances: {}, columns: [text]");
+  write_text(folder / "segments", "u1 r1 0 0.25\nu2 r2 0 0.25\nu3 r3 0 0.25\n");
+  write_text(folder / "wav.scp", "r1 spk1/a.wav\nr2 sph2pipe x.sph |\nr3 spk2/c.wav\n");
+  write_text(folder / "text", "u1 ONE\nu2 TWO\n");
+  const std::string bad =
+      "segments: 1 of 3 lines cannot be used and fails alone; the first: wav.scp:2: r2 is a "
+      "command (sph2pipe x.sph |); ";
+  const std::string missing =
+      "text: 1 of 3 utterances have no line there (u3); text is empty for them\n";
+  const Ended checked = melflow_in(folder, {"validate", "p.yaml"});
+  CHECK(checked.code == 0);
+  CHECK(has(checked.out, bad));
+  CHECK(has(checked.out, missing));
+  const auto json = nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out);
+  CHECK(json["ok"] == true);
+  CHECK(has(json["warnings"].dump(), "wav.scp:2: r2 is a command"));
+  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
+  CHECK(ran.code == 3);
+  CHECK(has(ran.err, bad));
+  CHECK(has(ran.err, missing));
+  CHECK(has(ran.err, "1 of 3 files failed, 2 are ok"));
+  CHECK(has(ran.err, "r2#t=0,0.25: read: failed: wav.scp:2: r2 is a command"));
+  // What would end the run is an error.
+  write_text(folder / "text", "u1 caf\xE9\n");
+  const Ended refused = melflow_in(folder, {"validate", "p.yaml"});
+  CHECK(refused.code == 78);
+  CHECK(has(refused.err, "text:1: 'caf\\xe9' is not UTF-8"));
+  CHECK(has(
+      nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out)["problems"]
+          .dump(),
+      "is not UTF-8"));
+  CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 1);
+  // So with a table beside a folder, which is not searched.
+  write_text(folder / "labels.csv", "path,age\nspk1/a.wav,x\n");
+  write_pipeline(folder, ", label_file: labels.csv, targets: [age]");
+  CHECK(has(melflow_in(folder, {"validate", "p.yaml"}).err, "labels.csv:2: age is 'x'"));
+  // A list that is not there is a warning, as a pipeline may be checked elsewhere.
+  write_pipeline(folder, ", manifest: gone.csv");
+  CHECK(melflow_in(folder, {"validate", "p.yaml"}).code == 0);
+}
+
 TEST_CASE("corpus: split_group may name an entry of columns") {
   const TempFolder folder;
   write_corpus(folder);

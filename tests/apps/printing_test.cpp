@@ -264,9 +264,9 @@ TEST_CASE("printing: remarks on a run, which come during it, are treated as thos
   const Ended e = call(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
                                 "files.label_file=labels.csv"});
   CHECK(e.code == 0);
-  CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there\n");
+  CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there (b.wav)\n");
   CHECK(has(call(folder, {"inspect", "out.h5"}).out,
-            "\nwarning       labels.csv: 1 of 2 files have no label there\n"));
+            "\nwarning       labels.csv: 1 of 2 files have no label there (b.wav)\n"));
 }
 
 TEST_CASE("printing: a long argument is not told whole") {

@@ -527,8 +527,8 @@ TEST_CASE("utterances: a manifest that makes no sense is refused with its line")
     return corpus.run({.list = list}, name, "u.h5").error;
   };
   const std::string csv = corpus.path("data/u.csv");
-  CHECK(error("u.csv", "path,start,end\nshort.wav,1,2\nshort.wav,x,2\n") ==
-        csv + ":3: start is 'x', which is not a number from 0 up");
+  CHECK(error("u.csv", "path,start,end\nshort.wav,x,2\n") ==
+        csv + ":2: start is 'x', which is not a number from 0 up");
   CHECK(error("u.csv", "path,start,end\nshort.wav,-1,2\n") ==
         csv + ":2: start is '-1', which is not a number from 0 up");
   CHECK(error("u.csv", "path,start,end\nshort.wav,,2\n") ==
@@ -550,6 +550,37 @@ TEST_CASE("utterances: a manifest that makes no sense is refused with its line")
             "the end, or of the duration (utterances: {start: ..., duration: ...})");
 }
 
+TEST_CASE("utterances: a bad line fails alone, and those of its recording are whole") {
+  Corpus corpus;
+  const std::string good = "path,start,end\nshort.wav,1,2\nshort.wav,2,3\nlong.wav,0,1\n";
+  corpus.folder().write("data/good.csv", good);
+  REQUIRE(corpus.run({.list = "utterances: {}"}, "good.csv", "good.h5").complete());
+  const auto expected = rows_by_name(corpus.path("good.h5"));
+  corpus.folder().write("data/u.csv",
+                        "path,start,end\nshort.wav,1,2\nshort.wav,x,2\nlong.wav\n"
+                        "short.wav,2,3\nshort.wav,9,8\nlong.wav,0,1\n");
+  const JobResult job = corpus.run({.list = "utterances: {}"}, "u.csv", "u.h5");
+  INFO(job.text());
+  CHECK(job.error.empty());
+  const std::string csv = corpus.path("data/u.csv");
+  CHECK(job.report.warnings ==
+        std::vector<std::string>{csv + ": 3 of 6 lines cannot be used and fail alone; the first: " +
+                                 csv + ":3: start is 'x', which is not a number from 0 up"});
+  std::map<std::string, decltype(expected)::mapped_type> rows;
+  for (auto& [name, of_file] : rows_by_name(corpus.path("u.h5")))
+    if (!of_file.empty()) rows[name] = of_file;
+  CHECK(rows == expected);
+  const std::string failed = "failed: read: " + csv;
+  CHECK(
+      job.remarks_by_name() ==
+      std::map<std::string, std::string>{
+          {csv + ":3#t=0", failed + ":3: start is 'x', which is not a number from 0 up"},
+          {csv + ":4#t=0", failed + ":4: 1 cell, but the header has 3; put a cell with commas in "
+                                    "quotes, and keep the comma of an empty cell"},
+          {csv + ":6#t=0", failed + ":6: the utterance ends at 8, and starts at 9; an empty end is "
+                                    "the end of the recording"}});
+}
+
 TEST_CASE("utterances: columns that name parts of recordings are not passed over in silence") {
   Corpus corpus;
   corpus.list("u.csv", {{"short.wav", 1, 2, "a"}});
@@ -559,10 +590,8 @@ TEST_CASE("utterances: columns that name parts of recordings are not passed over
   const std::string csv = corpus.path("data/u.csv");
   CHECK(warnings("labels: manifest") ==
         std::vector<std::string>{
-            csv + ": start, end are not read; what is read is path (a whole file), split (with "
-                  "splits: auto or manifest), label (with labels: manifest), and what targets, "
-                  "columns and split_group name; for parts of recordings write utterances: {start: "
-                  "..., end: ...}"});
+            csv + ": columns not used: start, end; for parts of recordings write utterances: "
+                  "{start: ..., end: ...}"});
   CHECK(warnings("labels: manifest, utterances: {}") == std::vector<std::string>{});
 }
 

@@ -246,7 +246,8 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   List list(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(labelled(list) == Paths{"a.wav=a dog, big", "x/b.wav=cat", "x/c.wav="});
   CHECK(list.manifest().label_names() == Paths{"a dog, big", "cat"});
-  CHECK(list.bench().run_warnings() == Paths{table + ": 1 of 3 files have no label there"});
+  CHECK(list.bench().run_warnings() ==
+        Paths{table + ": 1 of 3 files have no label there (x/c.wav)"});
   // Together with a manifest, whose splits stay.
   const std::string manifest =
       folder.write("list.csv", "path,split\nx/c.wav,test\na.wav,train\nx/b.wav,\n");
@@ -339,7 +340,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   folder.write("empty.csv", "");
   folder.write("header.csv", "path,label\n");
   folder.write("nopath.csv", "file,label\na.wav,x\n");
-  folder.write("ragged.csv", "path,label\na.wav,x\nb.wav\n");
+  folder.write("ragged.csv", "path,label\na.wav\nb.wav\n");
   folder.write("nolabel.csv", "path\na.wav\n");
   folder.write("blank.csv", "path,label\n,x\n");
   folder.folder("folder.txt");
@@ -367,10 +368,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        ".csv, 3 .txt, 1 other); check the options root and include"},
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
-      {"{manifest: '" + f + "/gone.txt'}",
-       "@/gone.txt: cannot read the manifest: No such file or directory"},
-      {"{manifest: '" + f + "/folder.txt'}",
-       "@/folder.txt: cannot read the manifest: Is a directory"},
+      {"{manifest: '" + f + "/gone.txt'}", "@/gone.txt: cannot be read: No such file or directory"},
+      {"{manifest: '" + f + "/folder.txt'}", "@/folder.txt: cannot be read: Is a directory"},
       {"{manifest: '" + f + "/gone.csv'}", "@/gone.csv: cannot be read: No such file or directory"},
       {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
       {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},
@@ -380,7 +379,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/nopath.csv'}",
        "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
       {"{manifest: '" + f + "/ragged.csv'}",
-       "@/ragged.csv:3: 1 cell, but the header has 2; put a cell with commas in quotes, and keep "
+       "@/ragged.csv:2: 1 cell, but the header has 2; put a cell with commas in quotes, and keep "
        "the comma of an empty cell"},
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
@@ -532,6 +531,31 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: x.jsonl, split_group: speaker}", {}},
       {"{root: x, split_group: '/(..)(.)/'}",
        {"split_group: '/(..)(.)/' has 2 groups in ( ); it must have one, which marks the name"}},
+      {"{root: x, splits: top_dir, columns: {speaker: top_dir}}",
+       {"columns: speaker: top_dir is the folder of the split here (splits: top_dir), such as "
+        "train "
+        "of train/ann/1.wav; for the folder below it, ann, write '^[^/]+/([^/]+)/'"}},
+      {"{root: x, splits: top_dir, split_group: top_dir}",
+       {"split_group: top_dir is the folder of the split here (splits: top_dir), such as train of "
+        "train/ann/1.wav; for the folder below it, ann, write '^[^/]+/([^/]+)/'"}},
+      {"{root: x, splits: top_dir, labels: top_dir}", {}},
+      {"{root: 's3://b/clips'}",
+       {"root: 's3://b/clips' is a URL, and paths of mounted disks are read and written; copy "
+        "between it and a folder with aws s3 sync, and name the folder"}},
+      {"{manifest: 'hf://datasets/x/train.csv'}",
+       {"manifest: 'hf://datasets/x/train.csv' is a URL, and paths of mounted disks are read and "
+        "written; copy between it and a folder with huggingface-cli download, and name the "
+        "folder"}},
+      {"{root: 'file:///data/clips'}",
+       {"root: 'file:///data/clips' is a URL, and paths of mounted disks are read and written; "
+        "write /data/clips"}},
+      {"{root: 'a://'}",
+       {"root: 'a://' is a URL, and paths of mounted disks are read and written; copy between it "
+        "and a folder with the program that it is for, and name the folder"}},
+      {"{root: 'no url://x'}", {}},
+      {"{manifest: train.scp}",
+       {"manifest: train.scp has ids before its paths; give Kaldi's segments in place of it "
+        "(manifest: segments), or a text file with one path per line"}},
       {"{manifest: x, exclude: '*.wav'}",
        {"exclude: a manifest is taken as it stands; leave the files out there"}},
   };

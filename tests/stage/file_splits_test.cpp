@@ -268,7 +268,10 @@ TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
         "you mean 'who'?");
   folder.write("m.csv", std::string("path,who\na.wav,x\0y\n", 18));
   CHECK(complaint(folder, "{manifest: '" + csv + "', columns: {speaker: who}}") ==
-        "@/m.csv:2: who has a zero byte, which cannot be stored; take it out");
+        "@/m.csv:2: a zero byte is no text; take it out, or name another file");
+  folder.write("m.jsonl", "{\"path\": \"a.wav\", \"who\": \"x\\u0000y\"}\n");
+  CHECK(complaint(folder, "{manifest: '" + (folder / "m.jsonl") + "', columns: {speaker: who}}") ==
+        "@/m.jsonl:1: who has a zero byte, which cannot be stored; take it out");
 }
 
 TEST_CASE("splits by ratio: a split without files is an error that says why") {
@@ -524,9 +527,6 @@ TEST_CASE("an update keeps the files of folders that cannot be listed among its 
 
 TEST_CASE("a manifest's columns that nobody reads are named") {
   const TempFolder folder;
-  const char* const kKnown =
-      "; what is read is path (a whole file), split (with splits: auto or manifest), label (with "
-      "labels: manifest), and what targets, columns and split_group name";
   struct Row {
     const char* name;
     const char* text;
@@ -534,15 +534,14 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
     const char* unread;
   };
   const Row rows[] = {
-      {"l.csv", "path,from,to\na,0,1\n", "", "from, to are not read"},
+      {"l.csv", "path,from,to\na,0,1\n", "", "from, to"},
       {"l.csv", "path,label,split\na,x,train\n", ", labels: manifest", ""},
-      {"l.csv", "path,label,split\na,x,train\n", ", splits: none", "label, split are not read"},
+      {"l.csv", "path,label,split\na,x,train\n", ", splits: none", "label, split"},
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age, split_group: who", ""},
-      {"l.csv", "path,age,who\na,1,x\n", ", targets: age", "who is not read"},
-      {"l.csv", "path,age,who\na,1,x\n", ", columns: [who]", "age is not read"},
+      {"l.csv", "path,age,who\na,1,x\n", ", targets: age", "who"},
+      {"l.csv", "path,age,who\na,1,x\n", ", columns: [who]", "age"},
       // The first object says what the columns are.
-      {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", "",
-       "split is not read"},
+      {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", "", "split"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.text));
@@ -550,7 +549,7 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
     const std::string path = folder.write(row.name, row.text);
     List list("{manifest: '" + path + "'" + row.options + "}");
     CHECK(list.warnings() ==
-          (*row.unread == '\0' ? Texts{} : Texts{path + ": " + row.unread + kKnown}));
+          (*row.unread == '\0' ? Texts{} : Texts{path + ": columns not used: " + row.unread}));
   }
 }
 
@@ -589,6 +588,164 @@ TEST_CASE("paths that stand in a manifest more than once are counted") {
   CHECK(list.warnings() ==
         Texts{table + ": 1 line names a path that stood there before, such as a.wav (line 4); the "
                       "last one counts"});
+}
+
+TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b.wav", "c.wav"}) folder.write(p, "x");
+  struct Row {
+    const char* name;
+    std::string text, options, bad, why;  // `bad`: the entry that fails; @: the table
+    int line = 3;
+  };
+  const Row rows[] = {
+      {"t.csv", "path,age\na.wav,1\nb.wav\nc.wav,3\n", "targets: age", "@:3",
+       "1 cell, but the header has 2; put a cell with commas in quotes, and keep the comma of an "
+       "empty cell"},
+      {"t.csv", "path,age\na.wav,1\n,2\nc.wav,3\n", "targets: age", "@:3", "the path is empty"},
+      {"t.csv", "path,age\na.wav,1\nb.wav,old\nc.wav,3\n", "targets: age", "b.wav",
+       "age is 'old', which is not a number; leave the cell empty where no number is known, or "
+       "leave the column out of targets"},
+      {"t.jsonl", "{\"path\": \"a.wav\", \"age\": 1}\n{\n{\"path\": \"c.wav\", \"age\": 3}\n",
+       "targets: age", "@:2", "this is not a JSON object; one per line is expected", 2},
+      {"t.jsonl",
+       "{\"path\": \"a.wav\", \"age\": 1}\n{\"path\": \"b.wav\", \"age\": {}}\n"
+       "{\"path\": \"c.wav\", \"age\": 3}\n",
+       "targets: age", "b.wav", "'age' is neither text, a number nor a list of these", 2},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const std::string path = folder.write(row.name, row.text);
+    std::string bad = row.bad;
+    if (bad.starts_with('@')) bad.replace(0, 1, path);
+    // Also where splits are drawn, and files are grouped.
+    for (const std::string more : {"", ", splits: ratio, split_ratios: {train: 1, test: 1}"}) {
+      CAPTURE(more);
+      List list(root(folder, "manifest: '" + path + "', " + row.options + more));
+      const Manifest& m = list.manifest();
+      REQUIRE(m.size() == 3);
+      std::set<std::string> good;
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (!m.problem(i).empty()) {
+          CHECK(m.relative(i) == bad);
+          CHECK(m.problem(i) == fmt::format("{}:{}: {}", path, row.line, row.why));
+        } else {
+          good.insert(fmt::format("{} {}", m.relative(i), m.target(i, 0)));
+        }
+      }
+      CHECK(good == std::set<std::string>{"a.wav 1", "c.wav 3"});
+      REQUIRE(list.warnings().size() == 1);
+      CHECK(list.warnings().front() ==
+            fmt::format("{0}: 1 of 3 lines cannot be used and fails alone; the first: {0}:{1}: {2}",
+                        path, row.line, row.why));
+    }
+  }
+  // A table beside a folder: the file that the line names.
+  const std::string table = folder.write("l.csv", "path,age\na.wav,1\nb.wav,old\nc.wav,3\n");
+  List list(root(folder, "label_file: '" + table + "', targets: age"));
+  CHECK(list.manifest().problem(1).starts_with(table + ":3: age is 'old'"));
+  CHECK(list.manifest().target(2, 0) == 3);
+  REQUIRE(list.warnings().size() == 1);
+  CHECK(
+      list.warnings().front().starts_with(table + ": 1 of 3 lines cannot be used and fails alone"));
+  // Of a line that cannot be read nobody knows whose label it is.
+  folder.write("l.csv", "path,age\na.wav,1\nb.wav\n");
+  CHECK(complaint(folder, root(folder, "label_file: '" + table + "', targets: age"))
+            .starts_with("@/l.csv:3: 1 cell, but the header has 2"));
+}
+
+TEST_CASE("Kaldi's files: recordings that cannot be read fail alone, missing texts are told") {
+  const TempFolder folder;
+  folder.write("segments", "u1 r1 0 1\nu2 r2 0 1\nu3 r1 1 2\nu4 r3 0 1\n");
+  folder.write("wav.scp", "r1 a.wav\nr2 cat b.wav |\nr3 c.wav\n");
+  folder.write("text", "u1 HI\nu4 \"YES\"\n");
+  for (const char* p : {"a.wav", "c.wav"}) folder.write(p, "x");
+  const std::string f = folder.path() + "/";
+  List list(
+      root(folder, "manifest: '" + f + "segments', utterances: {}, columns: [utterance, text]"));
+  const Manifest& m = list.manifest();
+  CHECK(list.paths() == Texts{"a.wav#t=0,1", "a.wav#t=1,2", "r2#t=0,1", "c.wav#t=0,1"});
+  CHECK(m.problem(2).starts_with(f + "wav.scp:2: r2 is a command (cat b.wav |)"));
+  CHECK(m.text(3, 1) == "\"YES\"");
+  REQUIRE(list.warnings().size() == 3);
+  CHECK(
+      list.warnings()[0].starts_with(f + "segments: 1 of 4 lines cannot be used and fails alone"));
+  CHECK(list.warnings()[1] ==
+        f + "text: 2 of 4 utterances have no line there (u2, u3); text is empty for them");
+  CHECK(list.warnings()[2] == f + "segments: columns not used: recording");
+  // A file that nobody asked for needs no lines.
+  List without(root(folder, "manifest: '" + f + "segments', utterances: {}"));
+  CHECK(without.warnings().size() == 2);
+}
+
+TEST_CASE("texts of a table are as they stand there, or refused by their line") {
+  const TempFolder folder;
+  // As Common Voice has them.
+  const Texts texts{"\"Hi,\" she said, \"yes?\"", "a lone \" here", "\"one at the start",
+                    "one at the end\"",           "\"\"",           "plain",
+                    "\"another at the start"};
+  std::string tsv = "client_id\tpath\tsentence\n";
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    tsv += fmt::format("c{}\t{}.mp3\t{}\n", i % 2, i, texts[i]);
+  const std::string path = folder.write("train.tsv", tsv);
+  List list(root(folder, "manifest: '" + path + "', columns: [sentence, client_id]"));
+  REQUIRE(list.manifest().size() == texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) CHECK(list.manifest().text(i, 0) == texts[i]);
+  CHECK(complaint(folder, root(folder, "quoting: csv, manifest: '" + path + "'"))
+            .starts_with("@/train.tsv:2: text behind a closing quote: "));
+  // Latin-1 in a text is refused, in a name it is a name.
+  folder.write("caf\xE9.wav", "x");
+  const std::string latin = folder.write("l.csv", "path,who\ncaf\xE9.wav,Ren\xE9\n");
+  CHECK(List(root(folder, "manifest: '" + latin + "', splits: none")).manifest().relative(0) ==
+        "caf\xE9.wav");
+  for (const char* options : {"columns: [who]", "labels: manifest, label_column: who"})
+    CHECK(complaint(folder, root(folder, "manifest: '" + latin + "', " + options)) ==
+          "@/l.csv:2: 'Ren\\xe9' is not UTF-8, which texts are stored as; if the file is Latin-1, "
+          "convert it: iconv -f WINDOWS-1252 -t UTF-8 @/l.csv > NEW");
+  const std::string gone = folder.write("gone.txt", "caf\xE9.wav\nno\xE9.wav\n");
+  CHECK(List(root(folder, "manifest: '" + gone + "'")).warnings().empty());
+  folder.write("gone.txt", "no\xE9.wav\ncaf\xE9.wav\n");
+  CHECK(List(root(folder, "manifest: '" + gone + "'")).warnings() ==
+        Texts{gone +
+              ": 2 of 2 paths are not UTF-8 (no\\xe9.wav, caf\\xe9.wav), and the first is not "
+              "there; if the list is Latin-1, convert it: iconv -f WINDOWS-1252 -t UTF-8 " +
+              gone + " > NEW"});
+}
+
+TEST_CASE("names from paths that are the folder of the split are told") {
+  const TempFolder folder;
+  for (const char* p : {"test/ann/1.wav", "test/top.wav", "train/ann/2.wav", "train/bob/3.wav"})
+    folder.write(p, "x");
+  struct Row {
+    std::string options, remark;  // the end of the remark; "" for none
+  };
+  const std::string cure =
+      "; find it in the path by a regular expression whose ( ) marks it, or put the files into "
+      "folders below";
+  const Row rows[] = {
+      {"labels: top_dir", ""},
+      {"columns: {who: '^[^/]+/([^/]+)/.'}", ""},
+      {"labels: parent_dir",
+       "labels: for 1 of 4 files this is the folder of the split (splits: top_dir), test for "
+       "test/top.wav" +
+           cure},
+      {"columns: {who: '^([a-z]+)/'}",
+       "columns: who: for 4 of 4 files this is the folder of the split (splits: top_dir), test for "
+       "test/ann/1.wav" +
+           cure},
+      {"split_group: parent_dir",
+       "split_group: for 1 of 4 files this is the folder of the split (splits: top_dir), test for "
+       "test/top.wav" +
+           cure},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    List list(root(folder, "splits: top_dir, " + row.options));
+    Texts said;
+    for (const std::string& w : list.warnings())
+      if (w.find("folder of the split") != w.npos) said.push_back(w);
+    CHECK(said == (row.remark.empty() ? Texts{} : Texts{row.remark}));
+  }
 }
 
 }  // namespace file_splits_test

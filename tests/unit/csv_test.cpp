@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+#include <random>
+
 #include "pipeline/problem.h"
 #include "tests/support/printing.h"
+#include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
 namespace csv_test {
@@ -33,7 +37,8 @@ std::string complaint(const TempFolder& folder, const std::string& name,
     }
   } catch (const RunError& e) {
     std::string text = e.what();
-    if (text.starts_with(folder.path() + "/")) text.erase(0, folder.path().size() + 1);
+    for (std::size_t at; (at = text.find(folder.path() + "/")) != text.npos;)
+      text.erase(at, folder.path().size() + 1);
     return text;
   }
   return "";
@@ -97,6 +102,10 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
   folder.write("short.csv", "path,label\na.wav,x\nb.wav\n");
   folder.write("long.csv", "path,label\n\"a\nb.wav\",x\nc.wav,x,y\n");
   folder.write("open.csv", "path,label\na.wav,\"x\nb.wav,y\n");
+  folder.write("behind.csv", "path,label\n\"a\nb\",\"Hi,\" she said\n");
+  folder.write("pipes.csv", "path|text\na.wav|x, y\n");
+  folder.write("tabs.csv", "path\ttext\na.wav\tx, y\n");
+  folder.write("near.csv", "paht,text\na.wav,x\n");
   folder.folder("folder.csv");
   struct Row {
     const char* name;
@@ -113,12 +122,140 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
       {"long.csv",
        "long.csv:4: 3 cells, but the header has 2; put a cell with commas in quotes, and keep the "
        "comma of an empty cell"},
-      {"open.csv", "open.csv:2: a quote is not closed"},
+      {"open.csv",
+       "open.csv:2: a quote opens here and is not closed to the end of the file (line 3); where "
+       "quotes are characters of the texts, write quoting: none in the file_list node"},
+      {"behind.csv",
+       "behind.csv:3: text behind a closing quote: b\",\"Hi,\" she said; double a quote inside a "
+       "cell in quotes (\"\"), or, where quotes are characters of the texts, write quoting: none "
+       "in "
+       "the file_list node"},
+      {"pipes.csv",
+       "pipes.csv:1: there is no column 'path'; the first line is 'path|text', with '|' between "
+       "its "
+       "cells, where a .csv has commas and a .tsv tabs; write it with tabs (tr '|' '\\t' < "
+       "pipes.csv > pipes.tsv), below a line with the names of the columns"},
+      {"tabs.csv",
+       "tabs.csv:1: there is no column 'path'; the first line is 'path\\ttext', with tabs between "
+       "its "
+       "cells, where a .csv has commas and a .tsv tabs; rename it to tabs.tsv"},
+      {"near.csv",
+       "near.csv:1: there is no column 'path'; the header has paht, text. Did you mean 'paht'?"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
     CHECK(complaint(folder, row.name, {"path"}) == row.message);
   }
+}
+
+TEST_CASE("csv: rows are those that Python's csv module reads") {
+  const TempFolder folder;
+  const auto cases = nlohmann::json::parse(read_bytes(source_path("tests/unit/csv_cases.json")));
+  REQUIRE(cases.size() == 300);
+  for (const auto& one : cases) {
+    const auto text = one.at("text").get<std::string>();
+    CAPTURE(text);
+    CsvReader csv(folder.write("t.csv", text), {});
+    auto got = nlohmann::json::array();
+    // As Python has it, whose rows need not have as many cells as the header.
+    const auto expected = one.at("rows");
+    for (bool is_row = true; is_row;) {
+      try {
+        if (!(is_row = csv.next())) break;
+        got.push_back({csv.cell(0), csv.cell(1), csv.cell(2)});
+      } catch (const BadLine&) {
+        REQUIRE(got.size() < expected.size());
+        REQUIRE(expected[got.size()].size() != 3);
+        got.push_back(expected[got.size()]);
+      } catch (const RunError&) {
+        got.push_back("error");
+        is_row = false;
+      }
+    }
+    CHECK(got == expected);
+  }
+}
+
+TEST_CASE("tsv: every line is one row with exactly the fields between its tabs") {
+  const TempFolder folder;
+  std::mt19937 draw(5);
+  std::uniform_int_distribution<int> any(1, 255), length(0, 6), half(0, 1);
+  for (int table = 0; table < 100; ++table) {
+    std::vector<std::vector<std::string>> rows;
+    std::string text = "path\tsentence\tclient\n";
+    for (int r = 0; r < 20; ++r) {
+      std::vector<std::string>& row = rows.emplace_back();
+      for (int c = 0; c < 3; ++c) {
+        std::string& field = row.emplace_back(c == 0 ? "x" : "");
+        for (int n = length(draw); n > 0; --n) {
+          // Quotes are drawn as often as all else.
+          const char byte = half(draw) == 0 ? '"' : static_cast<char>(any(draw));
+          if (byte != '\t' && byte != '\n' && byte != '\r') field += byte;
+        }
+        text += field + (c < 2 ? "\t" : "");
+      }
+      text += half(draw) == 0 ? "\n" : "\r\n";
+    }
+    const auto tsv = open_table(folder.write("t.tsv", text), {"path"});
+    for (int r = 0; r < 20; ++r) {
+      REQUIRE(tsv->next());
+      CHECK(std::vector<std::string>{tsv->cell(0), tsv->cell(1), tsv->cell(2)} ==
+            rows[static_cast<std::size_t>(r)]);
+      CHECK(tsv->line() == r + 2);
+    }
+    CHECK_FALSE(tsv->next());
+  }
+}
+
+TEST_CASE("tables: quoting is by the ending, or as asked for") {
+  const TempFolder folder;
+  struct Row {
+    const char* name;
+    Quoting quoting;
+    const char* cell;
+  };
+  const Row rows[] = {
+      {"t.csv", Quoting::automatic, "x"},     {"t.csv", Quoting::none, "\"x\""},
+      {"t.tsv", Quoting::automatic, "\"x\""}, {"t.TSV", Quoting::none, "\"x\""},
+      {"t.tsv", Quoting::csv, "x"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const auto table = open_table(folder.write(row.name, "path\n\"x\"\n"), {"path"}, row.quoting);
+    REQUIRE(table->next());
+    CHECK(table->cell(0) == row.cell);
+  }
+  // The message for cells in quotes that are not read as such.
+  folder.write("q.tsv", "\"path\"\t\"text\"\n");
+  folder.write("r.tsv", "path\ttext\n\"a\tb\"\tc\n");
+  const auto message = [&](const char* name) -> std::string {
+    try {
+      open_table(folder / name, {"path"})->next();
+    } catch (const RunError& e) {
+      return std::string(e.what()).substr(folder.path().size() + 1);
+    }
+    return "";
+  };
+  CHECK(message("q.tsv") ==
+        "q.tsv:1: there is no column 'path'; the header has \"path\", \"text\"; where cells are in "
+        "quotes, write quoting: csv");
+  CHECK(
+      message("r.tsv") ==
+      "r.tsv:2: 3 cells, but the header has 2; keep the tab of an empty cell, and where cells are "
+      "in quotes, write quoting: csv");
+}
+
+TEST_CASE("csv: rows of several lines are told with their lines") {
+  const TempFolder folder;
+  const std::string path = folder.write("t.csv", "a,b\n1,2\n\"x\n\ny\",2\n3,\"z\n\"\n");
+  CsvReader csv(path, {});
+  CHECK(csv.remarks({}).empty());
+  while (csv.next()) {
+  }
+  CHECK(csv.remarks({}) == std::vector<std::string>{
+                               path + ": 2 rows are several lines, as a quote is open at a line's "
+                                      "end; the first is lines 3 to 5; where quotes are characters "
+                                      "of the texts, write quoting: none in the file_list node"});
 }
 
 }  // namespace csv_test

@@ -61,13 +61,33 @@ TEST_CASE("json lines: what is no table says where") {
         "t.jsonl:2: 'path' is neither text, a number nor a list of these");
 }
 
+TEST_CASE("json lines: a bad line is left behind, and lines without a name are told") {
+  const TempFolder folder;
+  const std::string path = folder.write("t.jsonl",
+                                        "{\"path\": \"a\", \"text\": \"x\", \"n\": 1}\n{\"path\": "
+                                        "\"b\", \"n\": {}}\n{\n{\"path\": \"c\"}\n");
+  const auto table = open_table(path, {"path"});
+  REQUIRE(table->next());
+  CHECK_THROWS_AS(table->next(), BadLine);
+  CHECK(table->cell("path") == "b");
+  CHECK_THROWS_AS(table->next(), BadLine);
+  CHECK(table->cell("path").empty());
+  REQUIRE(table->next());
+  CHECK(table->cell("path") == "c");
+  CHECK(table->line() == 4);
+  CHECK(table->remarks({0, 1}) ==
+        std::vector<std::string>{path +
+                                 ": 2 of 3 lines have no 'text' (lines 2, 4); it is empty there"});
+  CHECK(table->remarks({0}).empty());
+}
+
 TEST_CASE("tables: the ending says which") {
   for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "x.csv/y.Tsv"})
     CHECK(is_table(name));
   for (const char* name : {"a.txt", "csv", ".csv", "a.csv.gz", "", "a.json"})
     CHECK_FALSE(is_table(name));
   const TempFolder folder;
-  const auto table = open_table(folder.write("t.tsv", "path\tlabel\na,b\t\"c\"\n"), {"label"});
+  const auto table = open_table(folder.write("t.tsv", "path\tlabel\na,b\tc\n"), {"label"});
   REQUIRE(table->next());
   CHECK(table->cell("path") == "a,b");
   CHECK(table->cell("label") == "c");

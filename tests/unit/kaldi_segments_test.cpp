@@ -91,4 +91,30 @@ TEST_CASE("kaldi segments: what makes no sense is named with its line") {
         "segments: there is no column 'label'; there are path, start, end, utterance, recording");
 }
 
+TEST_CASE("kaldi segments: a bad line is left behind, and missing lines of text are told") {
+  TempFolder folder;
+  folder.write("segments", "u1 rec1 0 1\nu2 rec2 1 2\nu3 rec2\nu4 rec3 0 1\nu5 rec2 2 3\n");
+  folder.write("wav.scp", "rec1 cat a.wav |\nrec2 b.wav\nrec9 cat c.wav |\n");
+  folder.write("text", "u1 A\nu5 B\nu9 C\n");
+  folder.write("utt2spk", "u1 s\nu2 s\nu4 s\nu5 s\n");
+  KaldiSegments table(folder / "segments", {});
+  CHECK_THROWS_AS(table.next(), BadLine);
+  CHECK(table.cell("path") == "rec1");
+  CHECK(table.cell("start") == "0");
+  REQUIRE(table.next());
+  CHECK(table.cell("path") == "b.wav");
+  CHECK_THROWS_AS(table.next(), BadLine);
+  CHECK(table.cell("path").empty());
+  CHECK_THROWS_AS(table.next(), BadLine);
+  CHECK(table.cell("path") == "rec3");
+  REQUIRE(table.next());
+  CHECK(table.cell("text") == "B");
+  CHECK_FALSE(table.next());
+  CHECK(table.remarks({table.column("path"), table.column("speaker"), table.column("text")}) ==
+        std::vector<std::string>{(folder / "text") +
+                                 ": 2 of 4 utterances have no line there (u2, u4); text is empty "
+                                 "for them"});
+  CHECK(table.remarks({table.column("path")}).empty());
+}
+
 }  // namespace kaldi_segments_test

@@ -1,0 +1,84 @@
+#include "stages/corpus/label_file.h"
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "stages/corpus/bad_lines.h"
+#include "stages/corpus/label_columns.h"
+#include "stages/corpus/path_parts.h"
+#include "stages/corpus/table_reader.h"
+
+namespace melflow {
+
+void read_label_file(const FileListOptions& options, Manifest& manifest,
+                     const std::function<void(std::string)>& warn) {
+  std::unordered_map<std::string, std::vector<std::size_t>> files;
+  for (std::size_t i = 0; i < manifest.size(); ++i) files[manifest.relative(i)].push_back(i);
+  const bool with_labels = options.labels == Labels::file;
+  const std::unique_ptr<TableReader> table =
+      open_table(options.label_file, {"path"}, options.quoting);
+  LabelColumns columns(options, *table, options.label_file, with_labels);
+  std::vector<bool> is_named(manifest.size(), false), was_named(manifest.size(), false);
+  std::size_t doubles = 0, taken = 0;
+  std::string example;
+  BadLines bad;
+  while (table->next()) {
+    const auto it = files.find(std::string(plain(table->cell("path"))));
+    if (it == files.end()) continue;
+    if (was_named[it->second.front()] && doubles++ == 0)
+      example = fmt::format("{} (line {})", it->first, table->line());
+    was_named[it->second.front()] = true;
+    for (const std::size_t i : it->second) {
+      ++taken;
+      try {
+        columns.take(*table, manifest, i);
+        is_named[i] = !with_labels || !manifest.labels(i).empty();
+      } catch (const BadLine& e) {
+        bad.add(manifest, i, e.what());
+      }
+    }
+  }
+  if (const std::string remark = bad.remark(options.label_file, taken); !remark.empty())
+    warn(remark);
+  for (const std::string& remark : table->remarks(columns.columns())) warn(remark);
+  if (doubles > 0)
+    warn(fmt::format("{}: {} a path that stood there before, such as {}; the last one counts",
+                     options.label_file,
+                     doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles),
+                     example));
+  MissingCells without;
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    if (!is_named[i] && manifest.problem(i).empty()) without.add(manifest.name(i));
+  if (without.count() > 0)
+    warn(fmt::format("{}: {} of {} files have no {} there ({})", options.label_file,
+                     without.count(), manifest.size(), with_labels ? "label" : "line",
+                     without.first()));
+}
+
+void check_label_file(const FileListOptions& options,
+                      const std::function<void(std::string)>& warn) {
+  const std::unique_ptr<TableReader> table =
+      open_table(options.label_file, {"path"}, options.quoting);
+  LabelColumns columns(options, *table, options.label_file, options.labels == Labels::file);
+  Manifest any;  // an entry, which takes the values of every row
+  any.set_target_names(options.targets);
+  any.set_text_names(options.columns.names());
+  any.add(any.add_folder(""), "");
+  BadLines bad;
+  std::size_t lines = 0;
+  for (; table->next(); ++lines) {
+    try {
+      columns.take(*table, any, 0);
+    } catch (const BadLine& e) {
+      bad.add(any, 0, e.what());
+    }
+  }
+  if (const std::string remark = bad.remark(options.label_file, lines); !remark.empty())
+    warn(remark);
+  for (const std::string& remark : table->remarks(columns.columns())) warn(remark);
+}
+
+}  // namespace melflow
