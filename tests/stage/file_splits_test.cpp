@@ -631,6 +631,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
           CHECK(m.problem(i) == fmt::format("{}:{}: {}", path, row.line, row.why));
         } else {
           good.insert(fmt::format("{} {}", m.relative(i), m.target(i, 0)));
+          CHECK((m.split(i) >= 0) == !more.empty());
         }
       }
       CHECK(good == std::set<std::string>{"a.wav 1", "c.wav 3"});
@@ -648,6 +649,14 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   REQUIRE(list.warnings().size() == 1);
   CHECK(
       list.warnings().front().starts_with(table + ": 1 of 3 lines cannot be used and fails alone"));
+  // Utterances of its recording are cut without it.
+  const std::string cut = folder.write(
+      "u.csv", "path,start,end,age\na.wav,0,1,1\na.wav,1,2,old\na.wav,2,3,3\na.wav,3,4,4\n");
+  List utterances(root(folder, "manifest: '" + cut + "', utterances: {}, targets: age"));
+  CHECK_FALSE(utterances.manifest().problem(1).empty());
+  CHECK(utterances.manifest().entries_of_recording(0) == 1);
+  CHECK(utterances.manifest().entries_of_recording(1) == 1);
+  CHECK(utterances.manifest().entries_of_recording(2) == 2);
   // Of a line that cannot be read nobody knows whose label it is.
   folder.write("l.csv", "path,age\na.wav,1\nb.wav\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + table + "', targets: age"))
