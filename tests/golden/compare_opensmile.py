@@ -1,10 +1,10 @@
-"""HTK's filters by openSMILE, which has them as htkcompatible: how far definition.py's are from those.
+"""HTK's filters by openSMILE (htkcompatible): how far definition.py's are from those.
 
 In:  pip install opensmile (2.6.0; its license is for private, research and educational use)
 Out: a line for each filterbank: the largest distance of a weight, and of the sum of the first and
      the last band with each htk_mode.
 
-openSMILE makes 16-bit samples of what it is given, whose rounding alone is 2e-5 to 4e-5 of a weight.
+openSMILE rounds samples to 16 bits: weights are off by 2e-5 to 4e-5 for that alone.
 """
 
 import pathlib
@@ -51,12 +51,13 @@ htkcompatible = 1
 
 
 def filters(o):
-    """[n_mels, n_fft / 2 + 1]: a frame of each bin's cosine in turn gives the weights of that bin."""
+    """[n_mels, n_fft / 2 + 1]: the frame of a bin's cosine gives the weights of that bin."""
     rate, n = o["sample_rate"], o["n_fft"]
     bins = np.arange(n // 2 + 1)
     cosines = AMPLITUDE * np.cos(2 * np.pi * bins[:, None] * np.arange(n) / n)
     text = CONFIG
-    for name, value in dict(FRAME=n / rate, BANDS=o["n_mels"], LOW=o["fmin"], HIGH=o["fmax"]).items():
+    values = dict(FRAME=n / rate, BANDS=o["n_mels"], LOW=o["fmin"], HIGH=o["fmax"])
+    for name, value in values.items():
         text = text.replace(name, str(value))
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "mel.conf"
