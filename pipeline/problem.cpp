@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -27,9 +28,12 @@ void Problems::add(Mark mark, std::string message) {
 
 std::vector<Problem> Problems::sorted() const {
   std::vector<Problem> out = list_;
-  std::stable_sort(out.begin(), out.end(), [](const Problem& a, const Problem& b) {
-    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
-  });
+  const auto place = [](const Problem& p) {
+    const bool has_line = p.mark.file != nullptr && p.mark.line > 0;
+    return std::tuple(has_line ? *p.mark.file : std::string_view(), p.mark.line, p.mark.column);
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&place](const Problem& a, const Problem& b) { return place(a) < place(b); });
   return out;
 }
 

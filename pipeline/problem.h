@@ -28,7 +28,7 @@ class Problems {
   void add(Mark mark, std::string message);
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] std::size_t size() const { return list_.size(); }
-  /// All problems, sorted by place in the file; those at one place keep their order.
+  /// All problems, sorted by file and place in it; those at one place keep their order.
   [[nodiscard]] std::vector<Problem> sorted() const;
   /// All problems as text, one per line.
   [[nodiscard]] std::string str() const;

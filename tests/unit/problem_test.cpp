@@ -9,8 +9,8 @@ namespace problem_test {
 using namespace melflow;
 
 namespace {
-Mark mark(int line, int column) {
-  return {std::make_shared<const std::string>("p.yaml"), line, column};
+Mark mark(int line, int column, const char* file = "p.yaml") {
+  return {std::make_shared<const std::string>(file), line, column};
 }
 }  // namespace
 
@@ -31,6 +31,16 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
   CHECK(std::string(error.what()) == "p.yaml:3:1: a\np.yaml:3:7: b\np.yaml:3:7: c\np.yaml:9:2: d");
   CHECK(error.problems().size() == 4);
   CHECK(std::string(ConfigError("alone", mark(1, 1)).what()) == "p.yaml:1:1: alone");
+}
+
+TEST_CASE("problem: those of one file stand together") {
+  Problems p;
+  p.add(mark(1, 1, "b.yaml"), "c");
+  p.add(mark(2, 1, "a.yaml"), "b");
+  p.add(mark(3, 1, "b.yaml"), "d");
+  p.add(mark(1, 1, "a.yaml"), "a");
+  p.add({}, "of no file");
+  CHECK(p.str() == "of no file\na.yaml:1:1: a\na.yaml:2:1: b\nb.yaml:1:1: c\nb.yaml:3:1: d");
 }
 
 TEST_CASE("problem: what follows a question is a new sentence") {
