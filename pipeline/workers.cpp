@@ -1,5 +1,7 @@
 #include "pipeline/workers.h"
 
+#include <tbb/info.h>
+
 #include <algorithm>
 
 #include "pipeline/threads.h"
@@ -11,10 +13,15 @@ namespace {
 constexpr int kLeast = 2;
 }  // namespace
 
+// A control can only lower what the whole process is allowed, but for the default: the number of cores.
 Workers::Workers(int count)
     : wanted_(count),
-      at_least_two_(tbb::global_control::max_allowed_parallelism, kLeast),
-      arena_(std::max(count, kLeast), static_cast<unsigned>(std::max(count, kLeast))) {}
+      arena_(std::max(count, kLeast), static_cast<unsigned>(std::max(count, kLeast))) {
+  constexpr auto kMost = tbb::global_control::max_allowed_parallelism;
+  if (tbb::info::default_concurrency() < kLeast)
+    at_least_two_.emplace(kMost, std::max<std::size_t>(tbb::global_control::active_value(kMost),
+                                                       static_cast<std::size_t>(kLeast)));
+}
 
 Workers::~Workers() {
   for (const auto& shift : shifts_) shift->release_wait();

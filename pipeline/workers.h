@@ -12,6 +12,7 @@
 #include <tbb/task_arena.h>
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ class Workers {
 
  private:
   const int wanted_;
-  tbb::global_control at_least_two_;
+  std::optional<tbb::global_control> at_least_two_;
   tbb::task_arena arena_;
   // Each thread waits for one of these graphs, and runs the tasks of the arena meanwhile.
   std::vector<std::unique_ptr<tbb::flow::graph>> shifts_;

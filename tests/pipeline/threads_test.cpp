@@ -4,8 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <tbb/global_control.h>
+
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 
 #include "pipeline/cpu.h"
@@ -78,6 +83,30 @@ TEST_CASE("threads: all of a run are its own, none is oneTBB's") {
     CHECK(test::run(all_kinds().workers(workers), world).report.counts.ok == 300);
     CHECK(limit.asked() == kOwnThreads + kEngines + workers - 1);
   }
+}
+
+TEST_CASE("threads: a run leaves its host the threads that oneTBB may have") {
+  const Watchdog watchdog("threads: host");
+  using tbb::global_control;
+  constexpr auto kMost = global_control::max_allowed_parallelism;
+  const auto during_run = [&](const std::function<void()>& first) {
+    World world;
+    std::size_t seen = 0;
+    world.hooks["a"] = [&](const test::Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 0) first();
+      seen = global_control::active_value(kMost);
+      return {};
+    };
+    CHECK(test::run(test::chain(5).workers(1), world).report.counts.ok == 5);
+    return seen;
+  };
+  const std::size_t without = global_control::active_value(kMost);
+  CHECK(during_run([] {}) == std::max<std::size_t>(without, 2));
+  std::optional<global_control> host;
+  CHECK(during_run([&] { host.emplace(kMost, 8); }) == 8);
+  CHECK(during_run([] {}) == 8);
+  host.reset();
+  CHECK(global_control::active_value(kMost) == without);
 }
 
 TEST_CASE("threads: without one that a node cannot do without, the run is refused") {
