@@ -4,7 +4,8 @@
 // then share the time equally.
 //
 // The processor's clock costs a call of the system, so it is read for the first 64 visits and then
-// for one in eight, which counts for eight; processor_share() is the ratio of both clocks.
+// for one in eleven, which counts for eleven: a prime, so that it is not in step with batches of
+// files. processor_share() is the ratio of both clocks.
 #pragma once
 
 #include <atomic>
@@ -49,7 +50,7 @@ class StageMeter {
   static constexpr std::size_t kSlowest = 5;
 
  private:
-  static constexpr std::uint64_t kAll = 64, kEvery = 8;
+  static constexpr std::uint64_t kAll = 64, kEvery = 11;
   void keep_slow(const Visit& visit);
 
   ServiceTimes times_;

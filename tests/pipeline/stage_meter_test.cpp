@@ -32,18 +32,32 @@ TEST_CASE("stage meter: files of one visit share its time equally") {
   CHECK(s.p50 == doctest::Approx(1e-6).epsilon(0.032));
 }
 
-TEST_CASE("stage meter: the processor is measured in the first 64 visits, then in one of eight") {
+TEST_CASE("stage meter: the processor is measured in the first 64 visits, then in one of eleven") {
   StageMeter meter;
   int measured = 0;
-  for (int i = 0; i < 64 + 800; ++i) {
+  for (int i = 0; i < 64 + 880; ++i) {
     const bool wants = meter.wants_cpu();
     if (i < 64) CHECK(wants);
     measured += wants ? 1 : 0;
     // Every visit takes 100; at first half of that is the processor's, then a quarter.
     meter.add(visit(100, wants ? (i < 64 ? 50 : 25) : -1));
   }
-  CHECK(measured == 64 + 100);
-  CHECK(meter.processor_share() == doctest::Approx((64 * 0.5 + 800 * 0.25) / 864));
+  CHECK(measured == 64 + 80);
+  CHECK(meter.processor_share() == doctest::Approx((64 * 0.5 + 880 * 0.25) / 944));
+}
+
+TEST_CASE("stage meter: what is measured is not in step with batches") {
+  for (const int batch : {2, 4, 8, 16, 32}) {
+    CAPTURE(batch);
+    StageMeter meter;
+    // The visit that completes a batch waits; all others work.
+    const int visits = 64 + 11 * 32;
+    for (int i = 0; i < visits; ++i) {
+      const bool waits = i % batch == 0;
+      meter.add(visit(100, meter.wants_cpu() ? (waits ? 0 : 100) : -1));
+    }
+    CHECK(meter.processor_share() == doctest::Approx(1 - 1.0 / batch).epsilon(0.02));
+  }
 }
 
 TEST_CASE("stage meter: a processor is never at work for longer than the visit") {
