@@ -70,7 +70,7 @@ class Pages {
 
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
   [[nodiscard]] bool is_damaged() const { return damaged_; }
-  // Something that is no page stands at the end.
+  // Whether the page that ends the last stream is there.
   [[nodiscard]] bool ends_whole() const { return !links_.empty() && links_.back().has_end; }
 
  private:
