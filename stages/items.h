@@ -151,6 +151,17 @@ struct Batch {
 /// and the backend is "cuda", or "auto" where it may become the processor.
 struct ComputedBy {
   std::string backend, instruction_set;
+  bool wide_sets_agree = false;  ///< whether AVX2 and AVX-512 give the same bytes
+
+  /// The instruction sets that give the same bytes as `set`, which may also name the backend or
+  /// other sets: "avx2 or avx512" for either where they agree, else "avx2 with FFTW".
+  [[nodiscard]] std::string sets_like(std::string set) const {
+    for (const std::string wide : {"avx512", "avx2"})
+      if (const std::size_t at = set.find(wide); at != set.npos)
+        return set.replace(at, wide.size(),
+                           wide_sets_agree ? "avx2 or avx512" : wide + " with FFTW");
+    return set;
+  }
 };
 
 /// The names that rows have or may get in an output; nothing else in an output has one of them.

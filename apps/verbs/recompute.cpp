@@ -102,11 +102,10 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   if (files.empty()) return out;
   const PlanNode& sink = sink_of(plan, file);
   check_is_same(file, "melflow_version", kVersion);
-  const RunJournal::Facts facts = dynamic_cast<const RowSink&>(*sink.stage).row_facts();
-  for (const auto& [name, value] : facts) {
-    if (name == "backend") check_is_same(file, "backend", value);
-    if (name == "instruction set") check_is_same(file, "instruction_set", value);
-  }
+  const ComputedBy& by = *dynamic_cast<const RowSink&>(*sink.stage).info().computed_by;
+  check_is_same(file, "backend", by.backend);
+  if (by.sets_like(file.text("instruction_set")) != by.sets_like(by.instruction_set))
+    check_is_same(file, "instruction_set", by.instruction_set);
   const TemporaryFolder folder;
   const auto part = std::make_shared<OutputPart>();
   part->path = folder / "rows.h5";

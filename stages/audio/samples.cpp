@@ -87,7 +87,7 @@ class SampleRows final : public Transform<Windows, MelBatch> {
     info->is_full_scale = true;
     info->sample_rate = static_cast<int>(rate);
     info->hop = 1;
-    *info->computed_by = {"cpu", "any"};
+    *info->computed_by = {"cpu", "any", true};
     info_ = info;
     Properties out = given;
     out.set(property::kFeatures, info_);

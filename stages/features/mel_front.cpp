@@ -296,8 +296,13 @@ void MelFront::describe(ComputedBy by) {
   info->n_fft = o.n_fft;
   info->hop = plan_->hop();
   info->frames_of = [plan = plan_](std::int64_t samples) { return plan->frames(samples); };
-  *info->computed_by = std::move(by);
   info_ = std::move(info);
+  set_computed_by(std::move(by));
+}
+
+void MelFront::set_computed_by(ComputedBy by) const {
+  by.wide_sets_agree = kernel_->wide_sets_agree();
+  *info_->computed_by = std::move(by);
 }
 
 }  // namespace melflow

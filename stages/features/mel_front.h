@@ -30,7 +30,7 @@ class MelFront {
   Properties plan(const Properties& given, PlanCheck& check, ComputedBy by);
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
   // Sets the backend where it is known only after plan(); to be called before the first row.
-  void set_computed_by(ComputedBy by) const { *info_->computed_by = std::move(by); }
+  void set_computed_by(ComputedBy by) const;
   // Tells the run of the files that options are from.
   void start(RunContext& run) const;
   // The stage's part of the feature settings.

@@ -106,7 +106,8 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
                     "to go by names",
                     path, renumbered));
   const ComputedBy& by = *info.computed_by;
-  if (const std::string now = by.backend + " " + by.instruction_set; old->computed_by() != now)
+  if (const std::string now = by.backend + " " + by.instruction_set;
+      by.sets_like(old->computed_by()) != by.sets_like(now))
     run.warn(
         fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
                     "not the same bytes",

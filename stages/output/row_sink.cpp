@@ -173,7 +173,7 @@ RunJournal::Facts RowSink::row_facts() const {
       {"version of melflow", kVersion},
       {"setting of the features, by their fingerprint", feature_fingerprint(feature_settings())},
       {"backend", info_->computed_by->backend},
-      {"instruction set", info_->computed_by->instruction_set},
+      {"instruction set", info_->computed_by->sets_like(info_->computed_by->instruction_set)},
       {"version of a library", libraries_},
       {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
       {"shape of rows", shape}};

@@ -148,6 +148,10 @@ MelKernel::Scratch MelKernel::make_scratch() const {
 
 std::string_view MelKernel::instruction_set() { return choose(Simd::best).wide->instruction_set; }
 
+bool MelKernel::wide_sets_agree() const {
+  return tables_->lanes.has_transform() && !tables_->doubles;
+}
+
 template <class Sample>
 void MelKernel::add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
                     float* out, Scratch& scratch) const {

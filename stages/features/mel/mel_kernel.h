@@ -87,6 +87,9 @@ class MelKernel {
   // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
   // beside FFTW's version.
   static std::string_view instruction_set();
+  // Whether AVX2 and AVX-512 give the same bytes: where FFTW does the transform, it chooses by the
+  // processor.
+  bool wide_sets_agree() const;
 
  private:
   struct Tables;

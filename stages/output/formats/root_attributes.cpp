@@ -126,7 +126,8 @@ std::vector<RootAttribute> table() {
           "what computed the rows, such as `cpu`"),
       attribute(
           "instruction_set", [](const X& x) { return x.info.computed_by->instruction_set; },
-          "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets"),
+          "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets, "
+          "and for avx2 and avx512 unless FFTW does the transform"),
       formerly("feature_hash",
                attribute(
                    "feature_fingerprint",
