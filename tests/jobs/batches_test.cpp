@@ -8,8 +8,11 @@
 #include <thread>
 
 #include "config/load.h"
+#include "pipeline/reach.h"
 #include "pipeline/runner.h"
+#include "pipeline/stage_runner.h"
 #include "stages/manifest.h"
+#include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batch.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
@@ -434,6 +437,55 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
             {.segment = row.segment, .batches = row.batches, .nodes = row.nodes, .from = row.from}),
         doctest::Contains(row.message), ConfigError);
   }
+}
+
+TEST_CASE("batches: a recording that fails does not make a worker wait for the program") {
+  const Watchdog watchdog("batches: a failure");
+  Plan plan = load_plan_text(
+      "version: 1\ngraph:\n"
+      "  files: {stage: file_list, root: clips}\n"
+      "  read: {stage: disk_read, from: files}\n"
+      "  decode: {stage: decode, from: read}\n"
+      "  segment: {stage: segment, from: decode}\n"
+      "  batch: {stage: batch, from: segment}\n"
+      "  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 8}\n"
+      "  out: {stage: batches, from: mel, size: 1}\n",
+      "test.yaml", {});
+  const int out = static_cast<int>(plan.nodes.size()) - 1;
+  StageRunner runner(std::move(plan.nodes.back()));
+  const auto queue = std::make_shared<BatchQueue>(1);
+  runner.run().services.add(std::make_shared<BatchDelivery>(BatchDelivery{queue}));
+  runner.ledger().open(4, std::vector<std::string>(plan.nodes.size()));
+  runner.stage().start(runner.run());
+  const Reach reach = Reach::plain(1, plan.nodes.size());
+  BufferPool pool(1 << 20);
+  for (std::size_t file = 1; file < 4; ++file) {
+    auto rows = std::make_shared<MelBatch>();
+    rows->info = dynamic_cast<BatchSource&>(runner.stage()).inputs().front().rows;
+    auto part = std::make_shared<MelPart>();
+    part->data = std::make_shared<const Buffer>(pool.lease(8 * sizeof(float)));
+    std::fill_n(part->data->as<float>(), 8, static_cast<float>(file));
+    part->row_count = 1;
+    rows->parts.push_back(std::move(part));
+    const auto stream = std::make_shared<Stream>(runner.ledger(), Stream::Records{file}, 0, reach);
+    Item item;
+    item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream}});
+    item.payload = std::move(rows);
+    std::unique_ptr<StageState> cursor;
+    ItemContext context(runner.run(), item, out);
+    CHECK(runner.items().run(item, cursor, context));
+    stream->sink_done(out);
+  }
+  CHECK(queue->waiting() == 0);
+  // Now there are three batches, of which one can wait for the program; which is this thread.
+  runner.ledger().close(0, Outcome::failed, 2, "bad");
+  for (std::int64_t file = 1; file < 4; ++file) {
+    SampleBatch batch;
+    REQUIRE(queue->take(batch, 100) == BatchQueue::State::batch);
+    CHECK(batch.files == std::vector<std::int64_t>{file});
+  }
+  dynamic_cast<HoldsItems&>(runner.stage()).drop_waiting();
+  CHECK(runner.ledger().counts().ok == 3);
 }
 
 }  // namespace batches_test

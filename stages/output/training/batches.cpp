@@ -12,6 +12,10 @@
 // of the list: what comes does not depend on which thread is first, nor on
 // where a recording was found to be broken. From then on they are no part of
 // the memory budget, so a program that keeps them does not stop the run.
+//
+// Batches are made, and wait for the program, on the stage's own thread while
+// rows come, else on a second one: a recording that fails makes rows of others
+// ready on a worker, which must not wait.
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +25,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +36,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/registry.h"
 #include "pipeline/text.h"
+#include "pipeline/threads.h"
 #include "stages/corpus/update.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
@@ -112,6 +118,7 @@ class Batches final : public Sink<MelBatch>,
     traits_.order = BlockOrder::any;  // a part says itself which rows of its recording it is
     traits_.pairs = true;
   }
+  ~Batches() override { join(); }
 
   [[nodiscard]] StageResources resources() const override {
     return {.blocking = true, .default_concurrency = 1};
@@ -170,6 +177,8 @@ class Batches final : public Sink<MelBatch>,
       if (outcome != Outcome::ok) closed(file);
     });
     leave_to_others(run, files);
+    if (!add_thread(second_, [this] { make_between_rows(); }))
+      throw RunError(no_thread_text("batches"));
   }
 
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
@@ -184,16 +193,19 @@ class Batches final : public Sink<MelBatch>,
         order_->take(origin.stream->index(), in->parts[i], origin, ready, context.input());
     }
     if (error_) std::rethrow_exception(error_);
-    make_batches(lock, ready);
+    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
+    make_batches(lock);
     changed_.wait(lock, [this] { return !is_making_ || ready_.size() < kMostReady; });
     if (error_) std::rethrow_exception(error_);
     return std::nullopt;
   }
 
   void drop_waiting() override {
+    join();
     std::vector<PlacedPart> dropped;
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      make_batches(lock);
       dropped = order_->take_waiting();
     }
     dropped.clear();
@@ -264,16 +276,34 @@ class Batches final : public Sink<MelBatch>,
     }
   }
 
+  // On whatever thread the file failed.
   void closed(std::size_t file) {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     std::vector<PlacedPart> ready;
     order_->closed(file, ready);
-    make_batches(lock, ready);
+    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
+    changed_.notify_all();
+  }
+
+  void make_between_rows() {
+    std::unique_lock lock(mutex_);
+    while (!is_over_) {
+      make_batches(lock);
+      changed_.wait(lock, [this] { return is_over_ || (!is_making_ && !ready_.empty()); });
+    }
+  }
+  void join() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& t : second_) t.join();
+    second_.clear();
   }
 
   // With the mutex. One thread makes batches, of what others find ready, too.
-  void make_batches(std::unique_lock<std::mutex>& lock, std::vector<PlacedPart>& ready) {
-    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
+  void make_batches(std::unique_lock<std::mutex>& lock) {
     if (is_making_) return;
     is_making_ = true;
     while (!ready_.empty()) {
@@ -358,7 +388,7 @@ class Batches final : public Sink<MelBatch>,
   std::condition_variable changed_;
   std::unique_ptr<RowOrder> order_;
   std::deque<PlacedPart> ready_;
-  bool is_making_ = false;
+  bool is_making_ = false, is_over_ = false;
   std::exception_ptr error_;
 
   // Of the thread that makes batches.
@@ -368,6 +398,8 @@ class Batches final : public Sink<MelBatch>,
   std::vector<RecordingRows> recording_;  // by each input
   std::size_t complete_ = 0;              // inputs
   SampleView sample_;
+
+  std::vector<std::thread> second_;  // one
 };
 
 const RegisterStage<Batches, BatchesOptions> register_batches{
