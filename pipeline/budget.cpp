@@ -1,6 +1,7 @@
 #include "pipeline/budget.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace melflow {
 
@@ -14,7 +15,10 @@ bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim) {
   const std::size_t room = claim == Claim::oldest_part   ? capacity_
                            : claim == Claim::oldest_item ? capacity_ - for_parts_
                                                          : capacity_ - reserve_;
-  if (bytes > room || used_ > room - bytes) return false;
+  if (bytes > room || used_ > room - bytes) {
+    is_wanted_ = true;
+    return false;
+  }
   used_ += bytes;
   peak_ = std::max(peak_, used_);
   acquired_ += bytes;
@@ -26,8 +30,19 @@ void MemoryBudget::release(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     used_ -= bytes;
+    if (!is_wanted_ || !on_release_) return;
+    is_wanted_ = false;
+    ++telling_;
   }
-  if (on_release_) on_release_();
+  on_release_();
+  const std::lock_guard lock(mutex_);
+  if (--telling_ == 0) told_.notify_all();
+}
+
+void MemoryBudget::on_release(std::function<void()> callback) {
+  std::unique_lock lock(mutex_);
+  told_.wait(lock, [this] { return telling_ == 0; });
+  on_release_ = std::move(callback);
 }
 
 std::size_t MemoryBudget::used() const {
@@ -55,7 +70,12 @@ void Reservation::shrink(std::size_t bytes) const {
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
                                                          Claim claim) {
   if (!budget.try_acquire(bytes, claim)) return nullptr;
-  return std::make_shared<const Reservation>(budget, bytes);
+  try {
+    return std::make_shared<const Reservation>(budget, bytes);
+  } catch (...) {
+    budget.release(bytes);
+    throw;
+  }
 }
 
 }  // namespace melflow

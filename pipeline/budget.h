@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -23,10 +24,12 @@ class MemoryBudget {
   /// the oldest of its parts, where a stage cuts items: its blocks must not take what they wait for.
   MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts = 0);
 
-  /// Sets a function that is called after bytes came back, without any lock held.
-  void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
+  /// Sets a function that is called, without any lock held, when bytes came back that somebody had
+  /// asked for in vain. Waits until no thread is in the function before; not to be called by it.
+  void on_release(std::function<void()> callback);
 
   [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim);
+  /// From any thread.
   void release(std::size_t bytes);
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
@@ -41,7 +44,10 @@ class MemoryBudget {
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
   std::size_t acquired_ = 0, acquisitions_ = 0;
+  bool is_wanted_ = false;  // somebody asked in vain since the last call of on_release_
   std::function<void()> on_release_;
+  int telling_ = 0;  // threads in on_release_
+  std::condition_variable told_;
 };
 
 /// Holds bytes of the budget and gives them back on destruction.

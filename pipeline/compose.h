@@ -80,7 +80,8 @@ class Compose {
   }
 
   /// One item in, one out: `change` takes `const In&` and gives an Out; many calls at a time. An
-  /// Out has at most `growth` times as many bytes as the In, by which the memory budget goes.
+  /// Out has at most `growth` times as many bytes as the In, by which the memory budget goes; the
+  /// report has a warning where one has more.
   template <class In, class Out, class F>
   requires std::is_invocable_r_v<Out, const F, const In&> Compose& map(
       const std::string& name, const std::string& from, F change, double growth = 1,

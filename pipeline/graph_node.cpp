@@ -1,5 +1,6 @@
 #include "pipeline/graph_node.h"
 
+#include <new>
 #include <utility>
 
 #include "pipeline/own_threads.h"
@@ -18,16 +19,18 @@ constexpr int kNobody = 1 << 30;
 // Types with names, for the stack of a worker and for tests/support/tsan.supp.
 struct GraphNode::Body {
   GraphNode* node;
-  void operator()(const Message& sent, Run::output_ports_type&) const {
-    node->run(node->own(sent.work));
-  }
+  void operator()(const Message& sent, Run::output_ports_type&) const { node->run(sent.work); }
 };
 struct GraphNode::AsyncBody {
   GraphNode* node;
   // noexcept: then oneTBB calls it at once, which keeps the items' order and needs no worker.
   void operator()(const Message& sent, Async::gateway_type&) const noexcept {
-    node->threads_->put(node->own(sent.work));
-    node->offer(Clock::now(), Came::by_queue);
+    try {
+      node->threads_->put(node->own(sent.work));
+      node->offer(Clock::now(), Came::by_queue);
+    } catch (...) {
+      node->graph_.abort(std::current_exception());
+    }
   }
 };
 
@@ -51,7 +54,13 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
   limiter_->decrementer().try_put(-kNobody);
 }
 
-GraphNode::~GraphNode() = default;
+// What is left where a run ended for want of memory.
+GraphNode::~GraphNode() {
+  calls_.cancel_held();
+  turns_.for_each_waiting([](Work& work) { drop(&work); });
+  for (Message left; waiting_ && waiting_->try_get(left);)
+    if (left.work != cursor_.get()) drop(left.work);
+}
 
 void GraphNode::join(const std::vector<GraphNode*>& down) {
   down_ = down;
@@ -97,25 +106,40 @@ const GraphNode::Up& GraphNode::up(const GraphNode& node) const {
   return ups_[i];
 }
 
+// Of what was sent to several branches, or of a message's only one.
+void GraphNode::let_go_of_share(Work* message) {
+  tsan::release(message);
+  if (message->copies.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  tsan::acquire(message);
+  delete message;
+}
+
+void GraphNode::drop(Work* message) {
+  for (const Item& i : message->items)
+    if (i.origins) cancel(*i.origins);
+  let_go_of_share(message);
+}
+
 // What was sent to several branches is copied.
 Work* GraphNode::own(Work* message) const {
   tsan::acquire(message);
   if (message->copies.load(std::memory_order_relaxed) == 0) return message;
   const std::size_t branch = up(*message->maker).branch;
-  auto* mine = new Work;
-  mine->items = message->items;
-  mine->index = message->index;
-  mine->count = message->count;
-  mine->from = message->from;
-  mine->maker = message->maker;
-  for (const Turn& t : message->turns)
-    if (t.branch == branch) mine->turns.push_back(t);
-  tsan::release(message);
-  if (message->copies.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    tsan::acquire(message);
-    delete message;
+  try {
+    auto mine = std::make_unique<Work>();
+    mine->items = message->items;
+    mine->index = message->index;
+    mine->count = message->count;
+    mine->from = message->from;
+    mine->maker = message->maker;
+    for (const Turn& t : message->turns)
+      if (t.branch == branch) mine->turns.push_back(t);
+    let_go_of_share(message);
+    return mine.release();
+  } catch (...) {
+    drop(message);
+    throw;
   }
-  return mine;
 }
 
 void GraphNode::issue_turns(Work& work) {
@@ -198,7 +222,9 @@ void GraphNode::leave(const std::vector<Turn>& turns) {
 
 // ---- in the stage -------------------------------------------------------------------------------
 
-void GraphNode::run(Work* work) {
+// An exception here is none of the stage: memory for the graph itself has run out.
+void GraphNode::run(Work* work) try {
+  work = own(work);
   if (!begin(work)) return;
   if (is_source()) return make();
   const bool measures_cpu = !threads_ && meter_.wants_cpu();
@@ -206,9 +232,11 @@ void GraphNode::run(Work* work) {
   const StageCalls::Outcome outcome = calls_.run(*work);
   work->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
   finish(work, outcome);
+} catch (...) {
+  graph_.abort(std::current_exception());
 }
 
-bool GraphNode::begin(Work* work) {
+bool GraphNode::begin(Work* work) try {
   const Clock::time_point now = Clock::now();
   if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
   if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
@@ -223,6 +251,9 @@ bool GraphNode::begin(Work* work) {
     for (const Item& i : work->items)
       if (i.origins) cancel(*i.origins, id_);
   return true;
+} catch (...) {
+  graph_.abort(std::current_exception());
+  return false;
 }
 
 // Of what has left its place in the queue.
@@ -253,8 +284,10 @@ bool GraphNode::clear_queue() {
   return !makers.empty();
 }
 
-void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
+void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
   const bool goes_on = outcome.rest != StageCalls::Rest::none;
+  std::unique_ptr<Work> message;
+  if (goes_on && !work->out.empty()) message = new_work();
   if (graph_.is_aborting()) [[unlikely]] {
     for (const Item& i : work->out) cancel(*i.origins, id_);
     work->out.clear();
@@ -262,7 +295,10 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   NodePlaces::Finish f;
   f.goes_on = goes_on;
   f.in = outcome.in;
-  for (const Item& i : work->out) f.out.add(i);
+  for (const Item& i : work->out) {
+    f.out.add(i);
+    check_bound(i);
+  }
   std::vector<Turn> turns;
   if (!goes_on) turns.swap(work->turns);
   const Clock::time_point now = Clock::now();
@@ -271,7 +307,7 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   Visit visit = visit_of(*work, f);
   Work* sent = nullptr;
   if (!work->out.empty()) {
-    sent = goes_on ? new Work : work;
+    sent = goes_on ? message.release() : work;
     sent->items.clear();
     sent->items.swap(work->out);
     sent->count = goes_on ? work->count++ : work->count;
@@ -306,6 +342,8 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   leave(turns);
   try_end();
   tsan::release(this);
+} catch (...) {
+  graph_.abort(std::current_exception());
 }
 
 // ---- the end ------------------------------------------------------------------------------------
@@ -354,10 +392,21 @@ bool GraphNode::flush() {
 }
 
 void GraphNode::send_flush() {
-  auto* work = new Work;
+  auto work = new_work();
+  if (work == nullptr) {
+    places_.forget(Clock::now());
+    return try_end();
+  }
   work->is_flush = true;
   work->came = Came::again;
-  wait_again(work);
+  wait_again(work.release());
+}
+
+// Null where there is no memory, which ends the run.
+std::unique_ptr<Work> GraphNode::new_work() {
+  std::unique_ptr<Work> work(new (std::nothrow) Work);
+  if (work == nullptr) graph_.abort(std::make_exception_ptr(std::bad_alloc()));
+  return work;
 }
 
 }  // namespace melflow

@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,9 @@ class GraphNode {
   [[nodiscard]] bool begin(Work* work);
   void finish(Work* work, const StageCalls::Outcome& outcome);
 
+  /// Ends a message that gets nowhere, of which its files are not done.
+  static void drop(Work* message);
+
   /// Called by threads of the stage's own when work that was let in is done or waits elsewhere.
   void let_go();
 
@@ -137,6 +141,7 @@ class GraphNode {
   [[nodiscard]] const Up& up(const GraphNode& node) const;
 
   Work* own(Work* message) const;
+  static void let_go_of_share(Work* message);
   void issue_turns(Work& work);
   bool address(Work& work, Clock::time_point now);
   void send(Work* work, Clock::time_point now);
@@ -153,10 +158,13 @@ class GraphNode {
   static void begin_visit(Work& work, Clock::time_point now);
   void note_visit(const Work& work, Clock::time_point now, std::size_t calls);
   [[nodiscard]] Visit visit_of(const Work& work, const NodePlaces::Finish& f) const;
+  void check_bound(const Item& item);
+  [[nodiscard]] bool exceeds_bound() const;
   // Asked while nothing is in the stage.
   [[nodiscard]] bool holds() const;
   void try_end();
   void send_flush();
+  std::unique_ptr<Work> new_work();
 
   TaskGraph& graph_;
   const int id_;
@@ -177,6 +185,13 @@ class GraphNode {
   Turns turns_;
   StageCalls calls_;
   StageMeter meter_;
+  // What it gave against its word, by most.
+  struct Excess {
+    std::size_t given = 0, declared = 0;  // [bytes]
+    std::size_t index = 0;                // of the source item
+  };
+  mutable std::mutex excess_mutex_;
+  Excess excess_;
   std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made
 };
 

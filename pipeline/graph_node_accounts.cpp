@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pipeline/graph_node.h"
 #include "pipeline/own_threads.h"
 #include "pipeline/task_graph.h"
@@ -57,6 +59,28 @@ Visit GraphNode::visit_of(const Work& work, const NodePlaces::Finish& f) const {
           .rows_out = f.out.rows};
 }
 
+// Memory was reserved by what stages declare.
+void GraphNode::check_bound(const Item& item) {
+  std::size_t declared = 0;
+  for (const Origin& o : *item.origins) {
+    const std::size_t more = o.stream->bound(id_);
+    if (more >= item.bytes - declared) return;
+    declared += more;
+  }
+  const std::size_t index = item.origins->front().stream->index();
+  const std::lock_guard lock(excess_mutex_);
+  const std::size_t most = excess_.given - excess_.declared, here = item.bytes - declared;
+  if (here > most || (here == most && index < excess_.index))
+    excess_ = {item.bytes, declared, index};
+}
+
+bool GraphNode::exceeds_bound() const {
+  const std::lock_guard lock(excess_mutex_);
+  return excess_.given > excess_.declared ||
+         std::any_of(ups_.begin(), ups_.end(),
+                     [](const Up& up) { return up.node->exceeds_bound(); });
+}
+
 void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   const NodePlaces::Snapshot c = places_.snapshot(now);
   StageReport s;
@@ -85,6 +109,14 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   if (threads_ && threads_->count() > 0 && threads_->count() < plan_.concurrency)
     report.warnings.push_back(
         few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
+  // Of nodes behind one another the first: what the others give may follow from that.
+  if (std::none_of(ups_.begin(), ups_.end(),
+                   [](const Up& up) { return up.node->exceeds_bound(); }) &&
+      exceeds_bound())
+    report.warnings.push_back(fmt::format(
+        "{}: gave {} bytes for {} where it had declared {} at most (output_bound of a stage, "
+        "growth of a lambda): the run may have taken more memory than memory.host",
+        name(), excess_.given, graph_.context().source.name(excess_.index), excess_.declared));
   report.stages.push_back(std::move(s));
   for (const Up& up : ups_) {
     EdgeReport e;

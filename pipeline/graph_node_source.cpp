@@ -10,7 +10,11 @@
 namespace melflow {
 
 void GraphNode::start() {
-  cursor_ = std::make_unique<Work>();
+  cursor_ = new_work();
+  if (cursor_ == nullptr) {
+    end_input();
+    return;
+  }
   cursor_->came = Came::again;
   places_.expect(Clock::now());
   wait_again(cursor_.get());
@@ -18,18 +22,18 @@ void GraphNode::start() {
 
 // What was made keeps its places until there is memory for it; then the next is made.
 void GraphNode::make() {
-  auto made = std::make_unique<Work>();
+  auto made = new_work();
   const bool measures_cpu = meter_.wants_cpu();
   const std::int64_t cpu = measures_cpu ? StageMeter::thread_cpu() : 0;
   if (!graph_.is_stopping()) calls_.run(*made);
   NodePlaces::Finish f;
-  f.goes_on = f.gave = !made->out.empty();
+  f.goes_on = f.gave = made != nullptr && !made->out.empty();
   const Clock::time_point now = Clock::now();
   cursor_->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
   if (f.gave) note_visit(*cursor_, now, made->out.size());
   Visit visit = visit_of(*cursor_, f);
-  visit.index = made->index;
-  visit.files = static_cast<std::uint32_t>(made->out.size());
+  visit.index = f.gave ? made->index : 0;
+  visit.files = f.gave ? static_cast<std::uint32_t>(made->out.size()) : 0;
   let_in(places_.finish(now, f, &visit.ended));
   if (VisitLog* log = graph_.visits()) log->add(visit);
   if (f.goes_on) {
@@ -44,11 +48,13 @@ void GraphNode::make() {
   tsan::release(this);
 }
 
-void GraphNode::granted(Work* work) {
+void GraphNode::granted(Work* work) try {
   if (is_source())
     admit(work);
   else
     graph_.resume(*this, work);
+} catch (...) {
+  graph_.abort(std::current_exception());
 }
 
 // The next task may be made as soon as this one has its place behind; what else it needs is made
@@ -75,7 +81,7 @@ void GraphNode::admit(Work* work) {
   for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
     records.count = work->made[i].records;
     auto stream = std::make_shared<Stream>(graph_.context().ledger, records, work->made[i].cost,
-                                           graph_.reach());
+                                           graph_.reach(), std::move(work->made[i].bounds));
     if (const int output = work->items[i].output; output >= 0)
       leave_by(output - output_number(id_, 0), *stream);
     if (!records.is_cut) graph_.reach().keep(*stream);
@@ -100,7 +106,7 @@ bool GraphNode::is_over(const Work& work) const {
   return true;
 }
 
-void GraphNode::cut_off(Work* work) {
+void GraphNode::cut_off(Work* work) try {
   for (std::size_t i = work->at; i < work->items.size(); ++i)
     if (!work->is_lost_to(id_, i)) cancel(*work->items[i].origins, id_);
   const Clock::time_point now = Clock::now();
@@ -112,6 +118,8 @@ void GraphNode::cut_off(Work* work) {
   leave(turns);
   if (is_source()) end_input();
   try_end();
+} catch (...) {
+  graph_.abort(std::current_exception());
 }
 
 }  // namespace melflow

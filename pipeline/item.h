@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/budget.h"
@@ -46,9 +47,15 @@ class Stream {
     bool is_cut = false;
     std::size_t part_cost = 0;
   };
-  /// `reach` outlives it.
-  Stream(Ledger& ledger, Records records, std::size_t block_cost, const Reach& reach)
-      : ledger_(ledger), records_(records), block_cost_(block_cost), reach_(reach) {}
+  /// `reach` outlives it. `bounds`: the most bytes that each stage may give of one of its blocks;
+  /// none where that is not known.
+  Stream(Ledger& ledger, Records records, std::size_t block_cost, const Reach& reach,
+         std::vector<std::size_t> bounds = {})
+      : ledger_(ledger),
+        records_(records),
+        block_cost_(block_cost),
+        bounds_(std::move(bounds)),
+        reach_(reach) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -58,6 +65,10 @@ class Stream {
   [[nodiscard]] const Records& records() const { return records_; }
   /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
+  /// The most bytes that the stage may give of one block; the greatest number where that is not known.
+  [[nodiscard]] std::size_t bound(int stage) const {
+    return bounds_.empty() ? ~std::size_t{0} : bounds_[static_cast<std::size_t>(stage)];
+  }
 
   /// No sink gets it any more, or with `on_failure: branch` none behind the stage. `block`: that it
   /// is said of, Origin::block.
@@ -136,6 +147,7 @@ class Stream {
   Ledger& ledger_;
   const Records records_;
   const std::size_t block_cost_;
+  const std::vector<std::size_t> bounds_;
   const Reach& reach_;
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: by all
   mutable std::mutex mutex_;

@@ -61,7 +61,10 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     const std::lock_guard lock(mutex_);
     if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
     r.stage = static_cast<std::int16_t>(stage);
-    r.reason = reason_number(reason);
+    try {
+      r.reason = reason_number(reason);
+    } catch (const std::bad_alloc&) {  // it is closed nevertheless, by a destructor
+    }
     publish();
     switch (outcome) {
       case Outcome::ok:
@@ -94,6 +97,7 @@ std::vector<Ledger::Time> Ledger::closings() const {
 
 std::uint32_t Ledger::reason_number(const std::string& reason) {
   if (reason.empty()) return 0;
+  if (reasons_.size() == reasons_.capacity()) reasons_.reserve(2 * reasons_.size());
   const auto [it, is_new] =
       reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
   if (is_new) reasons_.push_back(&it->first);

@@ -29,8 +29,8 @@ MadeAhead::MadeAhead(const Plan& plan, const Ledger& ledger)
       ranges_(range_count(plan.nodes.front().faces)) {}
 
 MadeAhead::Made MadeAhead::make(std::size_t index) const {
-  Made made{source_.item(index), 0};
-  made.cost = admission_cost(plan_, made.item.info);
+  Made made{source_.item(index), 0, {}};
+  made.cost = admission_cost(plan_, made.item.info, &made.bounds);
   return made;
 }
 

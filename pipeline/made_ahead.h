@@ -30,7 +30,8 @@ class MadeAhead {
 
   struct Made {
     SourceItem item;
-    std::size_t cost = 0;  ///< bytes of the budget that it needs
+    std::size_t cost = 0;             ///< bytes of the budget that it needs
+    std::vector<std::size_t> bounds;  ///< the most that each node may give of it [bytes]
   };
   /// Takes the item with this index. One call at a time, with growing indices. Throws what item()
   /// throws.

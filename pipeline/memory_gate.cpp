@@ -1,10 +1,14 @@
 #include "pipeline/memory_gate.h"
 
 #include <algorithm>
+#include <new>
 
 #include "pipeline/graph_node.h"
 
 namespace melflow {
+
+MemoryGate::MemoryGate(RunContext& run)
+    : run_(run), kept_(run.budget == nullptr ? 0 : run.budget->used()) {}
 
 void MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
   {
@@ -22,6 +26,8 @@ bool MemoryGate::pump() {
   std::vector<Waiter> granted, cut_off;
   {
     const std::lock_guard lock(mutex_);
+    granted.reserve(waiters_.size());
+    cut_off.reserve(waiters_.size());
     bool source_waits = false;  // items are admitted in their order
     std::size_t kept = 0;
     for (Waiter& w : waiters_) {
@@ -29,9 +35,7 @@ bool MemoryGate::pump() {
         cut_off.push_back(w);
         continue;
       }
-      if (!(w.is_source && source_waits))
-        w.work->reservation =
-            Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()));
+      if (!(w.is_source && source_waits)) w.work->reservation = reserve(w);
       if (w.work->reservation) {
         granted.push_back(w);
       } else {
@@ -41,6 +45,7 @@ bool MemoryGate::pump() {
     }
     waiters_.resize(kept);
     note_waiting(kept > 0);
+    changed_.notify_all();
     if (granted.empty() && cut_off.empty()) return false;
     ++told_;
     ++telling_;
@@ -51,12 +56,30 @@ bool MemoryGate::pump() {
   return true;
 }
 
-void MemoryGate::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
+// Null where there is none, neither of the budget nor for the reservation itself.
+std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
+  try {
+    return Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
   }
-  pump();
+}
+
+void MemoryGate::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+bool MemoryGate::wait(std::uint64_t told) {
+  {
+    std::unique_lock lock(mutex_);
+    if (told_ != told) return true;
+    if (waiters_.empty()) return false;
+    changed_.wait(lock, [&] { return told_ != told || closed_ || run_.budget->used() <= kept_; });
+    if (told_ != told) return true;
+  }
+  return pump();
 }
 
 double MemoryGate::wait_seconds() const {

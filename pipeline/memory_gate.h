@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -17,7 +20,8 @@ namespace melflow {
 
 class MemoryGate {
  public:
-  explicit MemoryGate(RunContext& run) : run_(run) {}
+  /// What is reserved already stays so for the whole run.
+  explicit MemoryGate(RunContext& run);
 
   /// Asks for `bytes` bytes for `work`. The gate calls granted() or cut_off() of the node when that
   /// is decided, perhaps before this returns.
@@ -29,11 +33,15 @@ class MemoryGate {
   void memory_freed() {
     if (is_waiting_.load()) pump();
   }
-  /// Gives no more memory and cuts waiting work off.
+  /// Gives no more memory; waiting work is cut off by the next pump(). Calls no node.
   void close();
+  /// To be called when nothing moves, with told() from before it was looked at: where work waits for
+  /// memory that is held outside of the graph (by a thread of a sink's own), waits until some of it
+  /// came back, or for close(). False: that is not so, or of no use.
+  [[nodiscard]] bool wait(std::uint64_t told);
 
   /// Whether a node is being called, and how often nodes were called. This may happen on any
-  /// thread, since stop() may be called and memory come back on any.
+  /// thread, since memory may come back on any.
   [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
   [[nodiscard]] std::uint64_t told() const { return told_.load(); }
   [[nodiscard]] bool is_waiting() const { return is_waiting_.load(); }
@@ -48,10 +56,13 @@ class MemoryGate {
     bool is_source;
   };
   void note_waiting(bool waiting);
+  [[nodiscard]] std::shared_ptr<const Reservation> reserve(const Waiter& w);
 
   RunContext& run_;
+  const std::size_t kept_;  // reserved for the whole run [bytes]
   mutable std::mutex mutex_;
-  std::vector<Waiter> waiters_;  // oldest source item first
+  std::condition_variable changed_;  // pump() or close() was called
+  std::vector<Waiter> waiters_;      // oldest source item first
   bool closed_ = false;
   std::atomic<bool> is_waiting_{false};
   std::atomic<int> telling_{0};

@@ -20,6 +20,13 @@ namespace {
 // Not locked: its owner is.
 class Queue {
  public:
+  Queue() = default;
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  // Some is left where a run ended for want of memory.
+  ~Queue() {
+    for (Work* work : heap_) GraphNode::drop(work);
+  }
   void put(Work* work) {
     heap_.push_back(work);
     std::push_heap(heap_.begin(), heap_.end(), IsYounger());

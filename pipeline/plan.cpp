@@ -99,6 +99,7 @@ std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
   std::size_t total = 0;
   for (std::size_t i = first; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
+    bounds[i] = kNoBound;
     if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
     const std::size_t in = n.inputs.empty() ? source.bytes : bytes_in(n, bounds);
     bounds[i] = n.stage->output_bound(source, in);
@@ -135,8 +136,18 @@ std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bound
   return out;
 }
 
-std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
-  return sum_of_bounds(plan, 0, false, source, work_space(plan));
+std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
+                           std::vector<std::size_t>* bounds) {
+  std::vector<std::size_t>& found = work_space(plan);
+  const std::size_t cost = sum_of_bounds(plan, 0, false, source, found);
+  if (bounds == nullptr) return cost;
+  *bounds = found;
+  // What reads a file gives all its bytes to the report, though it may hold only some at a time.
+  for (const int reader : plan.nodes.front().to) {
+    std::size_t& bound = (*bounds)[static_cast<std::size_t>(reader)];
+    bound = std::max(bound, source.bytes);
+  }
+  return cost;
 }
 
 std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes) {

@@ -123,9 +123,13 @@ std::string name_of(const Plan& plan, const PlanInput& input);
 /// The most bytes that come to a node for one block, where `bounds` has what the nodes give; of
 /// several inputs together for a stage that pairs.
 std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);
+/// What a stage may give of parts, of which nothing is known before they are cut [bytes].
+inline constexpr std::size_t kNoBound = ~std::size_t{0};
 /// The most bytes of the budget that one block of this source item can need; to where it is cut into
-/// parts, if it is.
-std::size_t admission_cost(const Plan& plan, const SourceInfo& source);
+/// parts, if it is. `bounds`, unless it is null, gets the most that each node may give of it, or
+/// kNoBound.
+std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
+                           std::vector<std::size_t>* bounds = nullptr);
 /// The most bytes of the budget that a piece of a part can need, which is cut by this node and has
 /// `bytes` bytes then.
 std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes);

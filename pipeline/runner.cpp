@@ -71,7 +71,8 @@ class Runner::Impl {
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> too_many_failures_{false};
-  bool keeps_what_is_done_ = false;  // although the run failed
+  bool began_with_too_many_ = false;  // of a run that this one resumes, or of parts that it merges
+  bool keeps_what_is_done_ = false;   // although the run failed
   std::atomic<Clock::time_point> began_{Clock::now()};
   mutable std::mutex graph_mutex_;  // guards its coming and going
   std::unique_ptr<TaskGraph> graph_;
@@ -119,6 +120,7 @@ void Runner::Impl::start_stages(RunContext& run) {
   for (PlanNode& n : plan_.nodes)
     if (!n.inputs.empty()) n.stage->start(run);
   resume_sinks(run);
+  began_with_too_many_ = too_many_failures_;
 }
 
 // All sinks go on from the same item.
@@ -145,7 +147,7 @@ void Runner::Impl::watch_failures() {
     const bool over = (limit.count && c.failed > *limit.count) ||
                       (limit.share &&
                        static_cast<double>(c.failed) > *limit.share * static_cast<double>(c.found));
-    // Without a lock: the graph outlives every stream.
+    // Without a lock: the graph outlives every stream. Before there is one, pass() looks.
     if (over && !too_many_failures_.exchange(true) && graph_) graph_->stop();
   });
 }
@@ -176,7 +178,7 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
                                          visits_);
     run.budget->on_release([this] { graph_->memory_freed(); });
   }
-  if (stop_requested_) graph_->stop();
+  if (stop_requested_ || too_many_failures_) graph_->stop();
   if (filling_error_) graph_->abort(filling_error_);
   // Behind the threads that the stages need.
   workers_->hire();
@@ -234,8 +236,11 @@ void Runner::Impl::settle(RunReport& report) {
     report.ending = Ending::failed;
     keeps_what_is_done_ = true;
     report.error = fmt::format(
-        "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
-        c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
+        "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures, or correct "
+        "the files or leave them out, and run it again",
+        c.failed, c.found, began_with_too_many_ ? "had failed already" : "failed",
+        OptionType<CountOrShare>::echo(plan_.max_failures).text(),
+        began_with_too_many_ ? "nothing more was computed" : "the run was stopped");
   } else if (report.ending == Ending::complete && c.ok == 0 && c.found > 0 &&
              !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.
@@ -249,6 +254,8 @@ void Runner::Impl::settle(RunReport& report) {
     keeps_what_is_done_ = false;
     try {
       std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      report.error = "out of memory; lower memory.host, or the concurrency of nodes";
     } catch (const std::exception& e) {
       report.error = e.what();
     }

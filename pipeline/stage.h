@@ -124,7 +124,8 @@ class Stage {
   /// Nothing: the options as given, without tuning options. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
   /// The most bytes that one block leaving this stage takes, given the bound of what enters. Stages
-  /// must keep to it; admission charges the sum over all stages.
+  /// must keep to it; admission charges the sum over all stages. The report has a warning of a stage
+  /// that does not.
   [[nodiscard]] virtual std::size_t output_bound(const SourceInfo& /*source*/,
                                                  std::size_t input_bytes) const {
     return input_bytes;

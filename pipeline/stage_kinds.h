@@ -144,8 +144,8 @@ template <class In>
 class Sink : public ItemStage {
  public:
   /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
-  /// has to be by the end of drop_waiting() (HoldsItems), by a process() call or a listener of the
-  /// ledger, and without holding a lock that such a listener takes: it may close the item's record.
+  /// has to be by the end of drop_waiting() (HoldsItems), on any thread, also one of the sink's own,
+  /// and without holding a lock that a listener of the ledger takes: it may close the item's record.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);

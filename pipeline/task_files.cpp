@@ -56,7 +56,8 @@ void TaskFiles::make(Work& work) {
   while (next_ < total_ && work.out.size() < files && next_ == end) {
     MadeAhead::Made made =
         next_item_ ? *std::exchange(next_item_, std::nullopt) : ahead_.take(next_);
-    const auto& [item, cost] = made;
+    const SourceItem& item = made.item;
+    const std::size_t cost = made.cost;
     weight += item.info.bytes + kWeightOfFile;
     const bool fits =
         work.cost + cost <= room_ &&
@@ -66,7 +67,7 @@ void TaskFiles::make(Work& work) {
       break;
     }
     weight_ += item.info.bytes + kWeightOfFile;
-    work.made.push_back({cost, item.records});
+    work.made.push_back({cost, item.records, std::move(made.bounds)});
     work.cost += cost;
     work.out.push_back({nullptr, std::move(made.item.payload), item.info.bytes, 0});
     if (unites_ != nullptr)

@@ -51,23 +51,37 @@ void TaskGraph::settle() {
   graph_.wait_for_all();
 }
 
+// Where memory for the graph itself runs out, what is under way may be lost to it: it ends then when
+// nothing moves.
 void TaskGraph::run() {
   nodes_.front()->start();
-  do {
-    graph_.wait_for_all();
-    for (auto& n : nodes_) tsan::acquire(n.get());
-  } while (set_going());
+  for (bool goes_on = true; goes_on;) {
+    try {
+      graph_.wait_for_all();
+      for (auto& n : nodes_) tsan::acquire(n.get());
+      goes_on = set_going();
+    } catch (...) {
+      goes_on = error() == nullptr;
+      abort(std::current_exception());
+    }
+  }
+}
+
+void TaskGraph::memory_freed() noexcept {
+  try {
+    gate_.memory_freed();
+  } catch (...) {
+    abort(std::current_exception());
+  }
 }
 
 // When nothing moves: what can still be set going, or the end (false). Nodes that wait for their
 // queue to fill begin with what they have, and batches that wait for more are sent as they are; what
 // these hold is the only thing that can be missing.
 bool TaskGraph::set_going() {
-  // A thread that the graph knows nothing of may be at it: memory came back, or somebody stops it.
-  const auto is_told = [this] { return gate_.is_telling() || stopped_.load() != stops_.load(); };
+  // A thread that the graph knows nothing of may be at it: memory came back.
   const std::uint64_t told = gate_.told();
-  const int stops = stops_.load();
-  if (is_told()) {
+  if (gate_.is_telling()) {
     std::this_thread::yield();
     return true;
   }
@@ -85,8 +99,9 @@ bool TaskGraph::set_going() {
   for (auto& n : nodes_) moved |= n->clear_queue();
   for (auto& n : nodes_) moved |= n->release_parked();
   if (moved) return true;
-  if (is_told() || gate_.told() != told || stops_.load() != stops) return true;
+  if (gate_.is_telling() || gate_.told() != told) return true;
   if (all_ended() || error()) return false;
+  if (gate_.wait(told)) return true;
   std::string state;
   const Clock::time_point now = Clock::now();
   for (auto& n : nodes_) {
@@ -105,7 +120,11 @@ struct TaskGraph::Resume {
   Work* work;
   void operator()() const {
     tsan::acquire(work);
-    node->wait_again(work);
+    try {
+      node->wait_again(work);
+    } catch (...) {
+      graph->abort(std::current_exception());
+    }
     graph->graph_.release_wait();
   }
 };
@@ -114,14 +133,17 @@ void TaskGraph::resume(GraphNode& node, Work* work) {
   if (!node.is_on_workers()) return node.wait_again(work);
   graph_.reserve_wait();
   tsan::release(work);
-  arena_.enqueue(Resume{this, &node, work});
+  try {
+    arena_.enqueue(Resume{this, &node, work});
+  } catch (...) {
+    graph_.release_wait();
+    throw;
+  }
 }
 
 void TaskGraph::stop() {
-  ++stops_;
   is_stopping_ = true;
   gate_.close();
-  ++stopped_;
 }
 
 void TaskGraph::abort(std::exception_ptr error) {
@@ -131,7 +153,10 @@ void TaskGraph::abort(std::exception_ptr error) {
   }
   is_aborting_ = true;
   stop();
-  for (auto& n : nodes_) n->open();
+  try {
+    for (auto& n : nodes_) n->open();
+  } catch (...) {  // no memory: set_going() opens them
+  }
 }
 
 std::exception_ptr TaskGraph::error() const {

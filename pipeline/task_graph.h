@@ -41,12 +41,12 @@ class TaskGraph {
   /// Runs until every node has ended; the calling thread is one of the workers.
   void run();
   /// Stops: no new items are begun, items under way are finished, long files are cut off. May be
-  /// called at any time, also before run().
+  /// called at any time, also before run(). What it ends is closed by threads of the run.
   void stop();
   /// Ends the run with an error and drops all items; the first error is kept.
   void abort(std::exception_ptr error);
   /// Notes that memory came back, so that the source or a long file may go on.
-  void memory_freed() { gate_.memory_freed(); }
+  void memory_freed() noexcept;
 
   [[nodiscard]] std::exception_ptr error() const;
   /// Source items below this index have a stream, which closes their record in the ledger.
@@ -108,7 +108,6 @@ class TaskGraph {
   bool cuts_ = false;
   std::atomic<std::size_t> admitted_{0};
   std::atomic<bool> is_stopping_{false}, is_aborting_{false};
-  std::atomic<int> stops_{0}, stopped_{0};  // begun, and done
 
   mutable std::mutex mutex_;
   std::exception_ptr error_;

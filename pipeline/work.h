@@ -93,6 +93,7 @@ struct Work {
   struct Made {
     std::size_t cost = 0;     // [bytes]
     std::size_t records = 1;  // of the ledger
+    std::vector<std::size_t> bounds;
   };
   std::vector<Made> made;  // each item
   std::size_t cost = 0;    // of all

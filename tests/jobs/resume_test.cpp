@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "stages/features/mel/mel_kernel.h"
 #include "stages/files/log_file.h"
+#include "stages/output/row_sink.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
@@ -178,6 +180,69 @@ TEST_CASE("resume: work with other settings is put aside, never cut") {
   CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.aside")) != s.said.npos);
   CHECK(read_bytes(s.folder / "out.h5.part.aside") == part);
   s.check_output();
+}
+
+TEST_CASE("resume: AVX2 and AVX-512 are one where they give the same bytes") {
+  const std::string here(MelKernel::instruction_set());
+  const bool is_wide = here == "avx2" || here == "avx512";
+  const auto set_of = [](const std::string& mel, const std::string& from = "mel") {
+    const Plan plan = load_plan_text(
+        fmt::format("version: 1\ngraph:\n"
+                    "  files: {{stage: file_list, root: clips}}\n"
+                    "  read: {{stage: disk_read, from: files}}\n"
+                    "  decode: {{stage: decode, from: read}}\n"
+                    "  segment: {{stage: segment, from: decode}}\n"
+                    "  batch: {{stage: batch, from: segment}}\n"
+                    "  mel: {{stage: mel, from: batch, sample_rate: 16000, hop: 160, {}}}\n"
+                    "  two: {{stage: mel, from: batch, sample_rate: 16000, hop: 160, {}}}\n"
+                    "  both: {{stage: concat, from: [mel, two]}}\n"
+                    "  out: {{stage: hdf5_write, from: {}, path: out.h5}}\n"
+                    "  end: {{stage: discard, from: {}}}\n",
+                    mel, mel, from, from == "mel" ? "both" : "mel"),
+        "test.yaml", {});
+    for (const PlanNode& n : plan.nodes)
+      if (const auto* sink = dynamic_cast<const RowSink*>(n.stage.get()))
+        for (const auto& [name, value] : sink->row_facts())
+          if (name == "instruction set") return value;
+    return std::string();
+  };
+  for (const char* from : {"mel", "both"})
+    CHECK(set_of("n_mels: 20", from) == (is_wide ? "avx2 or avx512" : here));
+  // Where FFTW does the transform, it chooses by the processor.
+  for (const char* mel : {"n_mels: 20, precision: double", "n_fft: 509", "n_fft: 32768"})
+    CHECK(set_of(mel) == (is_wide ? here + " with FFTW" : here));
+  // Of an output that is to be updated.
+  const ComputedBy agree{"cpu", "avx512", true}, differ{"cpu", "avx512"};
+  CHECK(agree.sets_like("cpu avx2") == agree.sets_like("cpu avx512"));
+  CHECK(differ.sets_like("cpu avx2") != differ.sets_like("cpu avx512"));
+  CHECK(agree.sets_like("cpu baseline") == "cpu baseline");
+}
+
+TEST_CASE("resume: failures that were too many end the next run at once, and more go on") {
+  const TempFolder folder;
+  make_corpus(folder);
+  for (unsigned i = 0; i < 5; ++i) folder.write("clips/" + clip(i), "no sound");
+  const auto run = [&](const std::string& limit) {
+    return run_job(speech_pipeline({.batch = 1}, "", "", "max_failures: " + limit + "\n"),
+                   in_out(folder / "clips", folder / "out.h5"));
+  };
+  const JobResult first = run("3");
+  REQUIRE(first.report.ending == Ending::failed);
+  for (int i = 0; i < 2; ++i) {
+    const JobResult again = run("3");
+    CHECK(again.report.ending == Ending::failed);
+    CHECK_MESSAGE(again.error.find(" of 40 files had failed already, more than max_failures (3)") !=
+                      again.error.npos,
+                  again.error);
+    CHECK(again.stage("read").files_in == 0);
+  }
+  const JobResult more = run("10");
+  REQUIRE_MESSAGE(more.complete(), more.text());
+  CHECK(more.report.counts.failed == 6);
+  CHECK(resumed(more) >= 4);
+  const JobResult whole =
+      run_job(speech_pipeline({.batch = 1}), in_out(folder / "clips", folder / "whole.h5"));
+  CHECK(read_output(folder / "out.h5").difference(read_output(folder / "whole.h5")) == "");
 }
 
 TEST_CASE("resume: never begins from the beginning, require wants something to go on with") {

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,12 +10,9 @@
 #include <filesystem>
 #include <map>
 
-#include "stages/features/mel/mel_kernel.h"
 #include "stages/files/part_file.h"
 #include "stages/files/undo_file.h"
 #include "stages/files/unique_fd.h"
-#include "stages/output/formats/feature_file.h"
-#include "stages/output/formats/index_hash.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
@@ -59,20 +55,6 @@ JobResult run(const std::string& yaml, const TempFolder& folder, const std::stri
 
 void clip(const TempFolder& folder, const std::string& name, unsigned seed) {
   write_wav(folder.file("clips/" + name), 3000 + 200 * (seed % 7), kRate, seed);
-}
-
-// Replaces an attribute of the root.
-void set_text(const std::string& path, const char* name, const std::string& text) {
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-  const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-  H5Tset_size(type, text.size());
-  H5Adelete(file, name);
-  const hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  CHECK(H5Awrite(attribute, type, text.data()) >= 0);
-  H5Aclose(attribute);
-  H5Sclose(space);
-  H5Tclose(type);
-  H5Fclose(file);
 }
 
 // Rows of 32 KiB and more, so that they lie at their place in the file.
@@ -293,30 +275,6 @@ TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
         std::string::npos);
   CHECK(read_bytes(folder / "out.h5") == before);
   CHECK(read_bytes(folder / "text.h5") == "no output");
-}
-
-TEST_CASE("update: rows of another instruction set are said to have other bytes where they do") {
-  const TempFolder folder;
-  make_corpus(folder);
-  const std::string here(MelKernel::instruction_set());
-  for (const std::string precision : {"float", "double"})
-    for (const std::string set : {"avx2", "avx512", "baseline"}) {
-      CAPTURE(precision);
-      CAPTURE(set);
-      std::filesystem::remove(folder / "out.h5");
-      const std::string yaml =
-          pipeline("overwrite: false", "", "n_mels: 20, precision: " + precision);
-      REQUIRE(run(yaml, folder).complete());
-      set_text(folder / "out.h5", "instruction_set", set);
-      set_text(folder / "out.h5", kIndexHash, index_hash(FeatureFile(folder / "out.h5").data()));
-      clip(folder, "train/new.wav", 7);
-      const JobResult job = run(yaml, folder, "out.h5", Update::append);
-      std::filesystem::remove(folder / "clips/train/new.wav");
-      CHECK_MESSAGE(job.complete(), job.text());
-      const bool are_equal =
-          set == here || (precision == "float" && set != "baseline" && here.starts_with("avx"));
-      CHECK((job.text().find("but not the same bytes") == std::string::npos) == are_equal);
-    }
 }
 
 TEST_CASE("update: one that fails or is stopped leaves the output as it was") {

@@ -92,6 +92,32 @@ TEST_CASE("compose: what a lambda throws fails its item alone, a RunError the ru
   CHECK(broken.error == "no more");
 }
 
+TEST_CASE("compose: a lambda that gives more than it declared is named, once") {
+  const Watchdog watchdog("compose: growth");
+  for (const double growth : {2.0, 1.5}) {
+    Compose graph(Registry{});
+    graph
+        .source<Text>("texts", names(50),
+                      [](std::size_t i) { return Text{std::string(100 + i % 20, 'x')}; })
+        .map<Text, Text>(
+            "twice", "texts", [](const Text& t) { return Text{t.content + t.content}; }, growth)
+        .map<Text, Text>("same", "twice", [](const Text& t) { return t; })
+        .sink<Text>("all", "same", [](const Text&) {});
+    const RunReport report = graph.run();
+    CHECK(report.counts.ok == 50);
+    CAPTURE(growth);
+    if (growth == 2.0) {
+      CHECK(report.warnings.empty());
+      continue;
+    }
+    // Not "same", which gives what it gets.
+    REQUIRE(report.warnings.size() == 1);
+    CHECK(report.warnings[0] ==
+          "twice: gave 238 bytes for text19 where it had declared 178 at most (output_bound of a "
+          "stage, growth of a lambda): the run may have taken more memory than memory.host");
+  }
+}
+
 TEST_CASE("compose: problems of a graph come before the run, all at once") {
   Compose graph(Registry{});
   graph.source<Text>("texts", names(1), [](std::size_t) { return Text{}; })

@@ -280,6 +280,35 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
   }
 }
 
+TEST_CASE("runner: more failures taken over than are allowed end a run before anything is made") {
+  const Watchdog watchdog("runner: max_failures before");
+  for (const char* limit : {"5", "5%", "6"})
+    for (const int workers : kWorkers) {
+      CAPTURE(std::string(limit));
+      CAPTURE(workers);
+      World world;
+      world.on_start["out"] = [](RunContext& run) {
+        for (std::size_t i = 0; i < 6; ++i) run.ledger.close(10 * i, Outcome::failed, -1, "bad");
+      };
+      Ending told = Ending::complete;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      const Outcomes o = test::run(chain(100).workers(workers).max_failures(limit), world);
+      CHECK(o.report.counts.failed == 6);
+      if (std::string(limit) == "6") {
+        CHECK(o.report.ending == Ending::complete);
+        continue;
+      }
+      CHECK(o.report.ending == Ending::failed);
+      CHECK(told == Ending::stopped);
+      CHECK(o.report.counts.not_run == 94);
+      CHECK(world.log("files").started == 0);
+      CHECK(o.report.error ==
+            "6 of 100 files had failed already, more than max_failures (" + std::string(limit) +
+                ") allows; nothing more was computed; raise max_failures, or correct the files or "
+                "leave them out, and run it again");
+    }
+}
+
 TEST_CASE("runner: pieces that sinks keep to the end are let go before any stage finishes") {
   const Watchdog watchdog("runner: kept too long");
   World world;
@@ -401,10 +430,11 @@ TEST_CASE("runner: stop() from the close of an item, and a warning from there, d
   world.on_start["out"] = [&](RunContext& run) {
     run.ledger.subscribe([&self, &run](std::size_t index, Outcome) {
       run.warn("closed " + std::to_string(index));
+      CHECK(self->progress().counts.found == 200);
       if (index == 10) self->stop();
     });
   };
-  // Long items wait for memory when the stop comes, so that the stop itself closes some of them.
+  // Long items wait for memory when the stop comes.
   Runner runner(test::make_plan(Graph()
                                     .node("files", "numbers", "", {{"items", "200"}})
                                     .node("cut", "expand", "files", {{"blocks", "50"}})

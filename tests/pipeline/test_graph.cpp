@@ -123,6 +123,8 @@ void check_run(const Outcomes& outcomes, World& world) {
   CHECK(world.live.peak() <= r.memory_budget);
   CAPTURE(r.error);
   CHECK(r.error.find("defect") == std::string::npos);
+  for (const std::string& text : r.warnings)
+    CHECK_MESSAGE(text.find("had declared") == text.npos, text);
   if (r.stages.empty()) return;
 
   const double span = r.graph_seconds;

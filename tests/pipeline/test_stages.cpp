@@ -213,6 +213,21 @@ class Bounded : public Base, public HoldsItems, protected Common {
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 
+// Hands on the payload itself.
+template <class Base>
+class HandsOn : public Bounded<Base> {
+ public:
+  using Bounded<Base>::Bounded;
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    return input;
+  }
+  [[nodiscard]] StageResources resources() const override {
+    StageResources out = Bounded<Base>::resources();
+    out.passes_on = true;
+    return out;
+  }
+};
+
 class Numbers final : public Bounded<Source<Number>>, public MakesAhead, public UnitesSources {
  public:
   static constexpr const char* kName = "numbers";
@@ -316,11 +331,11 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
   };
 };
 
-// Hands on the payload itself, and gives nothing for every second block but the last.
-class Thin final : public Bounded<Transform<Number, Number>> {
+// Gives nothing for every second block but the last.
+class Thin final : public HandsOn<Transform<Number, Number>> {
  public:
   static constexpr const char* kName = "thin";
-  using Bounded::Bounded;
+  using HandsOn::HandsOn;
   Result<NumberPtr> process(NumberPtr in, ItemContext& context) const override {
     const Visit visit(world_, log_);
     if (auto error = act(*in, &context)) {
@@ -548,11 +563,11 @@ int way_of(std::size_t item, const std::string& node, int outputs, bool drops) {
 
 namespace {
 
-class Fork final : public Bounded<ItemStage> {
+class Fork final : public HandsOn<ItemStage> {
  public:
   static constexpr const char* kName = "fork";
   Fork(const StageOptions& options, World& world)
-      : Bounded(options, world,
+      : HandsOn(options, world,
                 {.kind = StageKind::transform,
                  .in = port_type<Number>(),
                  .out = port_type<Number>(),
@@ -580,11 +595,11 @@ class Fork final : public Bounded<ItemStage> {
   }
 };
 
-class Join final : public Bounded<ItemStage> {
+class Join final : public HandsOn<ItemStage> {
  public:
   static constexpr const char* kName = "join";
   Join(const StageOptions& options, World& world)
-      : Bounded(options, world,
+      : HandsOn(options, world,
                 {.kind = StageKind::transform,
                  .in = port_type<Number>(),
                  .out = port_type<Number>(),

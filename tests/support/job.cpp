@@ -1,5 +1,6 @@
 #include "tests/support/job.h"
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -77,6 +78,9 @@ JobResult run_job(const std::string& yaml, const LoadOptions& options,
     out.started = true;
     out.error = out.report.error;
     out.remarks = runner.remarks();
+    // No stage that is shipped gives more than it declared.
+    for (const std::string& w : out.report.warnings)
+      CHECK_MESSAGE(w.find(" where it had declared ") == w.npos, w);
   } catch (const RunError& e) {
     out.error = e.what();
   }

@@ -35,6 +35,7 @@ TEST_CASE("budget: a reservation shrinks, gives back what is left of it, and nev
   int told = 0;
   budget.on_release([&] { ++told; });
   auto a = Reservation::try_make(budget, 800, Claim::later);
+  CHECK_FALSE(Reservation::try_make(budget, 700, Claim::later));
   a->shrink(300);
   CHECK(budget.used() == 300);
   CHECK(told == 1);
@@ -106,7 +107,9 @@ TEST_CASE("budget: a request larger than everything is refused, not wrapped arou
   CHECK(budget.used() == 50);
 }
 
-TEST_CASE("budget: a returned reservation is announced once, after its bytes are back") {
+TEST_CASE(
+    "budget: a returned reservation that others asked for is announced once, after its bytes are "
+    "back") {
   MemoryBudget budget(100, 0);
   int calls = 0;
   budget.on_release([&] {
@@ -116,10 +119,36 @@ TEST_CASE("budget: a returned reservation is announced once, after its bytes are
     CHECK(budget.used() == 0);
   });
   auto reservation = Reservation::try_make(budget, 100, Claim::later);
-  const auto shared = reservation;
+  auto shared = reservation;
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));
   reservation.reset();
   CHECK(calls == 0);
+  shared.reset();
+  CHECK(calls == 1);
+  CHECK(Reservation::try_make(budget, 100, Claim::later));  // nobody wants it when it is back
+  CHECK(calls == 1);
   budget.on_release({});
+}
+
+TEST_CASE("budget: whoever is told last is told no more when a call has returned") {
+  const test::Watchdog watchdog("budget: told no more");
+  MemoryBudget budget(100, 0);
+  std::atomic<bool> is_told{false}, is_replaced{false};
+  bool was_replaced = false;
+  budget.on_release([&] {
+    is_told = true;
+    // Time for on_release() to return, should it not wait.
+    for (int i = 0; i < 100'000 && !is_replaced; ++i) std::this_thread::yield();
+    was_replaced = is_replaced;
+  });
+  auto reservation = Reservation::try_make(budget, 100, Claim::later);
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));
+  std::thread late([&] { reservation.reset(); });
+  while (!is_told) std::this_thread::yield();
+  budget.on_release({});
+  is_replaced = true;
+  late.join();
+  CHECK_FALSE(was_replaced);
 }
 
 TEST_CASE("budget: hard cap under contention") {

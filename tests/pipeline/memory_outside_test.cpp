@@ -1,0 +1,175 @@
+// Memory that a sink's own thread holds, of which the graph knows nothing: a run waits for it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "tests/pipeline/test_graph.h"
+#include "tests/support/watchdog.h"
+
+namespace memory_outside_test {
+
+using namespace melflow;
+using test::Graph;
+using test::Number;
+using test::Watchdog;
+using test::World;
+
+namespace {
+
+// Takes items as a sink that uploads them would. When none has come for a while, which is when the
+// graph stands still for want of memory, `idle` is called with those that are held.
+class Uploads {
+ public:
+  using Idle = std::function<void(std::deque<Item>& held)>;
+  explicit Uploads(Idle idle) : idle_(std::move(idle)), thread_([this] { run(); }) {}
+  void put(Item item) {
+    const std::lock_guard lock(mutex_);
+    held_.push_back(std::move(item));
+    changed_.notify_one();
+  }
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      changed_.notify_one();
+    }
+    thread_.join();
+  }
+  [[nodiscard]] std::size_t most() const { return most_; }
+
+ private:
+  void run() {
+    for (bool is_over = false; !is_over;) {
+      std::deque<Item> mine;
+      {
+        std::unique_lock lock(mutex_);
+        const std::size_t before = held_.size();
+        while (changed_.wait_for(lock, std::chrono::milliseconds(20)) ==
+                   std::cv_status::no_timeout &&
+               !is_over_) {
+        }
+        if (held_.size() > before && !is_over_) continue;
+        is_over = is_over_;
+        most_ = std::max(most_, held_.size());
+        mine.swap(held_);
+      }
+      if (!is_over && !mine.empty()) idle_(mine);
+      if (is_over) mine.clear();
+      const std::lock_guard lock(mutex_);
+      held_.insert(held_.begin(), mine.begin(), mine.end());
+    }
+    held_.clear();
+  }
+
+  const Idle idle_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> held_;
+  bool is_over_ = false;
+  std::size_t most_ = 0;
+  std::thread thread_;
+};
+
+struct Ran {
+  RunReport report;
+  std::size_t most = 0;  // items that were held at once
+};
+
+Ran run(int workers, const std::function<void(Runner&, std::deque<Item>&)>& idle) {
+  World world;
+  world.check_edges = false;
+  Runner* running = nullptr;
+  Uploads uploads([&](std::deque<Item>& held) { idle(*running, held); });
+  world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
+    uploads.put(context->item());
+    return {};
+  };
+  world.on_drop_waiting["out"] = [&] { uploads.end(); };
+  Runner runner(test::make_plan(Graph()
+                                    .node("files", "numbers", "", {{"items", "30"}})
+                                    .node("a", "step", "files")
+                                    .node("out", "keep", "a")
+                                    .memory(1000)
+                                    .workers(workers),
+                                world));
+  running = &runner;
+  Ran out{runner.run(), uploads.most()};
+  test::check_run({out.report, runner.remarks()}, world);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("memory outside: a run waits until a sink's own thread lets go of items") {
+  const Watchdog watchdog("memory outside: wait");
+  for (const int workers : test::kWorkers) {
+    CAPTURE(workers);
+    const Ran ran = run(workers, [](Runner&, std::deque<Item>& held) { held.pop_front(); });
+    CHECK(ran.report.error.empty());
+    CHECK(ran.report.ending == Ending::complete);
+    CHECK(ran.report.counts.ok == 30);
+    CHECK(ran.most < 30);
+  }
+}
+
+TEST_CASE("memory outside: a stop ends the waiting") {
+  const Watchdog watchdog("memory outside: stop");
+  for (const int workers : test::kWorkers) {
+    CAPTURE(workers);
+    const Ran ran = run(workers, [](Runner& runner, std::deque<Item>&) { runner.stop(); });
+    CHECK(ran.report.error.empty());
+    CHECK(ran.report.ending == Ending::stopped);
+    CHECK(ran.report.counts.ok == ran.most);
+    CHECK(ran.report.counts.ok + ran.report.counts.not_run == 30);
+  }
+}
+
+TEST_CASE("memory outside: a stop calls no listener on the thread that asks for it") {
+  const Watchdog watchdog("memory outside: listeners");
+  World world;
+  world.check_edges = false;
+  Runner* running = nullptr;
+  std::atomic<std::thread::id> stopper{};
+  std::atomic<int> closed{0}, by_stopper{0};
+  Uploads uploads([&](std::deque<Item>&) {
+    stopper = std::this_thread::get_id();
+    running->stop();
+    stopper = std::thread::id();
+  });
+  world.on_start["out"] = [&](RunContext& run) {
+    run.ledger.subscribe([&](std::size_t index, Outcome) {
+      if (index > 0) ++closed;
+      if (std::this_thread::get_id() == stopper)
+        ++by_stopper;
+      else
+        CHECK(running->progress().counts.found == 30);
+    });
+  };
+  // Blocks of the oldest item take all memory, and further blocks of others wait, whose first ones
+  // are done.
+  world.hooks["out"] = [&](const Number& n, ItemContext* context) -> std::optional<ItemError> {
+    if (n.item == 0) uploads.put(context->item());
+    return {};
+  };
+  world.on_drop_waiting["out"] = [&] { uploads.end(); };
+  Runner runner(test::make_plan(Graph()
+                                    .node("files", "numbers", "", {{"items", "30"}})
+                                    .node("cut", "expand", "files", {{"blocks", "900"}})
+                                    .node("out", "keep", "cut")
+                                    .memory(3000)
+                                    .workers(2),
+                                world));
+  running = &runner;
+  CHECK(runner.run().ending == Ending::stopped);
+  CHECK(closed == 29);
+  CHECK(by_stopper == 0);
+}
+
+}  // namespace memory_outside_test
