@@ -115,8 +115,10 @@ void GraphNode::let_go_of_share(Work* message) {
 }
 
 void GraphNode::drop(Work* message) {
-  for (const Item& i : message->items)
-    if (i.origins) cancel(*i.origins);
+  for (const Item& i : message->items) {
+    if (!i.origins) continue;
+    for (const Origin& o : *i.origins) o.stream->cancel();
+  }
   let_go_of_share(message);
 }
 
