@@ -1,4 +1,4 @@
-// A ConfigError beside which there are warnings: one of them may be the cause, or the next thing to mend.
+// A ConfigError beside which there are warnings: one of them may be the cause, or the next thing to fix.
 #pragma once
 
 #include <utility>
