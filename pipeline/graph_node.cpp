@@ -40,6 +40,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       plan_(plan),
       in_order_(plan.stage->traits().order != BlockOrder::any),
       cuts_(plan.stage->traits().cuts),
+      is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
       calls_(graph, id, plan) {

@@ -160,6 +160,7 @@ class GraphNode {
   [[nodiscard]] Visit visit_of(const Work& work, const NodePlaces::Finish& f) const;
   void check_bound(const Item& item);
   [[nodiscard]] bool exceeds_bound() const;
+  [[nodiscard]] bool is_behind_excess() const;
   // Asked while nothing is in the stage.
   [[nodiscard]] bool holds() const;
   void try_end();
@@ -170,6 +171,9 @@ class GraphNode {
   const int id_;
   PlanNode& plan_;
   const bool in_order_, cuts_;
+  // What it gives is not held against its bound: rows of several blocks at once, in the name of one,
+  // where it pairs and another came late; or what is in the memory of a device.
+  const bool is_unbound_;
   std::vector<Up> ups_;
   std::atomic<std::size_t> ups_going_{0};
   std::vector<GraphNode*> down_;

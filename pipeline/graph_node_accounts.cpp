@@ -61,6 +61,7 @@ Visit GraphNode::visit_of(const Work& work, const NodePlaces::Finish& f) const {
 
 // Memory was reserved by what stages declare.
 void GraphNode::check_bound(const Item& item) {
+  if (is_unbound_) return;
   std::size_t declared = 0;
   for (const Origin& o : *item.origins) {
     const std::size_t more = o.stream->bound(id_);
@@ -74,10 +75,14 @@ void GraphNode::check_bound(const Item& item) {
     excess_ = {item.bytes, declared, index};
 }
 
+// What those behind it give may follow from that.
 bool GraphNode::exceeds_bound() const {
   const std::lock_guard lock(excess_mutex_);
-  return excess_.given > excess_.declared ||
-         std::any_of(ups_.begin(), ups_.end(),
+  return excess_.given > 0 || is_unbound_ || is_behind_excess();
+}
+
+bool GraphNode::is_behind_excess() const {
+  return std::any_of(ups_.begin(), ups_.end(),
                      [](const Up& up) { return up.node->exceeds_bound(); });
 }
 
@@ -109,10 +114,7 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   if (threads_ && threads_->count() > 0 && threads_->count() < plan_.concurrency)
     report.warnings.push_back(
         few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
-  // Of nodes behind one another the first: what the others give may follow from that.
-  if (std::none_of(ups_.begin(), ups_.end(),
-                   [](const Up& up) { return up.node->exceeds_bound(); }) &&
-      exceeds_bound())
+  if (excess_.given > 0 && !is_behind_excess())
     report.warnings.push_back(fmt::format(
         "{}: gave {} bytes for {} where it had declared {} at most (output_bound of a stage, "
         "growth of a lambda): the run may have taken more memory than memory.host",

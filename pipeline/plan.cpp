@@ -142,11 +142,8 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
   const std::size_t cost = sum_of_bounds(plan, 0, false, source, found);
   if (bounds == nullptr) return cost;
   *bounds = found;
-  // What reads a file gives all its bytes to the report, though it may hold only some at a time.
-  for (const int reader : plan.nodes.front().to) {
-    std::size_t& bound = (*bounds)[static_cast<std::size_t>(reader)];
-    bound = std::max(bound, source.bytes);
-  }
+  // A payload may stand for a whole file, of which the report counts all bytes, and hold some only.
+  for (std::size_t& bound : *bounds) bound = std::max(bound, source.bytes);
   return cost;
 }
 
