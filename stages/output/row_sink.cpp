@@ -277,7 +277,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
       timed([&] { checkpoints_->commit(); });
       checkpoints_->ending();
     }
-    writer_->finish(run);
+    writer_->finish();
     add_in_place();
     complete(run);
     splits_ = split_counts(run);

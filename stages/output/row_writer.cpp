@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "pipeline/problem.h"
 #include "stages/output/spilled_rows.h"
 #include "stages/row_type.h"
@@ -107,13 +105,13 @@ void RowWriter::check() {
   if (error_) std::rethrow_exception(error_);
 }
 
-void RowWriter::finish(RunContext& run) {
+void RowWriter::finish() {
   std::vector<PlacedPart> ready;
   std::size_t written = 0;
   order_.advance(ready);
   note_copying(ready);
   write(ready, false, written);
-  for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(run, s);
+  for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(s);
 }
 
 void RowWriter::closed(std::size_t file, Outcome outcome) {
@@ -310,25 +308,21 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
   }
 }
 
-void RowWriter::close_gaps(RunContext& run, std::size_t section) {
+void RowWriter::close_gaps(std::size_t section) {
   std::int64_t from = order_.begin_of(section), to = from;
-  std::size_t gaps = 0;
   for (std::size_t i = uses_.sections.first(section); i < uses_.sections.end(section); ++i) {
     const std::int64_t rows = order_.rows(i);
     if (rows == 0 || order_.stays(i)) continue;
     if (ledger_.outcome(i) != Outcome::ok) {
       order_.forget(i);
       uses_.statistics.mistake(i);
-      ++gaps;
+      ++late_files_;
     } else {
       if (from != to) uses_.files[section]->move_rows(from, to, rows);
       to += rows;
     }
     from += rows;
   }
-  if (gaps > 0)
-    run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
-                         uses_.files[section]->target()));
 }
 
 }  // namespace melflow

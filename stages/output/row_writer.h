@@ -86,9 +86,11 @@ class RowWriter {
   void check();
   /// Copies the rows of earlier files behind the last computed one, and closes the gaps that files
   /// left which failed after their rows had a place (in another branch of the graph).
-  void finish(RunContext& run);
+  void finish();
   /// The hashes of all files' rows; 0 where they are not known, or there are none.
   [[nodiscard]] std::vector<std::uint64_t>& hashes() { return hashes_; }
+  /// How many files left a gap. That is chance, so it is for the report and not for the output.
+  [[nodiscard]] std::size_t late_files() const { return late_files_; }
 
  private:
   void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const;
@@ -104,7 +106,7 @@ class RowWriter {
   void note_copying(const std::vector<PlacedPart>& ready);
   std::size_t copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from);
   [[nodiscard]] std::size_t values_of(std::int64_t rows) const;
-  void close_gaps(RunContext& run, std::size_t section);
+  void close_gaps(std::size_t section);
 
   const Uses uses_;
   const SinkLedger& ledger_;
@@ -131,6 +133,7 @@ class RowWriter {
   std::map<std::size_t, Place> overtaken_;  // files whose blocks came in another order; likewise
   std::atomic<std::size_t> overtaken_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
+  std::size_t late_files_ = 0;
 };
 
 }  // namespace melflow

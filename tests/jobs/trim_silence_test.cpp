@@ -127,7 +127,7 @@ graph:
       out += fmt::format(R"(  trim_{0}: {{stage: trim_silence, from: decode, threshold: {1}dB}}
   segment_{0}: {{stage: segment, from: trim_{0}}}
   batch_{0}: {{stage: batch, from: segment_{0}}}
-  mel_{0}: {{stage: mel, from: batch_{0}, n_mels: 20}}
+  mel_{0}: {{stage: mel, from: batch_{0}, sample_rate: 16000, n_mels: 20}}
   write_{0}: {{stage: hdf5_write, from: mel_{0}, path: "${{OUT}}.{0}.h5", overwrite: true}}
 )",
                          name, threshold);
