@@ -7,6 +7,15 @@
 #include "pipeline/stage_abilities.h"
 
 namespace melflow {
+namespace {
+
+// By what is known of the item before a node sees it: a sink has it, or it is of another source's way.
+constexpr auto is_known_before = [](const auto& loss) {
+  return loss.is_kept || (loss.on_purpose && loss.at.stage == 0);
+};
+
+}  // namespace
+
 void Stream::fail(int stage, ItemError error, std::uint64_t block) {
   lose({reach_.of(stage).lost_by_error, {stage, block}, std::move(error)});
 }
@@ -60,7 +69,7 @@ bool Stream::is_before(Place a, Place b) const {
 bool Stream::is_over(Place at, bool by_itself) const {
   std::uint64_t lost = 0, from_the_beginning = 0;
   for (const Loss& l : losses_) {
-    if (l.is_kept || (l.on_purpose && l.at.stage == 0)) from_the_beginning |= l.sinks;
+    if (is_known_before(l)) from_the_beginning |= l.sinks;
     if (l.is_kept || (by_itself ? !is_before(at, l.at) : is_before(l.at, at))) lost |= l.sinks;
   }
   const Reach::Node& node = reach_.of(at.stage);
@@ -123,7 +132,7 @@ std::unique_ptr<StageState>& Stream::state(int stage) {
 std::vector<const Stream::Loss*> Stream::losses_that_count() const {
   std::vector<const Loss*> out;
   for (const Loss& l : losses_)
-    if (l.is_kept || !is_over(l.at, false)) out.push_back(&l);
+    if (is_known_before(l) || !is_over(l.at, false)) out.push_back(&l);
   std::stable_sort(out.begin(), out.end(),
                    [this](const Loss* a, const Loss* b) { return is_before(a->at, b->at); });
   return out;
