@@ -13,7 +13,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 16;  // that is read at a time [bytes]
+constexpr std::size_t kReadPiece = 1 << 16;  // that is read at a time [bytes]
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 }  // namespace
@@ -30,7 +30,7 @@ TextLines::TextLines(std::string path, std::string_view why_needed)
 }
 
 bool TextLines::fill() {
-  buffer_.resize(kPiece);
+  buffer_.resize(kReadPiece);
   in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   if (in_.bad()) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
   buffer_.resize(static_cast<std::size_t>(in_.gcount()));
