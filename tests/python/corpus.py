@@ -1,7 +1,10 @@
 """What the tests of the Python package share: a corpus, its pipelines, and the rows that the program writes for them."""
 
+import functools
 import os
 import subprocess
+import tempfile
+import unittest
 import wave
 
 import numpy as np
@@ -20,6 +23,10 @@ MEL = """  batch: {stage: batch, from: segment, files: 4}
   rows: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20, n_jobs}
 """.replace(", n_jobs", "")
 SAMPLES = "  rows: {stage: samples, from: segment, sample_rate: 8000}\n"
+AUDIO = """  audio: {{stage: samples, from: segment, sample_rate: 8000}}
+  more: {{stage: hdf5_write, from: audio, path: {path}}}
+"""
+WINDOWS = dict(segment=", length: 2000, hop: 1500")
 
 
 def make_corpus(root, files=60):
@@ -55,3 +62,33 @@ def write_rows(folder, name, text):
     if ended.returncode not in (0, 3):
         raise RuntimeError(ended.stderr)
     return os.path.join(folder, name + ".h5")
+
+
+def of_each(test):
+    """Runs it for what kinds() of its class gives."""
+    @functools.wraps(test)
+    def run(self):
+        for name, *what in self.kinds():
+            with self.subTest(name):
+                test(self, name, *what)
+    return run
+
+
+class CorpusTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.root = os.path.join(cls.folder.name, "audio")
+        make_corpus(cls.root)
+
+    @classmethod
+    def make(cls, name, **case):
+        """Of one corpus: a pipeline for training, and two files of rows."""
+        mel, audio = (os.path.join(cls.folder.name, f"{name}_{kind}.h5") for kind in ("mel", "audio"))
+        text = pipeline(cls.root, f"stage: hdf5_write, path: {mel}", **case)
+        write_rows(cls.folder.name, name, text + AUDIO.format(path=audio))
+        yaml = os.path.join(cls.folder.name, name + ".train.yaml")
+        with open(yaml, "w", encoding="utf-8") as out:
+            out.write(pipeline(cls.root, "stage: batches", **case))
+        return yaml, mel, audio

@@ -10,8 +10,6 @@ import numpy as np
 
 import corpus
 
-WAVEFORM = "  audio: {{stage: samples, from: segment, sample_rate: 8000}}\n  more: {{stage: hdf5_write, from: audio, path: {path}}}\n"
-
 
 class RowSetsTest(unittest.TestCase):
     @classmethod
@@ -36,7 +34,7 @@ class RowSetsTest(unittest.TestCase):
         files = {"mel": cls.path(name + ".h5"), "audio": cls.path(name + "_audio.h5")}
         sink = f"stage: hdf5_write, path: {files['mel']}, statistics: train"
         splits = ", splits: ratio, split_ratios: {train: 70, val: 30}"
-        text = corpus.pipeline(cls.root, sink, files=splits, **options) + WAVEFORM.format(path=files["audio"])
+        text = corpus.pipeline(cls.root, sink, files=splits, **options) + corpus.AUDIO.format(path=files["audio"])
         corpus.write_rows(cls.folder.name, name, text)
         return files
 

@@ -270,8 +270,9 @@ class RowLoader(Epochs):
                 "batch_size times world_size, max_rows or drop_last), so other samples would follow; "
                 "open it and make the batches as they were, or use set_epoch()")
 
-    def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0, split: Optional[str] = None,
-                 shuffle: bool = True, bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
+    def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
+                 split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
+                 rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
