@@ -454,7 +454,8 @@ TEST_CASE("batches: a recording that fails does not make a worker wait for the p
   const int out = static_cast<int>(plan.nodes.size()) - 1;
   StageRunner runner(std::move(plan.nodes.back()));
   const auto queue = std::make_shared<BatchQueue>(1);
-  runner.run().services.add(std::make_shared<BatchDelivery>(BatchDelivery{queue}));
+  runner.run().services.add(
+      std::make_shared<BatchDelivery>(BatchDelivery{queue, nullptr, 0, 0, ""}));
   runner.ledger().open(4, std::vector<std::string>(plan.nodes.size()));
   runner.stage().start(runner.run());
   const Reach reach = Reach::plain(1, plan.nodes.size());
