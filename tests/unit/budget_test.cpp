@@ -130,7 +130,7 @@ TEST_CASE(
   budget.on_release({});
 }
 
-TEST_CASE("budget: whoever is told last is told no more when a call has returned") {
+TEST_CASE("budget: a replaced callback is not called any more once on_release() has returned") {
   const test::Watchdog watchdog("budget: told no more");
   MemoryBudget budget(100, 0);
   std::atomic<bool> is_told{false}, is_replaced{false};

@@ -185,7 +185,7 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
               s.sink_done(1);
             },
             Outcome::ok, "short"},
-           {"of two warnings that of the node before the other is kept, whoever comes first",
+           {"of two warnings that of the node before the other is kept, in either order of time",
             [](Stream& s) {
               s.warn(1, "of b");
               s.warn(0, "of a");
