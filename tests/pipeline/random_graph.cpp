@@ -144,16 +144,23 @@ void RandomGraph::draw_sources(bool meet) {
 // It takes these, too.
 void RandomGraph::join(Node& n, const std::vector<int>& more) {
   n.more = more;
-  const bool is_said = std::any_of(n.options.begin(), n.options.end(),
-                                   [](const auto& o) { return o.first == "on_failure"; });
   for (const int end : more) {
     Node& up = nodes_[static_cast<std::size_t>(end)];
     ++up.readers;
     n.cut = n.cut || up.cut;
     n.shuffled = n.shuffled || up.shuffled;
     n.thinned = n.thinned || up.thinned;
-    if (!is_said) n.fails_branch = n.fails_branch || up.fails_branch;
+    inherit_on_failure(n, up);
   }
+}
+
+// Behind a node that costs a branch no node costs more: what it sees of an item that fails there
+// would be chance where blocks overtake each other.
+void RandomGraph::inherit_on_failure(Node& n, const Node& up) {
+  if (!up.fails_branch) return;
+  n.fails_branch = true;
+  for (auto& [key, value] : n.options)
+    if (key == "on_failure") value = "branch";
 }
 
 // Some stages and the one that cuts, without a branch.
@@ -223,11 +230,9 @@ void RandomGraph::draw_pair(int from) {
   pair.lag = static_cast<int>(draw() % 4);
   pair.rows += pair.lag * static_cast<int>(pair.more.size());
   pair.options.push_back({"lag", std::to_string(pair.lag)});
-  const bool is_said = std::any_of(pair.options.begin(), pair.options.end(),
-                                   [](const auto& o) { return o.first == "on_failure"; });
   for (const int end : pair.more) {
     ++nodes_[static_cast<std::size_t>(end)].readers;
-    if (!is_said) pair.fails_branch = pair.fails_branch || at(end).fails_branch;
+    inherit_on_failure(pair, at(end));
   }
 }
 

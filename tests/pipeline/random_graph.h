@@ -71,6 +71,7 @@ class RandomGraph {
 
   Node& add(std::string stage, int from, int output = -1);
   void join(Node& node, const std::vector<int>& more);
+  static void inherit_on_failure(Node& node, const Node& up);
   void draw_sources(bool meet);
   [[nodiscard]] std::string before_cut(const Node& up) const;
   void draw_parts();
