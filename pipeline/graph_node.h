@@ -194,7 +194,7 @@ class GraphNode {
     std::size_t given = 0, declared = 0;  // [bytes]
     std::size_t index = 0;                // of the source item
   };
-  mutable std::mutex excess_mutex_;
+  std::mutex excess_mutex_;
   Excess excess_;
   std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made
 };

@@ -75,9 +75,8 @@ void GraphNode::check_bound(const Item& item) {
     excess_ = {item.bytes, declared, index};
 }
 
-// What those behind it give may follow from that.
+// What those behind it give may follow from that. The run is over.
 bool GraphNode::exceeds_bound() const {
-  const std::lock_guard lock(excess_mutex_);
   return excess_.given > 0 || is_unbound_ || is_behind_excess();
 }
 

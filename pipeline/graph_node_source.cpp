@@ -108,7 +108,7 @@ bool GraphNode::is_over(const Work& work) const {
 
 void GraphNode::cut_off(Work* work) try {
   for (std::size_t i = work->at; i < work->items.size(); ++i)
-    if (!work->is_lost_to(id_, i)) cancel(*work->items[i].origins, id_);
+    cancel(*work->items[i].origins, id_, i == work->at ? work->given : 0);
   const Clock::time_point now = Clock::now();
   if (is_source())
     for (std::size_t i = 0; i < down_.size(); ++i) free_place(now, i);

@@ -154,10 +154,11 @@ inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   return out;
 }
 
-/// The run stops, and these are not processed by node number `node`.
-inline void cancel(const Origins& origins, int node) {
+/// The run stops, and these are not processed by node number `node`, which has given so many blocks
+/// of them.
+inline void cancel(const Origins& origins, int node, std::uint64_t given = 0) {
   for (const Origin& o : origins)
-    if (!o.stream->is_lost_to(node, o.block)) o.stream->cancel();
+    if (!o.stream->is_lost_to(node, o.block + given)) o.stream->cancel();
 }
 
 }  // namespace melflow

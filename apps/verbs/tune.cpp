@@ -215,9 +215,8 @@ Action add_tune(CLI::App& verb) {
       ->type_name("FILE.yaml");
   arguments->trial.add_to(verb);
   verb.footer(
-      "Only options that change no row are tried: workers, concurrency, queues, batches, reading, "
-      "the\n"
-      "level of compression.\n"
+      "Only options that change no row are tried: workers, concurrency, queues, batches, reading,\n"
+      "the level of compression.\n"
       "Nothing is changed where the pipeline is as fast as all that was tried.\n"
       "\n"
       "Example:\n"

@@ -192,8 +192,8 @@ class Listing {
       columns.emplace(options_, *table, options_.manifest, options_.labels == Labels::manifest);
     const auto take_row = [&] {
       const std::string_view path = plain(table->cell(options_.path_column));
-      const std::string where = fmt::format("{}:{}", options_.manifest, table->line());
-      if (path.empty()) throw BadLine(where + ": the path is empty");
+      const auto where = [&] { return fmt::format("{}:{}", options_.manifest, table->line()); };
+      if (path.empty()) throw BadLine(where() + ": the path is empty");
       const Manifest::Span span = spans ? spans->take(*table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
@@ -201,8 +201,8 @@ class Listing {
       lines_.add(below_root(spans ? manifest_.name(file) : path), table->line());
       added(path, group < 0 ? "" : table->cell(group));
       if (split >= 0 && !table->cell(split).empty()) {
-        check_name(table->cell(split), where);
-        set_split(file, table->cell(split), where);
+        check_name(table->cell(split), where());
+        set_split(file, table->cell(split), where());
       }
       if (columns) columns->take(*table, manifest_, file);
     };

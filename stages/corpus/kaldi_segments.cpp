@@ -119,9 +119,8 @@ std::vector<std::string> KaldiSegments::remarks(const std::vector<int>& used) co
     if (missing.count() > 0 &&
         std::find(used.begin(), used.end(), static_cast<int>(kOthers + o)) != used.end())
       out.push_back(fmt::format(
-          "{}: {} of {} utterances have no line there ({}); {} is empty for "
-          "them",
-          others_[o].path, missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
+          "{}: {} of {} utterances have no line there ({}); {} is empty for them", others_[o].path,
+          missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
   }
   return out;
 }

@@ -49,8 +49,8 @@ std::string names_of_splits(const std::string& option, const Manifest& manifest,
                             std::size_t count) {
   return fmt::format(
       "{}: for {} of {} files this is the folder of the split (splits: top_dir), {} for {}; find "
-      "it "
-      "in the path by a regular expression whose ( ) marks it, or put the files into folders below",
+      "it in the path by a regular expression whose ( ) marks it, or put the files into folders "
+      "below",
       option, count, manifest.size(), split_of(manifest, first), manifest.name(first));
 }
 

@@ -18,7 +18,6 @@
 
 namespace melflow {
 
-/// Counts what an update drops from an earlier output because its files are gone.
 /// How many files, and of very many the first paths.
 struct NamedFiles {
   static constexpr std::size_t kMostNames = 1000;
@@ -29,6 +28,7 @@ struct NamedFiles {
   std::vector<std::string> names;
 };
 
+/// What an update drops from an earlier output because its files are gone.
 struct DroppedRows {
   NamedFiles files;
   std::size_t of_files = 0;  ///< all that have rows; the dropped ones have some, too

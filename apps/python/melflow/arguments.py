@@ -66,8 +66,8 @@ def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
         except TypeError as error:
             raise TypeError(f"{what}: {name}: {error}") from None
         if what == "vars" and isinstance(plain(value), (list, dict)):
-            raise TypeError(f"vars: {name}: a variable stands for one value, and this is {value!r}; "
-                            "give the option itself by sets")
+            raise TypeError(f"vars: {name}: a variable stands for one value, and this is "
+                            f"{value!r}; give the option itself by sets")
     return out
 
 
@@ -107,7 +107,7 @@ def rank(number: Any, world_size: Any) -> "tuple[int, int]":
 
 
 class Reopened:
-    """What is pickled as the arguments that it was made of, and opened again where it is unpickled."""
+    """What is pickled as the arguments that it was made of, and opened again where it arrives."""
 
     _arguments: "tuple[tuple, Dict[str, Any]]"
 

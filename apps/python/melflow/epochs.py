@@ -44,8 +44,8 @@ class Epochs(arguments.Reopened):
         """Called when all batches of an epoch were taken."""
 
     def __iter__(self) -> Iterator[Batch]:
-        self._break_off("another iterator of it has begun, and it has one epoch under way at a time; "
-                        "make a second one for two at once")
+        self._break_off("another iterator of it has begun, and it has one epoch under way at a "
+                        "time; make a second one for two at once")
         epoch = self._next_epoch()
         if epoch != self._epoch:
             self._epoch, self._delivered = epoch, 0
@@ -105,7 +105,8 @@ class Epochs(arguments.Reopened):
         state = arguments.state(state, keys, f"a {type(self).__name__}")
         if state[self._STATE] != self._identity:
             raise ValueError(self._REFUSAL)
-        self._go_to(int(state["epoch"]), int(state["delivered"]), "load_state_dict() was called")
+        self._go_to(*(arguments.whole(f"{key} of a state", state[key]) for key in keys[:2]),
+                    "load_state_dict() was called")
 
     def _go_to(self, epoch: int, delivered: int, why: str) -> None:
         self._break_off(why)
