@@ -10,7 +10,8 @@
 # and whole jobs, which is where threads meet. `--everything` builds and runs all tests as released, too,
 # and those of a release in a bare system (tests/bare_root.sh).
 #
-# At the end the Python package is built and tested, beside the program as released.
+# At the end the Python package is built and tested, beside the program as released. `cuda` compiles the kernels
+# and tests what of them needs no device, or all where there is one.
 #
 # In:  tests/run.sh [--everything] [--repeat N] [--busy N] [PRESET...]     default: release asan tsan python
 #      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
@@ -79,6 +80,10 @@ for preset in "${presets[@]}"; do
     bash tests/python/run.sh || [[ $? == 77 ]]
     continue
   fi
+  if [[ $preset == cuda ]] && ! command -v nvcc >/dev/null; then
+    echo "tests: the kernels are skipped: nvcc is not there"
+    continue
+  fi
   cmake --preset "$preset"
   targets=() tests=()
   case $preset in
@@ -92,6 +97,10 @@ for preset in "${presets[@]}"; do
     tsan)
       targets=(--target melflow_thread_tests)
       tests=(--label-regex '^thread$')
+      ;;
+    cuda)
+      targets=(--target melflow_device_tests)
+      tests=(--tests-regex '^device\.')
       ;;
   esac
   cmake --build --preset "$preset" "${targets[@]}"

@@ -9,12 +9,14 @@
 #include <cstdlib>
 
 #include "tests/pipeline/random_graph.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/watchdog.h"
 
 namespace random_graphs_test {
 
 using namespace melflow;
 using test::Draw;
+using test::drawn;
 using test::RandomGraph;
 using test::Watchdog;
 
@@ -37,12 +39,12 @@ void check(unsigned seed, Draw draw) {
 }  // namespace
 
 TEST_CASE("random graphs: with one of everything they give what was computed without a graph") {
-  for (unsigned i = 0; i < 60; ++i) check(first_seed() + i, Draw::plain);
+  for (unsigned i = 0; i < drawn(60); ++i) check(first_seed() + i, Draw::plain);
 }
 
 TEST_CASE(
     "random graphs: whatever the bounds are and whatever happens, rows and accounts are right") {
-  const unsigned count = from_environment("MELFLOW_RANDOM_GRAPHS", 400);
+  const unsigned count = from_environment("MELFLOW_RANDOM_GRAPHS", drawn(400));
   std::size_t nodes = 0, incidents = 0;
   for (unsigned i = 0; i < count; ++i) {
     const RandomGraph graph(first_seed() + i);
@@ -57,7 +59,7 @@ TEST_CASE(
 
 TEST_CASE(
     "random graphs: of what two nodes say of an item the plan decides, and not who comes first") {
-  const unsigned count = from_environment("MELFLOW_RANDOM_GRAPHS", 300);
+  const unsigned count = from_environment("MELFLOW_RANDOM_GRAPHS", drawn(300));
   for (unsigned i = 0; i < count; ++i) check(first_seed() + i, Draw::two_fates);
 }
 

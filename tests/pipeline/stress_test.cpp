@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/pipeline/test_graph.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/watchdog.h"
 
 namespace stress_test {
@@ -37,7 +38,7 @@ unsigned from_environment(const char* name, unsigned fallback) {
 template <class F>
 void for_seeds(const char* what, unsigned count, F&& body) {
   const unsigned first = from_environment("MELFLOW_STRESS_SEED", 1) * 1000003U;
-  const unsigned repeats = count * from_environment("MELFLOW_STRESS", 1);
+  const unsigned repeats = test::drawn(count) * from_environment("MELFLOW_STRESS", 1);
   for (unsigned i = 0; i < repeats; ++i) {
     const unsigned seed = first + i;
     CAPTURE(seed);

@@ -30,7 +30,7 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 "$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
 # What pip shows where libraries are missing, without -v.
 if PKG_CONFIG_LIBDIR=/nowhere "$environment/bin/pip" install --disable-pip-version-check --no-build-isolation --no-deps \
-  -C build-dir=build/python-refused . >build/python-refused.log 2>&1 ||
+  --config-settings=build-dir=build/python-refused . >build/python-refused.log 2>&1 ||
   ! grep -q '  bash apps/install_deps.sh --python$' build/python-refused.log; then
   cat build/python-refused.log
   echo "tests/python: pip does not say how to install what is missing" >&2

@@ -12,17 +12,15 @@
 #include <thread>
 #include <utility>
 
+#include "tests/support/sanitized.h"
+
 namespace melflow::test {
 
 class Watchdog {
  public:
   /// Less than what CTest gives a whole file of tests, so that the one that hangs is named first;
   /// far more than any takes on a machine that has other things to do.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr std::chrono::seconds kLimit{800};
-#else
-  static constexpr std::chrono::seconds kLimit{270};
-#endif
+  static constexpr std::chrono::seconds kLimit{kSanitized ? 800 : 270};
 
   /// Aborts the process unless the object is destroyed in time. `what` is printed, and whatever
   /// `state` says at that moment.
