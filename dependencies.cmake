@@ -45,6 +45,7 @@ macro(melflow_find_dependencies)
     melflow_find_module(libfftw3-dev fftw3f fftw3f)
     melflow_find_module(libfftw3-dev fftw3 fftw3)
     melflow_find_module(libsoxr-dev soxr soxr)
+    melflow_find_module(libre2-dev re2 re2)
     melflow_find_module(libxxhash-dev xxhash libxxhash)
     melflow_find_module(libdeflate-dev libdeflate libdeflate)
     # Debian names the serial library hdf5-serial, other systems hdf5.

@@ -1,16 +1,42 @@
 #include "stages/corpus/name_rule.h"
 
-#include <algorithm>
+#include <re2/re2.h>
+
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/text.h"
 #include "stages/corpus/path_parts.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow {
+namespace {
+
+// The time of a match is in proportion to the path's length, and its memory is limited.
+std::shared_ptr<const RE2> compiled(const std::string& text, RE2::Options::Encoding encoding) {
+  RE2::Options options;
+  options.set_encoding(encoding);
+  options.set_log_errors(false);
+  return std::make_shared<const RE2>(text, options);
+}
+
+// What to do about an expression that RE2 does not take.
+const char* advice(const RE2& pattern) {
+  const std::string& part = pattern.error_arg();
+  if (part.starts_with("(?=") || part.starts_with("(?!") || part.starts_with("(?<"))
+    return "lookaheads and lookbehinds, (?= (?! (?<= (?<!, are not known (docs/pipelines.md)";
+  if (part.size() == 2 && part[0] == '\\' && part[1] >= '1' && part[1] <= '9')
+    return "backreferences, \\1 to \\9, are not known (docs/pipelines.md)";
+  return "correct it, or write \\ before each special character that is to match itself";
+}
+
+}  // namespace
 
 NameRule::NameRule(std::string text) : text_(std::move(text)) {
-  if (is_pattern(text_)) pattern_.emplace(text_);
+  if (!is_pattern(text_)) return;
+  pattern_ = compiled(text_, RE2::Options::EncodingUTF8);
+  bytes_ = compiled(text_, RE2::Options::EncodingLatin1);
 }
 
 bool NameRule::is_pattern(std::string_view text) { return text.find('(') != text.npos; }
@@ -21,20 +47,13 @@ bool NameRule::is_column(std::string_view text) {
 
 std::string NameRule::problem(const std::string& text) {
   if (!is_pattern(text)) return {};
-  // The library's parser goes a call deeper with every bracket.
-  if (constexpr std::size_t kLongest = 1000; text.size() > kLongest)
-    return fmt::format("a regular expression has at most {} bytes, not {}", kLongest, text.size());
-  try {
-    const std::regex pattern(text);
-    if (pattern.mark_count() != 1)
-      return fmt::format("'{}' has {} groups in ( ); it must have one, which marks the name", text,
-                         pattern.mark_count());
-  } catch (const std::regex_error& e) {
-    return fmt::format(
-        "'{}' is not a regular expression: {}; correct it, or write \\ before each special "
-        "character that is to match itself",
-        excerpt(text), e.what());
-  }
+  const auto pattern = compiled(text, RE2::Options::EncodingUTF8);
+  if (!pattern->ok())
+    return fmt::format("'{}' is not a regular expression: {}; {}", excerpt(text), pattern->error(),
+                       advice(*pattern));
+  if (const int groups = pattern->NumberOfCapturingGroups(); groups != 1)
+    return fmt::format("'{}' has {} groups in ( ); it must have one, which marks the name",
+                       excerpt(text), groups);
   return {};
 }
 
@@ -43,9 +62,11 @@ std::string_view NameRule::name_of(std::string_view path, std::string_view cell)
     return path.substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
   if (text_ == kTopDir) return first_folder(path);
   if (!pattern_) return cell;
-  std::cmatch match;
-  if (!std::regex_search(path.data(), path.data() + path.size(), match, *pattern_)) return "";
-  return {match[1].first, static_cast<std::size_t>(match[1].length())};
+  re2::StringPiece found[2];
+  const RE2& pattern = is_utf8(path) ? *pattern_ : *bytes_;
+  if (!pattern.Match({path.data(), path.size()}, 0, path.size(), RE2::UNANCHORED, found, 2))
+    return "";
+  return {found[1].data(), found[1].size()};
 }
 
 }  // namespace melflow

@@ -2,10 +2,13 @@
 // a regular expression or a column.
 #pragma once
 
-#include <optional>
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
+
+namespace re2 {
+class RE2;
+}
 
 namespace melflow {
 
@@ -15,7 +18,7 @@ class NameRule {
   static constexpr const char* kTopDir = "top_dir";
 
   /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
-  /// root), a regular expression with a '(', whose ( ) finds the name, or the name of a table's
+  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, or the name of a table's
   /// column.
   explicit NameRule(std::string text);
 
@@ -32,7 +35,8 @@ class NameRule {
 
  private:
   std::string text_;
-  std::optional<std::regex> pattern_;
+  std::shared_ptr<const re2::RE2> pattern_,
+      bytes_;  // the expression, for paths in UTF-8 and others
 };
 
 }  // namespace melflow

@@ -178,7 +178,7 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
     std::string_view rest = text;
     if ((pattern.is_excluded = rest.starts_with('!'))) rest.remove_prefix(1);
     pattern.text = rest;
-    if (rest.find_first_of("*?[") != rest.npos) pattern.glob.emplace(rest);
+    if (rest.find_first_of("*?") != rest.npos) pattern.glob.emplace(rest);
     out.patterns.push_back(std::move(pattern));
   }
   const auto excludes = [](const Pattern& p) { return p.is_excluded; };

@@ -56,7 +56,8 @@ void match_lines(const std::string& text) {
   while (std::getline(lines, path)) {
     const bool is_match = glob.matches(path);
     if (glob.takes_every_name() && pattern.find('/') == pattern.npos && !path.empty() &&
-        path.find('/') == path.npos && path.front() != '.' && !is_match)
+        path.find('/') == path.npos && (path.front() == '.') == glob.names_hidden() &&
+        path.find_first_not_of('.') != path.npos && !is_match)
       std::abort();
   }
 }
