@@ -22,6 +22,9 @@ namespace melflow {
 namespace {
 
 constexpr std::int64_t kChunk = SampleReader::kChunk;
+constexpr const char* kCancel =
+    "its channels cancel each other, almost nothing is left in their mean; downmix: left takes the "
+    "first one";
 
 // The bytes of a file, whether they are in memory or not.
 ReadAt reader_of(const RawBytes& raw) {
@@ -75,9 +78,10 @@ class Decoder final : public BlockCursor {
   Result<Block> next_block(ItemContext& context) {
     if (!std::exchange(has_begun_, true)) begin_early(context.run());
     if (early_) {
-      if (auto block = early_->next()) return early_block(std::move(*block));
+      if (auto block = early_->next()) return early_block(std::move(*block), context);
       early_.reset();
       early_end_ = 0;
+      early_levels_ = {};
       repeated_ = std::exchange(given_, 0);
     }
     auto block = read_block(context);
@@ -100,12 +104,14 @@ class Decoder final : public BlockCursor {
     early_end_ = end;
   }
 
-  Block early_block(DecodeAhead::Block block) {
+  Block early_block(DecodeAhead::Block block, ItemContext& context) {
     const auto buffer = std::make_shared<const Buffer>(std::move(block.samples));
+    early_levels_ += block.levels;
     const bool is_end = given_ + block.count == early_end_;
     if (is_end) {
       early_.reset();
       over_ = judged_ = early_end_ == info_.frames;
+      if (early_levels_.cancel()) context.warn(kCancel);
     }
     return given(buffer, block.count, given_ + block.count);
   }
@@ -204,9 +210,9 @@ class Decoder final : public BlockCursor {
       if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
       return ItemError::skipped("holds no samples");
     }
-    if (remark.empty()) return std::nullopt;
-    if (options_.truncated == Truncated::fail) return ItemError::failed(remark);
-    context.warn(remark);
+    if (!remark.empty() && options_.truncated == Truncated::fail) return ItemError::failed(remark);
+    if (reader_.levels().cancel()) remark += (remark.empty() ? "" : "; ") + std::string(kCancel);
+    if (!remark.empty()) context.warn(remark);
     return std::nullopt;
   }
 
@@ -227,6 +233,7 @@ class Decoder final : public BlockCursor {
   std::int64_t ahead_count_ = 0;
   std::unique_ptr<DecodeAhead> early_;
   std::int64_t early_end_ = 0;  // samples that it decodes
+  Levels early_levels_;         // of those
   std::int64_t repeated_ = 0;   // samples that were given before the file is decoded as one
 };
 

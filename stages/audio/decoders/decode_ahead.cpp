@@ -221,6 +221,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
       if (n <= 0 || reader.fault()) return false;
       piece.block.count += n;
     }
+    piece.block.levels = reader.levels();
     if (piece.end.sample == plan_.end && plan_.end < plan_.info.frames) return true;
     // A piece is good only if its last frame ends where the next piece begins, and no frames follow
     // those that the header counts.

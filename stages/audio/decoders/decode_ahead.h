@@ -35,6 +35,7 @@ class DecodeAhead {
   struct Block {
     Buffer samples;
     std::int64_t count = 0;
+    Levels levels;
   };
 
   /// `ahead`: blocks that may be decoded early, shared by all recordings being decoded like this,

@@ -47,7 +47,7 @@ std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
 }
 
 template <class Value>
-void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n) const {
+void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n) {
   if (downmix_.channel > 0) {
     const int pick = downmix_.channel - 1;
     for (std::int64_t i = 0; i < n; ++i)
@@ -58,12 +58,19 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
   if (channels_ == 2) {  // a loop that compilers make vectors of
     for (std::int64_t i = 0; i < n; ++i)
       out[i] = (static_cast<float>(in[2 * i]) + static_cast<float>(in[2 * i + 1])) * share;
-    return;
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) {
+      float sum = 0;
+      for (int c = 0; c < channels_; ++c) sum += static_cast<float>(in[i * channels_ + c]);
+      out[i] = sum * share;
+    }
   }
-  for (std::int64_t i = 0; i < n; ++i) {
+  // Of some frames, always the same ones, since all would cost as much as the mean itself.
+  constexpr std::int64_t kStep = 16;
+  for (std::int64_t i = (kStep - count_ % kStep) % kStep; i < n; i += kStep) {
     float sum = 0;
-    for (int c = 0; c < channels_; ++c) sum += static_cast<float>(in[i * channels_ + c]);
-    out[i] = sum * share;
+    for (int c = 0; c < channels_; ++c) sum += std::abs(static_cast<float>(in[i * channels_ + c]));
+    levels_ += {sum * share, std::abs(out[i])};
   }
 }
 

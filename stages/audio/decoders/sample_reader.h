@@ -19,6 +19,20 @@ struct Downmix {
 /// float32.
 SampleType sample_type(const SF_INFO& info);
 
+/// How loud channels are, and their mean: sums of some of the samples' magnitudes.
+struct Levels {
+  double channels = 0, mean = 0;
+
+  Levels& operator+=(const Levels& more) {
+    channels += more.channels;
+    mean += more.mean;
+    return *this;
+  }
+  /// Whether little is left of them, as where one channel is the other one's opposite: the mean is
+  /// 40 dB below them.
+  [[nodiscard]] bool cancel() const { return mean < 0.01 * channels; }
+};
+
 class SampleReader {
  public:
   /// Frames that are read at once where they pass through a buffer; fewer with many channels.
@@ -40,10 +54,12 @@ class SampleReader {
   /// The first sample so far that may not be at its time (SoundDecoder::untimed_from).
   [[nodiscard]] std::int64_t untimed_from() const { return sound_.untimed_from(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
+  /// Of the samples read so far; 0 where they are not the mean of channels.
+  [[nodiscard]] const Levels& levels() const { return levels_; }
 
  private:
   template <class Value>
-  void mix(const Value* in, float scale, float* out, std::int64_t n) const;
+  void mix(const Value* in, float scale, float* out, std::int64_t n);
   void find_bad(const float* samples, std::int64_t n);
 
   SoundFile sound_;
@@ -54,6 +70,7 @@ class SampleReader {
   std::int64_t chunk_;  // frames that pass through the buffer at once
   SampleType type_;
   std::int64_t bad_sample_ = -1;
+  Levels levels_;
   std::vector<float> interleaved_;
   std::vector<short> narrow_interleaved_;
 };
