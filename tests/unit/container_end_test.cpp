@@ -69,16 +69,23 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
     else
       CHECK(remark(with_size(row.kind, row.promised, row.bytes)) == row.remark);
   }
-  // Bytes behind the end are samples where a size wrapped; tags and zeros may stand behind any
-  // file.
+  // Bytes behind the end are samples where a size wrapped; tags and a few zeros may stand behind any
+  // file, where nothing follows them.
   const std::string wav =
       "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
-  CHECK(remark(wav + std::string(4096, 'x')) == "");
-  CHECK(remark(wav + std::string(5000, 'x')) ==
-        "the header gives 120 bytes, the 5000 after them are left out");
+  const auto left_out = [](std::size_t bytes) {
+    return "the header gives 120 bytes, the " + std::to_string(bytes) + " after them are left out";
+  };
+  CHECK(remark(wav + std::string(4096, '\1')) == left_out(4096));
+  CHECK(remark(wav + "\1") == left_out(1));
+  const std::string id3 = std::string("ID3\4\0\0\0\0\1\0", 10) + std::string(128, 'y');
   for (const std::string& harmless :
-       {std::string("ID3"), std::string("TAG"), std::string(64, '\0')})
-    CHECK(remark(wav + harmless + std::string(9000, 'x')) == "");
+       {"TAG" + std::string(125, 'y'), id3, id3 + "TAG" + std::string(125, 'y'),
+        std::string(4096, '\0'), "LIST" + number(4, 4) + "INFO"}) {
+    CHECK(remark(wav + harmless) == "");
+    CHECK(remark(wav + harmless + std::string(9000, '\1')) != "");
+  }
+  CHECK(remark(wav + std::string(4097, '\0')) == left_out(4097));
 }
 
 TEST_CASE("container end: samples behind those that the header counts are remarked") {
@@ -89,18 +96,29 @@ TEST_CASE("container end: samples behind those that the header counts are remark
   };
   const std::string info = "LIST" + number(300, 4) + std::string(300, 'y');
   const auto left_out = [](std::uint64_t samples, std::uint64_t bytes) {
-    return "the header counts " + std::to_string(samples) + " bytes of samples, the " +
-           std::to_string(bytes) + " bytes after them are no chunks of the format and are left out";
+    return "the header counts " + std::to_string(samples) + " bytes of samples, " +
+           std::to_string(bytes) +
+           " bytes behind them are no chunks of the format and are left out";
   };
   for (const bool big : {false, true}) {
     CHECK(remark(file(100, std::string(312'400, '\1'), big)) == left_out(100, 312'400));
-    CHECK(remark(file(100, std::string(64, '\1'), big)) == "");
-    CHECK(remark(file(100, std::string(65, '\1'), big)) == left_out(100, 65));
-    CHECK(remark(file(100, std::string(5000, '\0'), big)) == "");
+    CHECK(remark(file(100, std::string(64, '\1'), big)) == left_out(100, 64));
+    CHECK(remark(file(100, std::string(2, '\1'), big)) == left_out(100, 2));
+    CHECK(remark(file(100, std::string(4000, '\0'), big)) == "");
+    // Zeros are padding where nothing follows them.
+    CHECK(remark(file(100, std::string(40, '\0') + std::string(312'400, '\1'), big)) ==
+          left_out(100, 312'440));
+    CHECK(remark(file(100, (big ? "SSND" : "data") + number(300, 4, big) + std::string(300, 'y'),
+                      big)) ==
+          "holds a second chunk of samples, and only one of the two is decoded");
+    // A byte of padding is 0.
+    CHECK(remark(file(99, std::string(1, '\0'), big)) == "");
+    CHECK(remark(file(99, std::string(1, '\1'), big)) == left_out(99, 1));
   }
   CHECK(remark(file(100, info)) == "");
   CHECK(remark(file(101, number(0, 1) + info)) == "");
-  CHECK(remark(file(100, info + std::string(500, '\1'))) == left_out(100, 808));
+  CHECK(remark(file(101, info)) == "");  // without the padding byte
+  CHECK(remark(file(100, info + std::string(500, '\1'))) == left_out(100, 500));
 }
 
 TEST_CASE("container end: sizes of 64 bits, other headers and the size of the samples") {
@@ -142,6 +160,8 @@ TEST_CASE("container end: sizes of 64 bits, other headers and the size of the sa
        "short: the header promises 2000 bytes of samples, the file has 968"},
       {"data of unknown length", wav(0xFFFFFFFF), 1000, ""},
       {"data to the end", wav(968), 1000, ""},
+      {"data beyond it by a byte", wav(969), 1000,
+       "short: the header promises 969 bytes of samples, the file has 968"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);

@@ -117,7 +117,8 @@ TEST_CASE("sound header: whether an MP3 counts its frames") {
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    CHECK(is_mp3_without_count(reader(row.bytes)) == row.without_count);
+    const ReadAt read = reader(row.bytes);
+    CHECK(is_mp3_without_count(read, sound_kind(read).begin) == row.without_count);
   }
 }
 
@@ -182,6 +183,19 @@ TEST_CASE("sound header: plain samples are found where nothing speaks against th
       {"of odd length", wav(format({}) + chunk("LIST", "INFOx") + data), "16000, 58, 300"},
       {"a list behind", wav(format({}) + data + chunk("LIST", "INFO")), "16000, 44, 300"},
 
+      {"two lists behind",
+       wav(format({}) + data + chunk("LIST", "INFOx") + chunk("bext", std::string(602, '\0'))),
+       "16000, 44, 300"},
+
+      {"samples behind those that are counted", wav(format({}) + data + std::string(600, '\1')),
+       "none"},
+      {"zeros behind them, then samples",
+       wav(format({}) + data + std::string(40, '\0') + std::string(600, '\1')), "none"},
+      {"samples behind them that look like a chunk", wav(format({}) + data + std::string(600, 'x')),
+       "none"},
+      {"more behind them than a chunk", wav(format({}) + data + chunk("LIST", "INFO") + "ab"),
+       "none"},
+      {"two chunks of samples", wav(format({}) + data + data), "none"},
       {"extensible float",
        wav(format({.tag = 0xFFFE, .more = more + "\x03" + guid.substr(1)}) + data), "none"},
       {"extensible with 12 bits that count",

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,7 +12,7 @@ namespace melflow {
 namespace {
 
 constexpr std::uint32_t kOpen = 0xFFFFFFFF;  // a size that was not known
-constexpr int kMostChunks = 4096;            // before the samples
+constexpr int kMostChunks = 4096;            // before the samples, and behind them
 
 // Bytes from a place of the file on, as far as there are any.
 struct Head {
@@ -32,17 +31,19 @@ struct Head {
   std::size_t count;
 };
 
-std::optional<std::uint64_t> au_promise(const Head& head) {
+struct Chunk {
+  std::uint64_t at = 0, size = 0;  // of its bytes
+};
+
+std::optional<Chunk> au_samples(const Head& head) {
   const bool big = head.is(".snd");
   if ((!big && !head.is("dns.")) || head.count < 24) return std::nullopt;
-  const std::uint64_t begin = head.number(4, 4, big), samples = head.number(8, 4, big);
-  if (samples == 0 || samples == kOpen) return std::nullopt;
-  return begin + samples;
+  return Chunk{head.number(4, 4, big), head.number(8, 4, big)};
 }
 
 // NIST SPHERE: lines of a name, a type and a value, "sample_count -i 16000", in a head of 1024
 // bytes (or as many as its second line says).
-std::optional<std::uint64_t> nist_promise(const ReadAt& read, const Head& head) {
+std::optional<Chunk> nist_samples(const ReadAt& read, const Head& head) {
   if (!head.is("NIST_1A\n")) return std::nullopt;
   std::array<std::byte, 1024> buffer;
   const std::string_view text(reinterpret_cast<const char*>(buffer.data()), read(0, buffer));
@@ -60,8 +61,7 @@ std::optional<std::uint64_t> nist_promise(const ReadAt& read, const Head& head) 
   const std::uint64_t samples = std::min(value("sample_count -i ", 0), kMost);
   const std::uint64_t step = std::min<std::uint64_t>(value("sample_n_bytes -i ", 2), 8) *
                              std::min<std::uint64_t>(value("channel_count -i ", 1), 1024);
-  if (samples == 0) return std::nullopt;
-  return begin + samples * step;
+  return Chunk{std::min(begin, kMost), samples * step};
 }
 
 // Bytes of the file by what RIFF and its relatives say.
@@ -82,51 +82,94 @@ std::optional<std::uint64_t> chunks_promise(const Head& head) {
   return size + 8;
 }
 
-struct Chunk {
-  std::uint64_t at = 0, size = 0;  // of its bytes
+// A file of chunks: how they are written, and which of them has the samples.
+struct Container {
+  bool is_big = false;
+  std::uint64_t first = 12;             // of them [bytes]
+  std::size_t name = 4, width = 4;      // of a chunk's head: its name, its size [bytes]
+  std::uint64_t counted = 0, step = 2;  // the size counts as much of the head; chunks begin at
+                                        // multiples of `step` [bytes]
+  std::string_view samples = "data";
+
+  [[nodiscard]] std::size_t head() const { return name + width; }
 };
 
-// The samples' chunk.
-std::optional<Chunk> samples_chunk(const ReadAt& read, const Head& head) {
-  const bool is_aiff = head.is("FORM"), is_long = head.is("RF64") || head.is("BW64");
-  const bool big = is_aiff || head.is("RIFX");
-  if (!big && !is_long && !head.is("RIFF")) return std::nullopt;
-  std::uint64_t at = 12;
-  for (int i = 0; i < kMostChunks; ++i) {
+std::optional<Container> container(const Head& head) {
+  if (head.is("RIFF") || head.is("RF64") || head.is("BW64")) return Container{};
+  if (head.is("RIFX")) return Container{.is_big = true};
+  if (head.is("FORM"))
+    return Container{.is_big = true, .samples = head.is("AIF", 8) ? "SSND" : "BODY"};
+  if (head.is("riff"))
+    return Container{.first = 40, .name = 16, .width = 8, .counted = 24, .step = 8};
+  if (head.is("caff")) return Container{.is_big = true, .first = 8, .width = 8, .step = 1};
+  return std::nullopt;
+}
+
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // of a size, so that sums are right
+
+std::uint64_t size_of(const Head& chunk, const Container& c) {
+  const std::uint64_t size = chunk.number(c.name, c.width, c.is_big);
+  return std::min(size - std::min(size, c.counted), kMost);
+}
+
+std::uint64_t behind(std::uint64_t end, const Container& c) {
+  return (end + c.step - 1) / c.step * c.step;
+}
+
+// The samples' bytes, by the header.
+std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
+  if (auto samples = au_samples(head)) return samples;
+  if (auto samples = nist_samples(read, head)) return samples;
+  const auto c = container(head);
+  if (!c) return std::nullopt;
+  std::uint64_t at = c->first;
+  for (int i = 0; i < kMostChunks && at < kMost; ++i) {
     const Head chunk(read, at);
-    if (chunk.count < 8) break;
-    std::uint64_t size = chunk.number(4, 4, big);
-    if (chunk.is(is_aiff ? "SSND" : "data")) {
+    if (chunk.count < c->head()) break;
+    std::uint64_t size = size_of(chunk, *c);
+    if (chunk.is(c->samples)) {
+      const bool is_long = head.is("RF64") || head.is("BW64");
       if (is_long && size == kOpen) size = head.is("ds64", 12) ? head.number(28, 8, false) : 0;
-      return Chunk{at + 8, size};
+      return Chunk{at + c->head(), size};
     }
-    at += 8 + size + size % 2;
+    at = behind(at + c->head() + size, *c);
   }
   return std::nullopt;
 }
 
-// Chunks, one behind the other, to the end of the file.
-bool are_chunks(const ReadAt& read, std::uint64_t at, std::uint64_t size, bool big) {
-  for (int i = 0; i < kMostChunks && at < size; ++i) {
-    const Head chunk(read, at);
-    if (chunk.count < 8) return false;
-    for (std::size_t k = 0; k < 4; ++k) {
-      const auto letter = std::to_integer<unsigned>(chunk.bytes[k]);
-      if (letter < 0x20 || letter > 0x7E) return false;
-    }
-    const std::uint64_t bytes = chunk.number(4, 4, big);
-    at += 8 + bytes + bytes % 2;
-  }
-  return at == size || at == size + 1;
+bool is_open(std::uint64_t size) { return size == 0 || size == kOpen || size >= kMost; }
+
+// Zeros that fill the last sector.
+bool are_few_zeros(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
+  std::array<std::byte, 4096> bytes;
+  if (to - from > bytes.size()) return false;
+  const auto there = std::span(bytes).first(to - from);
+  if (read(from, there) < there.size()) return false;
+  return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
-// Tags may stand behind any file, and so may zeros.
-bool is_harmless(const ReadAt& read, std::uint64_t at) {
-  const Head head(read, at);
-  for (const char* tag : {"ID3", "TAG", "APETAGEX", "LYRICSBEGIN"})
-    if (head.is(tag)) return true;
-  return std::all_of(head.bytes.begin(), head.bytes.end(),
-                     [](std::byte b) { return b == std::byte{}; });
+// The first of the bytes [at, size) that is neither of a chunk, nor of tags or padding at the end;
+// `size` without one. A second chunk of samples is none.
+std::uint64_t unexplained(const ReadAt& read, std::uint64_t at, std::uint64_t size,
+                          const std::optional<Container>& c) {
+  for (int i = 0; at < size; ++i) {
+    if (are_few_zeros(read, at, size) || are_tags(read, at, size)) break;
+    if (!c || i == kMostChunks) return at;
+    const Head chunk(read, at);
+    if (chunk.count < c->head() || chunk.is(c->samples) || !is_chunk_name(chunk.bytes)) return at;
+    const std::uint64_t end = at + c->head() + size_of(chunk, *c);
+    if (end > size) return at;
+    at = behind(end, *c);
+  }
+  return size;
+}
+
+// Behind the samples and their padding, which some writers forget.
+std::uint64_t unexplained_behind(const ReadAt& read, const Chunk& samples, std::uint64_t size,
+                                 const std::optional<Container>& c) {
+  const std::uint64_t end = samples.at + samples.size;
+  const std::uint64_t padded = c ? behind(end, *c) : end;
+  return unexplained(read, are_few_zeros(read, end, padded) ? padded : end, size, c);
 }
 
 }  // namespace
@@ -136,41 +179,41 @@ bool is_header_unfinished(const ReadAt& read, std::uint64_t size) {
   if (head.count < 12) return false;
   const bool big = head.is("FORM") || head.is("RIFX");
   if ((big || head.is("RIFF")) && head.number(4, 4, big) == 0) return true;
-  const auto samples = samples_chunk(read, head);
-  return samples && samples->size == 0 && !are_chunks(read, samples->at, size, big);
+  const auto samples = samples_of(read, head);
+  return samples && samples->size == 0 &&
+         unexplained_behind(read, *samples, size, container(head)) < size;
+}
+
+std::optional<std::uint64_t> samples_size(const ReadAt& read) {
+  const auto samples = samples_of(read, Head(read, 0));
+  return samples && !is_open(samples->size) ? std::optional(samples->size) : std::nullopt;
 }
 
 std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
   const Head head(read, 0);
-  auto promise = au_promise(head);
-  if (!promise) promise = nist_promise(read, head);
-  if (!promise) promise = chunks_promise(head);
+  const auto c = container(head);
+  const auto samples = samples_of(read, head);
+  auto promise = chunks_promise(head);
+  if (!c && samples && !is_open(samples->size)) promise = samples->at + samples->size;
   // Some writers count a padding byte that they do not write.
   if (promise && *promise > size + 1)
     return fmt::format("short: the header promises {} bytes, the file has {}", *promise, size);
-  const auto samples = samples_chunk(read, head);
-  if (!samples || samples->size == 0 || samples->size == kOpen) return {};
-  if (samples->at + samples->size > size + 1)
+  if (!samples || is_open(samples->size)) return {};
+  if (samples->at + samples->size > size)
     return fmt::format("short: the header promises {} bytes of samples, the file has {}",
                        samples->size, size - std::min(size, samples->at));
+  const std::uint64_t from = unexplained_behind(read, *samples, size, c);
+  if (from == size) return {};
+  if (c && Head(read, from).is(c->samples))
+    return "holds a second chunk of samples, and only one of the two is decoded";
   // A size of 32 bits in a longer file, for one.
-  constexpr std::uint64_t kLittle = 4096;
-  if (promise && samples->at + samples->size <= *promise + 1 && size > *promise + kLittle &&
-      !is_harmless(read, *promise))
+  if (promise && from >= *promise)
     return fmt::format("the header gives {} bytes, the {} after them are left out", *promise,
-                       size - *promise);
-  // A size that is too small: what follows the samples inside the container is chunks, or samples
-  // that no decoder reads. Encoders add a few bytes of their own, so that some are allowed.
-  constexpr std::uint64_t kStray = 64;
-  const std::uint64_t end = samples->at + samples->size + samples->size % 2;
-  const std::uint64_t inside = std::min(promise.value_or(size), size);
-  if (inside > end + kStray && !is_harmless(read, end) &&
-      !are_chunks(read, end, inside, head.is("FORM") || head.is("RIFX")))
-    return fmt::format(
-        "the header counts {} bytes of samples, the {} bytes after them are no chunks of the "
-        "format and are left out",
-        samples->size, inside - end);
-  return {};
+                       size - from);
+  return fmt::format(
+      "the header counts {} bytes of samples, {} bytes behind them are no chunks of the format and "
+      "are left out",
+      samples->size, size - from);
 }
 
 }  // namespace melflow

@@ -1,9 +1,10 @@
 // Finds where a file should end according to its container, to remark on wrong sizes, which
-// decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, AU and NIST; other containers
-// (CAF, which libsndfile refuses when it is cut off, VOC, IRCAM, PAF, …) are not checked.
+// decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU and NIST; other containers
+// (VOC, IRCAM, PAF, …) are not checked.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "stages/audio/decoders/sound_header.h"
@@ -13,6 +14,9 @@ namespace melflow {
 /// Whether the header was written before the length was known and never completed: the size in it,
 /// or the size of the samples, is 0, and no chunk follows the samples.
 bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
+
+/// Bytes of the samples by the header; nothing where it does not say.
+std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
 /// A remark when a file of `size` bytes is cut off, goes on behind the end that its header gives, or
 /// holds something other than chunks behind its samples (their size in the header is too small);

@@ -1,4 +1,4 @@
-// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR, FLAC in Ogg) by
+// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR) by
 // FFmpeg. Its libraries are loaded when the first such file comes: they bring over a hundred others,
 // and a machine may be without them.
 #include "stages/audio/decoders/sound_decoder.h"

@@ -1,6 +1,6 @@
-// FLAC by libFLAC. Frames say themselves what they are, which number they have and whether their
-// bytes are whole, and all of that is looked at; the header's count of samples is a promise, not a
-// limit.
+// FLAC by libFLAC, in a file of its own or in Ogg. Frames say themselves what they are, which number
+// they have and whether their bytes are whole, and all of that is looked at; the header's count of
+// samples is a promise, not a limit.
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/audio/decoders/ogg_pages.h"
 #include "stages/audio/decoders/sound_decoder.h"
 
 namespace melflow {
@@ -20,6 +21,10 @@ namespace {
 
 // Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
 constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
+
+// Bytes of FLAC in Ogg before "fLaC", with which a FLAC file begins (RFC 9639, 10.1): the header of a
+// page with one segment, and nine more.
+constexpr std::uint64_t kOggHead = 28 + 9;
 
 struct FlacDeleter {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
@@ -33,7 +38,9 @@ struct Format {
 
 class FlacDecoder final : public SoundDecoder {
  public:
-  FlacDecoder(SoundInput& input, std::uint64_t marker) : input_(input) {
+  FlacDecoder(SoundInput& input, const SoundKind& kind) : input_(input) {
+    const bool is_ogg = kind.is_ogg_flac;
+    const std::uint64_t marker = kind.begin + (is_ogg ? kOggHead : 0);
     // libFLAC reads no further than the header's 36 bits of count (RFC 9639, 8.2) say, so it is
     // not shown them.
     constexpr std::size_t kCount = 21;
@@ -45,14 +52,19 @@ class FlacDecoder final : public SoundDecoder {
       promised_ = promised_ << 8 | std::to_integer<std::int64_t>(count[i]);
     input.replace(marker + kCount, static_cast<std::byte>(high & 0xF0U));
     for (std::size_t i = 1; i < count.size(); ++i) input.replace(marker + kCount + i, std::byte{0});
-    hide_further_headers(marker);
-    input.seek(marker);
+    if (is_ogg)
+      correct_check_sum(input, kind.begin);
+    else
+      hide_further_headers(marker);
+    input.seek(kind.begin);
     decoder_.reset(FLAC__stream_decoder_new());
     if (!decoder_) throw std::bad_alloc();
-    if (FLAC__stream_decoder_init_stream(decoder_.get(), on_read, nullptr, nullptr, nullptr,
-                                         nullptr, on_frame, on_metadata, on_error,
-                                         this) != FLAC__STREAM_DECODER_INIT_STATUS_OK)
-      throw std::bad_alloc();
+    const auto init =
+        is_ogg ? FLAC__stream_decoder_init_ogg_stream : FLAC__stream_decoder_init_stream;
+    const auto status = init(decoder_.get(), on_read, nullptr, nullptr, nullptr, nullptr, on_frame,
+                             on_metadata, on_error, this);
+    if (status == FLAC__STREAM_DECODER_INIT_STATUS_UNSUPPORTED_CONTAINER) return;
+    if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) throw std::bad_alloc();
     // The first frame is what the samples are, whatever the header says.
     while (rest_.empty() && step()) {
     }
@@ -61,10 +73,11 @@ class FlacDecoder final : public SoundDecoder {
     info_.samplerate = static_cast<int>(format_.rate);
     info_.channels = static_cast<int>(format_.channels);
     info_.frames = promised_ > 0 ? promised_ : SF_COUNT_MAX;
-    info_.format = SF_FORMAT_FLAC | (format_.bits <= 8    ? SF_FORMAT_PCM_S8
-                                     : format_.bits <= 16 ? SF_FORMAT_PCM_16
-                                     : format_.bits <= 24 ? SF_FORMAT_PCM_24
-                                                          : SF_FORMAT_PCM_32);
+    info_.format =
+        (is_ogg ? SF_FORMAT_OGG : SF_FORMAT_FLAC) | (format_.bits <= 8    ? SF_FORMAT_PCM_S8
+                                                     : format_.bits <= 16 ? SF_FORMAT_PCM_16
+                                                     : format_.bits <= 24 ? SF_FORMAT_PCM_24
+                                                                          : SF_FORMAT_PCM_32);
   }
 
   [[nodiscard]] bool is_open() const { return info_.channels > 0; }
@@ -288,8 +301,8 @@ class FlacDecoder final : public SoundDecoder {
 
 }  // namespace
 
-OpenedSound open_flac(SoundInput& input, std::uint64_t marker) {
-  auto out = std::make_unique<FlacDecoder>(input, marker);
+OpenedSound open_flac(SoundInput& input, const SoundKind& kind) {
+  auto out = std::make_unique<FlacDecoder>(input, kind);
   if (!out->is_open())
     return std::string(out->is_without_memory() ? kNoMemory : "no frame of it can be decoded");
   return OpenedSound(std::move(out));

@@ -29,7 +29,7 @@ constexpr const char* kNoFrame = "there is something that is not a frame";
 
 class Mp3Decoder final : public SoundDecoder {
  public:
-  explicit Mp3Decoder(SoundInput& input) : input_(input) {
+  Mp3Decoder(SoundInput& input, const SoundKind& kind) : input_(input), start_(kind.begin) {
     static const int ready = mpg123_init();
     int error = ready;
     if (ready == MPG123_OK) handle_.reset(mpg123_new(nullptr, &error));
@@ -43,13 +43,17 @@ class Mp3Decoder final : public SoundDecoder {
                  MPG123_QUIET | MPG123_FORCE_FLOAT | MPG123_GAPLESS | MPG123_SKIP_ID3V2, 0);
     mpg123_param(mh, MPG123_RESYNC_LIMIT, kLongestGap, 0);
     mpg123_replace_reader_handle(mh, on_read, on_seek, nullptr);
-    input.seek(0);
-    if (mpg123_open_handle(mh, &input_) != MPG123_OK ||
+    input.seek(start_);
+    if (mpg123_open_handle(mh, this) != MPG123_OK ||
         mpg123_getformat(mh, &rate_, &channels_, &encoding_) != MPG123_OK) {
       return;
     }
     const off_t length = mpg123_length(mh);
-    is_guess_ = is_mp3_without_count(input.reader());
+    is_guess_ = is_mp3_without_count(input.reader(), start_);
+    if (kind.junk > 0)
+      begin_ = fmt::format("its first {} bytes are neither a frame nor a tag", kind.junk);
+    else if (is_mp3_without_begin(input.reader(), start_))
+      begin_ = "its first frame needs bits of one before it, which is not there";
     info_.samplerate = static_cast<int>(rate_);
     info_.channels = channels_now_ = channels_;
     info_.frames = length > 0 ? length : SF_COUNT_MAX;
@@ -83,8 +87,9 @@ class Mp3Decoder final : public SoundDecoder {
     if (is_changed_)
       return Fault{changed_at_, fmt::format("{}: {} samples are left out", change_, left_out_),
                    true};
-    if (fault_at_ < 0) return std::nullopt;
-    return Fault{fault_at_, what_, false};
+    if (fault_at_ >= 0) return Fault{fault_at_, what_, false};
+    if (!begin_.empty()) return Fault{0, begin_, false};
+    return std::nullopt;
   }
   // Frames have no numbers.
   [[nodiscard]] std::int64_t untimed_from() const override {
@@ -116,27 +121,37 @@ class Mp3Decoder final : public SoundDecoder {
   // A frame that does not begin where the one before it ended.
   void look_at_place() {
     mpg123_frameinfo frame{};
-    const off_t at = mpg123_framepos(handle_.get());
-    if (at < 0 || mpg123_info(handle_.get(), &frame) != MPG123_OK) return;
+    const off_t from_start = mpg123_framepos(handle_.get());
+    if (from_start < 0 || mpg123_info(handle_.get(), &frame) != MPG123_OK) return;
+    const off_t at = static_cast<off_t>(start_) + from_start;
     if (end_ >= 0 && at != end_ &&
         !are_tags(input_.reader(), static_cast<std::uint64_t>(end_),
                   static_cast<std::uint64_t>(at)))
       note(kNoFrame, count_);
-    begin_ = at;
+    frame_at_ = at;
     end_ = at + frame.framesize;
   }
 
-  // Whether a frame begins behind the last one that could be decoded: the file is cut off in it. Where
-  // frames are counted, the count tells more, and the last ones may be left out as padding.
+  // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames that
+  // are counted, the last ones may have been left out as padding, and where many are missing the
+  // count tells more.
   void look_at_end() {
-    if (!is_guess_ || end_ < 0 || end_ >= static_cast<off_t>(input_.size())) return;
-    const std::uint32_t next = header_at(end_);
+    const auto size = static_cast<off_t>(input_.size());
+    if (end_ < 0 || (!is_guess_ && count_ + 2 * 1152 < info_.frames)) return;
     // What frames of one recording have in common: sync, version, layer and sample rate.
     constexpr std::uint32_t kAlike = 0xFFFE0C00;
-    if (next == 0 || (next & kAlike) != (header_at(begin_) & kAlike)) return;
-    note(fmt::format("the file ends in a frame, of which {} bytes are there",
-                     static_cast<off_t>(input_.size()) - end_),
-         count_);
+    while (end_ < size) {
+      const std::uint32_t next = header_at(end_);
+      if (next == 0 || (next & kAlike) != (header_at(frame_at_) & kAlike)) return;
+      const auto bytes =
+          static_cast<off_t>(mp3_frame_size(input_.reader(), static_cast<std::uint64_t>(end_)));
+      if (is_guess_ || end_ + bytes > size)
+        return note(
+            fmt::format("the file ends in a frame, of which {} bytes are there", size - end_),
+            count_);
+      if (bytes == 0) return;
+      end_ += bytes;
+    }
   }
   // 0: no four bytes are there.
   [[nodiscard]] std::uint32_t header_at(off_t at) const {
@@ -173,28 +188,32 @@ class Mp3Decoder final : public SoundDecoder {
     what_ = std::move(what);
   }
 
-  static ssize_t on_read(void* input, void* out, std::size_t bytes) {
+  static ssize_t on_read(void* self, void* out, std::size_t bytes) {
     return static_cast<ssize_t>(
-        static_cast<SoundInput*>(input)->read({static_cast<std::byte*>(out), bytes}));
+        static_cast<Mp3Decoder*>(self)->input_.read({static_cast<std::byte*>(out), bytes}));
   }
-  static off_t on_seek(void* user, off_t offset, int whence) {
-    auto& input = *static_cast<SoundInput*>(user);
+  // To the library the file begins at the first frame.
+  static off_t on_seek(void* self, off_t offset, int whence) {
+    auto& input = static_cast<Mp3Decoder*>(self)->input_;
+    const auto start = static_cast<off_t>(static_cast<Mp3Decoder*>(self)->start_);
     const auto base = whence == SEEK_CUR   ? static_cast<off_t>(input.at())
                       : whence == SEEK_END ? static_cast<off_t>(input.size())
-                                           : 0;
+                                           : start;
     off_t to = 0;
-    if (__builtin_add_overflow(base, offset, &to) || to < 0) return -1;
+    if (__builtin_add_overflow(base, offset, &to) || to < start) return -1;
     input.seek(static_cast<std::uint64_t>(to));
-    return to;
+    return to - start;
   }
 
   SoundInput& input_;
+  std::uint64_t start_;  // of the first frame [bytes]
+  std::string begin_;    // what is wrong there
   std::unique_ptr<mpg123_handle, Mp3Deleter> handle_;
   long rate_ = 0;
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
   unsigned char* frame_ = nullptr;  // samples of it that were not read, interleaved
   std::int64_t frame_left_ = 0;
-  off_t begin_ = 0;        // of the last frame [bytes]
+  off_t frame_at_ = 0;     // of the last frame [bytes]
   std::int64_t end_ = -1;  // the same
   std::int64_t count_ = 0, left_out_ = 0;
   std::int64_t fault_at_ = -1, changed_at_ = -1;
@@ -204,8 +223,8 @@ class Mp3Decoder final : public SoundDecoder {
 
 }  // namespace
 
-OpenedSound open_mp3(SoundInput& input) {
-  auto out = std::make_unique<Mp3Decoder>(input);
+OpenedSound open_mp3(SoundInput& input, const SoundKind& kind) {
+  auto out = std::make_unique<Mp3Decoder>(input, kind);
   if (!out->is_open()) return std::string("no frame of it can be decoded");
   return OpenedSound(std::move(out));
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <new>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -152,6 +153,22 @@ std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t deco
         "how many there were",
         decoded, static_cast<double>(decoded) / rate);
   return {};
+}
+
+void correct_check_sum(SoundInput& input, std::uint64_t at) {
+  constexpr std::size_t kHead = 27, kSum = 22;
+  std::array<unsigned char, kHead + 255 + 255 * 255> bytes;
+  const std::size_t there = input.reader()(at, std::as_writable_bytes(std::span(bytes)));
+  if (there < kHead || there < kHead + bytes[kHead - 1]) return;
+  const auto* const segments = bytes.data() + kHead;
+  const std::size_t head = kHead + bytes[kHead - 1];
+  const std::size_t body = std::accumulate(segments, segments + bytes[kHead - 1], std::size_t{0});
+  if (there < head + body) return;
+  ogg_page page{bytes.data(), static_cast<long>(head), bytes.data() + head,
+                static_cast<long>(body)};
+  ogg_page_checksum_set(&page);
+  for (std::size_t i = kSum; i < kSum + 4; ++i)
+    input.replace(at + i, static_cast<std::byte>(bytes[i]));
 }
 
 }  // namespace melflow

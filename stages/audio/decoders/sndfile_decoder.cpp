@@ -3,8 +3,11 @@
 #include <sndfile.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "stages/audio/decoders/container_end.h"
+#include "stages/audio/decoders/ogg_pages.h"
 #include "stages/audio/decoders/sound_decoder.h"
 
 namespace melflow {
@@ -12,13 +15,42 @@ namespace {
 
 constexpr std::int64_t kStep = 1024, kMostValuesOfCall = 32768;  // frames and values of a call
 
+// libsndfile does not leave out what the header of Opus (RFC 7845, 5.1) tells to leave out where a
+// file was cut out of a stream, and then leaves out as much at its end. So it is told 0, and what is
+// to be left out is returned [samples at 48 kHz].
+std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
+  if (!kind.is_opus) return 0;
+  const std::uint64_t at = kind.begin + 28 + 10;
+  std::array<std::byte, 2> skip{};
+  if (input.reader()(at, skip) < skip.size()) return 0;
+  for (std::size_t i = 0; i < skip.size(); ++i) input.replace(at + i, std::byte{0});
+  correct_check_sum(input, kind.begin);
+  return std::to_integer<std::int64_t>(skip[0]) | std::to_integer<std::int64_t>(skip[1]) << 8;
+}
+
+// libsndfile reads W64 and NIST to the end of the file, whatever is behind their samples. The frames
+// that the header counts; SF_COUNT_MAX for others.
+std::int64_t counted_frames(SoundInput& input, const SF_INFO& info) {
+  const int format = info.format & SF_FORMAT_TYPEMASK, type = info.format & SF_FORMAT_SUBMASK;
+  const int bytes = type == SF_FORMAT_PCM_24                              ? 3
+                    : type == SF_FORMAT_PCM_32 || type == SF_FORMAT_FLOAT ? 4
+                    : type == SF_FORMAT_DOUBLE                            ? 8
+                    : type == SF_FORMAT_PCM_16                            ? 2
+                    : is_narrow(info)                                     ? 1
+                                                                          : 0;
+  if ((format != SF_FORMAT_W64 && format != SF_FORMAT_NIST) || bytes == 0) return SF_COUNT_MAX;
+  const auto counted = samples_size(input.reader());
+  return counted ? static_cast<std::int64_t>(*counted) / bytes / info.channels : SF_COUNT_MAX;
+}
+
 struct Closer {
   void operator()(SNDFILE* handle) const { sf_close(handle); }
 };
 
 class SndfileDecoder final : public SoundDecoder {
  public:
-  explicit SndfileDecoder(SoundInput& input) {
+  SndfileDecoder(SoundInput& input, const SoundKind& kind) {
+    const std::int64_t opus_skip = take_opus_skip(input, kind);
     static SF_VIRTUAL_IO io = {
         [](void* user) { return static_cast<sf_count_t>(static_cast<SoundInput*>(user)->size()); },
         [](sf_count_t offset, int whence, void* user) -> sf_count_t {
@@ -39,8 +71,11 @@ class SndfileDecoder final : public SoundDecoder {
         [](void* user) { return static_cast<sf_count_t>(static_cast<SoundInput*>(user)->at()); },
     };
     handle_.reset(sf_open_virtual(&io, SFM_READ, &info_, &input));
-    if (handle_ != nullptr && info_.channels > 0)
-      step_ = std::clamp<std::int64_t>(kMostValuesOfCall / info_.channels, 1, kStep);
+    if (handle_ == nullptr || info_.channels <= 0) return;
+    step_ = std::clamp<std::int64_t>(kMostValuesOfCall / info_.channels, 1, kStep);
+    most_ = counted_frames(input, info_);
+    info_.frames = std::min(info_.frames, most_);
+    if (opus_skip > 0) leave_out(opus_skip * info_.samplerate / 48000);
   }
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
 
@@ -86,8 +121,21 @@ class SndfileDecoder final : public SoundDecoder {
     return done;
   }
 
-  std::int64_t step(short* out) { return noted(sf_readf_short(handle_.get(), out, step_)); }
-  std::int64_t step(float* out) { return noted(sf_readf_float(handle_.get(), out, step_)); }
+  std::int64_t step(short* out) {
+    return noted(sf_readf_short(handle_.get(), out, most_of_step()));
+  }
+  std::int64_t step(float* out) {
+    return noted(sf_readf_float(handle_.get(), out, most_of_step()));
+  }
+  [[nodiscard]] std::int64_t most_of_step() const { return std::min(step_, most_ - count_); }
+
+  // The first `frames`.
+  void leave_out(std::int64_t frames) {
+    std::vector<float> some(static_cast<std::size_t>(frames * info_.channels));
+    info_.frames -= noted(sf_readf_float(handle_.get(), some.data(), frames));
+    count_ = 0;
+    if (fault_) fault_->after = 0;
+  }
 
   // libsndfile forgets an error with the next call.
   std::int64_t noted(std::int64_t n) {
@@ -102,7 +150,7 @@ class SndfileDecoder final : public SoundDecoder {
   std::unique_ptr<SNDFILE, Closer> handle_;
   Rest<short> short_rest_;
   Rest<float> float_rest_;
-  std::int64_t step_ = 1;
+  std::int64_t step_ = 1, most_ = SF_COUNT_MAX;
   std::int64_t count_ = 0, given_ = 0;  // frames that libsndfile gave, and that the caller got
   bool is_over_ = false;
   std::optional<Fault> fault_;
@@ -117,8 +165,8 @@ bool is_narrow(const SF_INFO& info) {
 }
 
 // libsndfile keeps the reason of a refusal in one place for all threads, so it is not to be had.
-OpenedSound open_sndfile(SoundInput& input) {
-  auto out = std::make_unique<SndfileDecoder>(input);
+OpenedSound open_sndfile(SoundInput& input, const SoundKind& kind) {
+  auto out = std::make_unique<SndfileDecoder>(input, kind);
   if (!out->is_open()) return std::string();
   return OpenedSound(std::move(out));
 }

@@ -60,9 +60,9 @@ bool is_narrow(const SF_INFO& info);
 /// A decoder, or the reason why the file was refused ("" where the library gives none). `input`
 /// must outlive it.
 using OpenedSound = std::variant<std::unique_ptr<SoundDecoder>, std::string>;
-OpenedSound open_sndfile(SoundInput& input);
-OpenedSound open_flac(SoundInput& input, std::uint64_t marker);  ///< `marker`: byte of "fLaC"
-OpenedSound open_mp3(SoundInput& input);
+OpenedSound open_sndfile(SoundInput& input, const SoundKind& kind);
+OpenedSound open_flac(SoundInput& input, const SoundKind& kind);  ///< also in Ogg
+OpenedSound open_mp3(SoundInput& input, const SoundKind& kind);
 OpenedSound open_ffmpeg(SoundInput& input);  ///< refuses all without has_ffmpeg()
 bool has_ffmpeg();                           ///< whether it was built in, and is here
 std::unique_ptr<SoundDecoder> open_plain(SoundInput& input, const PlainSamples& samples);

@@ -32,12 +32,14 @@ SoundFile::SoundFile(SoundInput input, IsolatedDecoders* isolated)
 }
 
 void SoundFile::open(const SoundKind& kind) {
-  OpenedSound opened = kind.name == "FLAC"  ? open_flac(*input_, kind.begin)
-                       : kind.name == "MP3" ? open_mp3(*input_)
-                                            : open_sndfile(*input_);
+  const bool is_flac = kind.name == "FLAC" || kind.is_ogg_flac;
+  OpenedSound opened = is_flac              ? open_flac(*input_, kind)
+                       : kind.name == "MP3" ? open_mp3(*input_, kind)
+                                            : open_sndfile(*input_, kind);
   const bool is_for_ffmpeg = is_left_to_ffmpeg(kind.name);
   if (opened.index() == 1 && input_->error() == 0 &&
       (is_for_ffmpeg || kind.name == "Ogg" || kind.name.empty())) {
+    input_->restore();
     OpenedSound other = open_ffmpeg(*input_);
     is_by_ffmpeg_ = other.index() == 0;
     if (is_by_ffmpeg_ || is_for_ffmpeg) opened = std::move(other);

@@ -84,9 +84,10 @@ std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t fil
     return std::nullopt;
   if (std::uint64_t{little_endian(riff, 4, 4)} + 8 != file_size) return std::nullopt;
   PlainSamples out;
-  for (std::uint64_t at = riff.size(); at + 8 <= file_size;) {
+  std::uint64_t at = riff.size();
+  while (at + 8 <= file_size) {
     std::array<std::byte, 8> head;
-    if (bytes(at, head) < head.size()) return std::nullopt;
+    if (bytes(at, head) < head.size() || !is_chunk_name(head)) return std::nullopt;
     const std::uint64_t size = little_endian(head, 4, 4), body = at + 8;
     if (size > file_size - body) return std::nullopt;
     if (starts_with(head, "fmt ")) {
@@ -106,17 +107,89 @@ std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t fil
       if (rate == 0 || rate > 0x7FFFFFFFU) return std::nullopt;
       out.sample_rate = static_cast<int>(rate);
     } else if (starts_with(head, "data")) {
-      if (out.sample_rate == 0 || size == 0 || size % 2 != 0) return std::nullopt;
+      if (out.sample_rate == 0 || out.count > 0 || size == 0 || size % 2 != 0) return std::nullopt;
       out.offset = body;
       out.count = static_cast<std::int64_t>(size / 2);
-      return out;
     }
     at = body + size + size % 2;
+  }
+  // What is behind the samples is chunks, too, or their size is wrong.
+  return out.count > 0 && at >= file_size ? std::optional(out) : std::nullopt;
+}
+
+// The bytes of a frame of MPEG audio (ISO 11172-3, 2.4.3.1, and 13818-3), whose header has to be one;
+// 0 where its bit rate is free.
+std::uint64_t mp3_frame_size(Bytes head) {
+  // [kbit/s] of MPEG 1, Layer I to III, and of MPEG 2 and 2.5, Layer I, then II and III.
+  constexpr std::array<std::array<std::uint16_t, 15>, 5> kRates{
+      {{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
+       {0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384},
+       {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
+       {0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256},
+       {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}}};
+  constexpr std::array<unsigned, 3> kHertz{44100, 48000, 32000};
+  const unsigned version = number(head, 1) >> 3 & 3U, layer = 4 - (number(head, 1) >> 1 & 3U);
+  const bool is_first = version == 3;
+  const unsigned hertz = kHertz[number(head, 2) >> 2 & 3U] >> (is_first ? 0 : version == 2 ? 1 : 2);
+  const unsigned row = is_first ? layer - 1 : layer == 1 ? 3 : 4;
+  const unsigned bits = 1000U * kRates[row][number(head, 2) >> 4],
+                 padding = number(head, 2) >> 1 & 1U;
+  if (bits == 0) return 0;
+  if (layer == 1) return 4 * (12 * bits / hertz + padding);
+  return (layer == 3 && !is_first ? 72 : 144) * bits / hertz + padding;
+}
+
+// Whether so many frames of MPEG audio, or all that are left, follow each other from `at` on.
+bool are_mp3_frames(const ReadAt& read, std::uint64_t at, int count) {
+  std::array<std::byte, 4> first{}, next{};
+  for (int i = 0; i < count; ++i) {
+    const Bytes head = read_into(next, read, at);
+    if (head.empty() && i > 1) return true;
+    if (head.size() < next.size() || !is_mp3_frame(head)) return false;
+    if (i == 0) first = next;
+    // What frames of one recording have in common: version, layer and sample rate.
+    const std::uint64_t size = mp3_frame_size(head);
+    constexpr std::byte kVersionAndLayer{0xFE}, kRate{0x0C};
+    if (((next[1] ^ first[1]) & kVersionAndLayer) != std::byte{} ||
+        ((next[2] ^ first[2]) & kRate) != std::byte{} || size == 0)
+      return false;
+    at += size;
+  }
+  return true;
+}
+
+// Where they begin, from `at` on, as many as bytes that are none do not look like by chance; nothing
+// where that is not soon.
+std::optional<std::uint64_t> first_mp3_frames(const ReadAt& read, std::uint64_t at) {
+  constexpr std::uint64_t kSoon = 1 << 20;
+  constexpr int kEnough = 4;
+  std::array<std::byte, 4096> buffer;
+  for (const std::uint64_t end = at + kSoon; at < end; at += buffer.size() - 3) {
+    const Bytes piece = read_into(buffer, read, at);
+    for (std::size_t i = 0; i + 3 < piece.size(); ++i)
+      if (is_mp3_frame(piece.subspan(i)) && are_mp3_frames(read, at + i, kEnough)) return at + i;
+    if (piece.size() < buffer.size()) break;
   }
   return std::nullopt;
 }
 
+// Behind the tags of any kind that begin at `at`.
+std::uint64_t behind_all_tags(const ReadAt& read, std::uint64_t at) {
+  std::array<std::byte, 32> buffer;
+  for (int i = 0; i < kMostTags; ++i) {
+    const std::uint64_t size = tag_size(read_into(buffer, read, at));
+    if (size == 0) break;
+    at += size;
+  }
+  return at;
+}
+
 }  // namespace
+
+bool is_chunk_name(Bytes head) {
+  return std::all_of(head.begin(), head.begin() + 4,
+                     [](std::byte b) { return b >= std::byte{0x20} && b <= std::byte{0x7E}; });
+}
 
 bool has_plain_samples(std::string_view path) {
   const std::size_t dot = path.rfind('.');
@@ -147,7 +220,7 @@ std::optional<PlainSamples> plain_samples(const ReadAt& read, std::uint64_t size
 SoundKind sound_kind(const ReadAt& read) {
   SoundKind out;
   out.begin = behind_tags(read);
-  std::array<std::byte, 16> buffer;
+  std::array<std::byte, 40> buffer;
   const Bytes head = read_into(buffer, read, out.begin);
   struct Magic {
     std::string_view bytes, name;
@@ -171,9 +244,23 @@ SoundKind sound_kind(const ReadAt& read) {
                               Magic{"#!AMR", "AMR"}};
   for (const Magic& m : magics)
     if (starts_with(head, m.bytes, m.at)) out.name = m.name;
-  if (out.name.empty() && (out.begin > 0 || starts_with(head, "ID3") || is_mp3_frame(head)))
+  const bool is_nameless = out.name.empty();
+  // A WAV may hold MP3 (format 0x55) or MP2 (0x50).
+  const bool is_in_wav = out.name == "WAV" && starts_with(head, "fmt ", 12) && head.size() > 21 &&
+                         (little_endian(head, 20, 2) == 0x55 || little_endian(head, 20, 2) == 0x50);
+  if ((is_nameless && !are_mp3_frames(read, out.begin, 2)) || is_in_wav) {
+    if (const auto frames = first_mp3_frames(read, out.begin)) {
+      if (!is_in_wav) out.junk = *frames - std::min(*frames, behind_all_tags(read, out.begin));
+      out.begin = *frames;
+      out.name = "MP3";
+    }
+  }
+  if (is_nameless && (out.begin > 0 || starts_with(head, "ID3") || is_mp3_frame(head)))
     out.name = "MP3";
   out.is_bw64 = out.begin == 0 && starts_with(head, "BW64");
+  constexpr std::size_t kFirst = 28;  // byte of a page of one segment
+  out.is_ogg_flac = out.name == "Ogg" && starts_with(head, "\177FLAC", kFirst);
+  out.is_opus = out.name == "Ogg" && starts_with(head, "OpusHead", kFirst);
   return out;
 }
 
@@ -216,9 +303,9 @@ bool are_tags(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
   return from == to;
 }
 
-bool is_mp3_without_count(const ReadAt& read) {
+bool is_mp3_without_count(const ReadAt& read, std::uint64_t begin) {
   std::array<std::byte, 2048> buffer;  // the longest first frame has 1441 bytes
-  const Bytes head = read_into(buffer, read, behind_tags(read));
+  const Bytes head = read_into(buffer, read, begin);
   if (!is_mp3_frame(head)) return false;
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   for (const char* name : {"Xing", "Info"}) {
@@ -226,6 +313,23 @@ bool is_mp3_without_count(const ReadAt& read) {
     if (at != text.npos && at + 8 <= text.size()) return (number(head, at + 7) & 1U) == 0;
   }
   return text.find("VBRI") == text.npos;
+}
+
+std::uint64_t mp3_frame_size(const ReadAt& read, std::uint64_t at) {
+  std::array<std::byte, 4> buffer;
+  const Bytes head = read_into(buffer, read, at);
+  return head.size() == buffer.size() && is_mp3_frame(head) ? mp3_frame_size(head) : 0;
+}
+
+bool is_mp3_without_begin(const ReadAt& read, std::uint64_t begin) {
+  std::array<std::byte, 8> buffer;
+  const Bytes head = read_into(buffer, read, begin);
+  const bool is_layer_3 =
+      head.size() == buffer.size() && is_mp3_frame(head) && (number(head, 1) & 0x06U) == 0x02U;
+  if (!is_layer_3) return false;
+  const std::size_t side = (number(head, 1) & 1U) != 0 ? 4 : 6;  // a check sum may be before it
+  const bool is_first_version = (number(head, 1) & 0x18U) == 0x18U;
+  return number(head, side) != 0 || (is_first_version && (number(head, side + 1) & 0x80U) != 0);
 }
 
 }  // namespace melflow

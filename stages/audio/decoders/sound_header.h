@@ -31,11 +31,17 @@ using ReadAt = std::function<std::size_t(std::uint64_t at, std::span<std::byte> 
 std::optional<PlainSamples> plain_samples(std::span<const std::byte> file);
 std::optional<PlainSamples> plain_samples(const ReadAt& read, std::uint64_t size);
 
+/// Whether a chunk of RIFF and its relatives may have that name: four printable letters.
+bool is_chunk_name(std::span<const std::byte> head);
+
 /// The kind of a file, by its first bytes behind ID3 tags, which may precede any kind.
 struct SoundKind {
-  std::string_view name;    ///< "WAV", "FLAC", …; "" for what is no sound file
-  std::uint64_t begin = 0;  ///< its first byte behind the tags
+  std::string_view name;  ///< "WAV", "FLAC", …; "" for what is no sound file
+  std::uint64_t begin =
+      0;  ///< its first byte behind the tags; of MP3 the first frame, also in a WAV
+  std::uint64_t junk = 0;  ///< bytes before that frame that are no tags
   bool is_bw64 = false;
+  bool is_ogg_flac = false, is_opus = false;  ///< of what is "Ogg"
 };
 SoundKind sound_kind(const ReadAt& read);
 
@@ -48,8 +54,15 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason = "");
 /// Whether the bytes [from, to) of a file are tags (ID3 of any version, APE) and nothing else.
 bool are_tags(const ReadAt& read, std::uint64_t from, std::uint64_t to);
 
-/// Whether the file is an MP3 without a count of its frames (a Xing, Info or VBRI header), whose
-/// length can only be estimated from its size and first bit rate.
-bool is_mp3_without_count(const ReadAt& read);
+/// Whether the MP3 whose first frame is at `begin` has no count of its frames (a Xing, Info or VBRI
+/// header), so that its length can only be estimated from its size and first bit rate.
+bool is_mp3_without_count(const ReadAt& read, std::uint64_t begin);
+
+/// The bytes of the frame of MPEG audio at `at`; 0 where none is, or its bit rate is free.
+std::uint64_t mp3_frame_size(const ReadAt& read, std::uint64_t at);
+
+/// Whether that frame needs bits of frames before it, which are not there: the file was cut out of a
+/// stream (main_data_begin, ISO 11172-3, 2.4.1.7).
+bool is_mp3_without_begin(const ReadAt& read, std::uint64_t begin);
 
 }  // namespace melflow

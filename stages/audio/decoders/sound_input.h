@@ -39,6 +39,8 @@ class SoundInput {
 
   /// Shows decoders `value` in place of the byte at `at`. For a few bytes of a header.
   void replace(std::uint64_t at, std::byte value) { replaced_.push_back({at, value}); }
+  /// Shows all bytes as they are, for another decoder.
+  void restore() { replaced_.clear(); }
 
   /// Where the bytes are, for a reader in another process: in memory, or behind `head` in a file from `begin` on.
   struct Place {
