@@ -139,7 +139,10 @@ class Override {
 void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems) {
   // Line 0 shows as "--set" alone; the column keeps the places of several apart.
   int number = 0;
-  for (const Assignment& set : sets) Override(root, set, {kSetFile, 0, ++number}, problems).apply();
+  for (const Assignment& set : sets) {
+    const auto& file = set.given_at.file ? set.given_at.file : kSetFile;
+    Override(root, set, {file, 0, ++number}, problems).apply();
+  }
 }
 
 }  // namespace melflow

@@ -15,7 +15,7 @@ namespace melflow {
 struct Assignment {
   std::string name;
   std::string value;
-  Mark given_at = {};  ///< of the value, where a fragment is given it
+  Mark given_at = {};  ///< of the value, where a fragment is given it, or Python's argument for it
 };
 
 class Variables {

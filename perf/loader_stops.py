@@ -1,5 +1,5 @@
-"""Stops epochs at random places and goes on with them, breaks them off, and kills programs that train, at random moments, as a
-stream and by number; looks at what follows, and at what is left.
+"""Stops epochs at random places and goes on with them, breaks them off, and kills programs that train, or lets them end with
+threads in a loader, at random moments, as a stream and by number; looks at what follows, and at what is left.
 
 loader_stops.py ROOT [COUNT] [SEED]      ROOT: a folder of recordings; COUNT: of each kind, default 100, half as many stops
 Out: a line for each kind; exit status 0 where the same batches followed, nothing leaked and nothing hung.
@@ -36,6 +36,20 @@ else:
 while True:
     for batch in loader:
         print(len(batch["file"]), flush=True)
+"""
+ENDS = """
+import melflow, sys, threading, time
+
+def loop():
+    while True:
+        make = melflow.Loader(sys.argv[1]) if sys.argv[2] == "stream" else \\
+            melflow.open(sys.argv[1], index=sys.argv[5], store="1MiB").batches(16)
+        for batch in make:
+            pass
+
+for _ in range(int(sys.argv[3])):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(float(sys.argv[4]))
 """
 
 
@@ -142,6 +156,27 @@ def kill(kind, text, count, chance, folder):
     return bad
 
 
+def end(kind, text, count, chance):
+    """The number of programs that did not end well while daemon threads went over batches."""
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        index = os.path.join(folder, "index.npz")
+        list(batches_of(kind, text, 2, index))  # makes the index
+        for i in range(count):
+            child = [sys.executable, "-c", ENDS, text, kind, str(chance.randint(1, 4)), str(chance.random()), index]
+            try:
+                ended = subprocess.run(child, capture_output=True, text=True, timeout=60)
+            except subprocess.TimeoutExpired:
+                bad += 1
+                print(f"{i}: hangs")
+                continue
+            if ended.returncode != 0 or ended.stderr:
+                bad += 1
+                print(f"{i}: exit status {ended.returncode}: {ended.stderr[-500:]}")
+    print(f"{kind}: {count} programs ended with 1 to 4 threads in loaders: {bad} of them badly", flush=True)
+    return bad
+
+
 def main(root, count=100, seed=1):
     chance, text, bad = random.Random(int(seed)), TEXT.format(root=os.path.abspath(root)), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +185,7 @@ def main(root, count=100, seed=1):
             bad += go_on(kind, text, int(count) // 2, chance)
             bad += break_off(kind, text, int(count), chance)
             bad += kill(kind, text, int(count), chance, folder)
+            bad += end(kind, text, int(count), chance)
     sys.exit(bad > 0)
 
 

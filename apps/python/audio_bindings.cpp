@@ -1,6 +1,5 @@
 // The part of the module that computes rows of a corpus when they are asked for.
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
@@ -10,6 +9,8 @@
 #include "apps/python/arrays.h"
 #include "apps/python/audio_rows.h"
 #include "apps/python/list_columns.h"
+#include "apps/python/process.h"
+#include "apps/python/text_caster.h"
 #include "pipeline/option_type.h"
 
 using namespace melflow;
@@ -20,7 +21,7 @@ namespace {
 nb::object stamps_of(const AudioRows& rows) {
   std::vector<std::int64_t> out;
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     FileStamp stamp;
     for (std::size_t i = 0; i < rows.manifest().size(); ++i) {
       if (rows.firsts()[i] == i) stamp = stamp_of(rows.manifest().path(i));
@@ -34,7 +35,7 @@ nb::object stamps_of(const AudioRows& rows) {
 nb::list measure(const AudioRows& rows, std::size_t first) {
   std::vector<AudioRows::Measured> measured;
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     measured = rows.measure(first);
   }
   nb::list out;
@@ -65,7 +66,7 @@ void bind_audio_rows(nb::module_& m) {
             if (const std::string why = OptionType<Bytes>::parse(Value::scalar(store), most);
                 !why.empty())
               throw std::invalid_argument("store: " + why);
-            const nb::gil_scoped_release free;
+            const WithoutLock free;
             new (self) AudioRows(name, text, options, most.count, workers);
           },
           nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"), nb::arg("store"),
@@ -97,7 +98,7 @@ void bind_audio_rows(nb::module_& m) {
                    [](const AudioRows& r) {
                      nb::dict out;
                      for (const auto& [i, reason] : r.losses())
-                       out[r.manifest().name(i).c_str()] = reason;
+                       out[nb::cast(r.manifest().name(i))] = reason;
                      return out;
                    })
       .def_prop_ro("remarks", &AudioRows::remarks)

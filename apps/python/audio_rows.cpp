@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "apps/python/process.h"
 #include "pipeline/problem.h"
 #include "stages/output/formats/row_hash.h"
 
@@ -67,8 +66,11 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
     firsts_.insert(firsts_.end(), count_from(first), first);
 }
 
-AudioRows::~AudioRows() {
-  if (is_forked_off()) static_cast<void>(workers_.release());
+AudioRows::~AudioRows() { stop(); }
+
+void AudioRows::stop() {
+  if (is_forked_off()) static_cast<void>(workers_.release());  // whose threads are not there
+  workers_.reset();
 }
 
 void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps) {
@@ -206,7 +208,7 @@ void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const
     if (--left == 0) changed.notify_one();
   };
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (workers_->count() > 1)
+    if (workers_ && workers_->count() > 1)
       workers_->enqueue([&one, i] { one(i); });
     else
       one(i);

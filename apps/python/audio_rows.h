@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/python/process.h"
 #include "apps/python/recording_store.h"
 #include "apps/python/row_reader.h"
 #include "apps/python/stage_chain.h"
@@ -19,13 +20,14 @@
 
 namespace melflow {
 
-class AudioRows final : public RowReader {
+class AudioRows final : public RowReader, public EndsWithPython {
  public:
   /// `text`, `name`: of the pipeline, as in StageChain. `store`: the most memory for rows [bytes];
   /// `workers`: threads that compute. Lists the corpus. Throws ConfigError, RunError.
   AudioRows(const std::string& name, const std::string& text, const LoadOptions& options,
             std::uint64_t store, int workers);
   ~AudioRows() override;
+  void stop() override;
 
   [[nodiscard]] const Manifest& manifest() const { return files_->manifest(); }
   [[nodiscard]] const StageChain& chain() const { return *chain_; }

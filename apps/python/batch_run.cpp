@@ -3,8 +3,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
-#include "apps/python/process.h"
+#include "pipeline/stage_runner.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/permutation.h"
 
@@ -41,11 +42,44 @@ const PlanNode& node_of_batches(const Plan& plan) {
 Plan load(const BatchRun::Settings& settings) {
   std::vector<Assignment> sets = settings.sets;
   const std::string name = node_of_batches(load(settings, sets)).name;
-  for (const auto& [option, value] : settings.options) sets.push_back({name + "." + option, value});
+  for (const auto& [argument, value] : settings.options)
+    sets.push_back({name + "." + (argument == "batch_size" ? "size" : argument),
+                    value,
+                    {std::make_shared<const std::string>(argument), 0, 0}});
   return load(settings, sets);
 }
 
+const ManifestSource& lister(const Stage& source) {
+  const auto* files = dynamic_cast<const ManifestSource*>(&source);
+  if (files == nullptr)
+    throw RunError("a pipeline to train from lists files (file_list), and this one does not");
+  return *files;
+}
+
+// The same whatever order the recordings have been shuffled into.
+Listing listing_of(const Manifest& list) {
+  Listing out{list.label_names(), list.split_names(), list.target_names(), list.size(), 0};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string entry = list.name(i) + '\0' + list.split_name(list.split(i));
+    out.hash += XXH3_64bits_withSeed(entry.data(), entry.size(), list.listed(i));
+  }
+  return out;
+}
+
 }  // namespace
+
+Listing BatchRun::list(const Settings& settings) {
+  check_process();
+  Plan plan = load(settings);
+  StageRunner source(std::move(plan.nodes.front()));
+  source.stage().start(source.run());
+  return listing_of(lister(source.stage()).manifest());
+}
+
+const Listing& BatchRun::listing() {
+  if (!listing_) listing_ = listing_of(*manifest_);
+  return *listing_;
+}
 
 BatchRun::Checked BatchRun::check(const Settings& settings) {
   const Plan plan = load(settings);
@@ -63,10 +97,7 @@ BatchRun::BatchRun(const Settings& settings) {
   inputs_ = batches.inputs();
   fingerprint_ = feature_fingerprint(node.stage->feature_settings());
   queue_ = std::make_shared<BatchQueue>(batches.prefetch());
-  const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());
-  if (source == nullptr)
-    throw RunError("a pipeline to train from lists files (file_list), and this one does not");
-  manifest_ = &source->manifest();
+  manifest_ = &lister(*plan.nodes.front().stage).manifest();
   plan.services.add(std::make_shared<BatchDelivery>(
       BatchDelivery{queue_, settings.pool, settings.epoch, settings.skip, settings.split,
                     settings.rank, settings.ranks}));

@@ -1,8 +1,6 @@
 // One pass over a corpus, on threads of its own, for a program that takes its batches.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/python/process.h"
 #include "config/load.h"
 #include "pipeline/runner.h"
 #include "stages/manifest.h"
@@ -20,13 +19,21 @@
 
 namespace melflow {
 
-class BatchRun {
+/// The list of a corpus.
+struct Listing {
+  std::vector<std::string> label_names, split_names, target_names;
+  std::size_t recordings = 0;
+  std::uint64_t hash = 0;  ///< of their names and splits, in the order of the list
+};
+
+class BatchRun final : public EndsWithPython {
  public:
   struct Settings {
     std::string pipeline;  ///< a path
     std::string text;      ///< or the configuration itself
     std::vector<Assignment> vars, sets;
-    std::map<std::string, std::string> options;  ///< of the node that gives batches
+    std::map<std::string, std::string>
+        options;  ///< of the node that gives batches, by the arguments of Loader
     std::optional<int> workers;
     std::uint64_t epoch = 0, skip = 0;
     std::optional<std::uint64_t> order;  ///< seed of the order of recordings; not set: as listed
@@ -42,26 +49,26 @@ class BatchRun {
   };
   /// Whether one could begin: throws what the constructor would throw.
   static Checked check(const Settings& settings);
+  /// Lists the corpus. Throws ConfigError, RunError.
+  static Listing list(const Settings& settings);
   /// Breaks the pass off.
   ~BatchRun();
-  BatchRun(const BatchRun&) = delete;
-  BatchRun& operator=(const BatchRun&) = delete;
 
   /// Waits for a batch, so long at most [s]. Throws RunError where the run failed, after its last
   /// batch.
   BatchQueue::State take(SampleBatch& out, double seconds);
   /// Breaks the pass off and waits until it has ended.
-  void stop();
+  void stop() override;
 
   /// The list of recordings; valid once there was a batch.
   [[nodiscard]] const Manifest& manifest() const { return *manifest_; }
+  [[nodiscard]] const Listing& listing();
   /// Of what a batch has of every sample, in the order of a SampleBatch.
   [[nodiscard]] const std::vector<BatchInput>& inputs() const { return inputs_; }
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// After the last batch.
   [[nodiscard]] const RunReport& report() const { return report_; }
   [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
-  [[nodiscard]] Progress progress() const { return runner_->progress(); }
 
  private:
   void run();
@@ -70,6 +77,7 @@ class BatchRun {
   std::shared_ptr<BatchQueue> queue_;
   std::unique_ptr<Runner> runner_;
   const Manifest* manifest_ = nullptr;
+  std::optional<Listing> listing_;
   std::vector<BatchInput> inputs_;
   std::string fingerprint_;
   RunReport report_;

@@ -13,10 +13,9 @@ EpochOrder::EpochOrder(Settings settings)
     count_ = ends_.size();
     return;
   }
-  // The last one is left out where a rank would have none of it: all have as many batches.
   const std::uint64_t left = settings_.samples - std::min(settings_.samples, settings_.begin);
   const std::uint64_t all = settings_.limits.size * settings_.limits.ranks;
-  count_ = left / all + (!settings_.drop_last && left % all >= settings_.limits.ranks ? 1 : 0);
+  count_ = left / all + (!settings_.drop_last && left % all > 0 ? 1 : 0);
 }
 
 void EpochOrder::list_batches() {
@@ -43,7 +42,10 @@ void EpochOrder::list_batches() {
     for (const auto& places : cut.full) batches.push_back(take(places));
     held = take(cut.rest);
   }
-  if (!settings_.drop_last && held.size() >= settings_.limits.ranks) batches.push_back(held);
+  if (!settings_.drop_last && !held.empty()) {
+    fill_up(held);
+    batches.push_back(held);
+  }
   if (settings_.bucket > 0 && settings_.shuffles) draws.shuffle(batches);
   std::uint64_t passed = settings_.bucket > 0 ? 0 : settings_.begin;
   for (const std::vector<std::int64_t>& batch : batches) {
@@ -56,26 +58,39 @@ void EpochOrder::list_batches() {
   }
 }
 
+// To as many for each rank, by samples from the beginning of the epoch that are no longer than these.
+void EpochOrder::fill_up(std::vector<std::int64_t>& batch) const {
+  const auto length = [this](std::int64_t s) {
+    return settings_.lengths[static_cast<std::size_t>(s)];
+  };
+  std::int64_t longest = 0;
+  for (const std::int64_t s : batch) longest = std::max(longest, length(s));
+  for (std::uint64_t place = 0; batch.size() % settings_.limits.ranks != 0; ++place)
+    if (const std::int64_t s = at(place % settings_.samples); length(s) <= longest)
+      batch.push_back(s);
+}
+
 EpochOrder::Batch EpochOrder::batch(std::uint64_t number, std::size_t rank) const {
   const std::size_t ranks = settings_.limits.ranks;
   Batch out;
-  std::uint64_t first = 0, there = 0;
-  if (ends_.empty()) {
-    const std::uint64_t all = settings_.limits.size * ranks;
-    first = settings_.begin + number * all;
-    there = std::min<std::uint64_t>(all, settings_.samples - first);
-    out.end = first + there;
-  } else {
-    first = number > 0 ? ends_[number - 1] : 0;
-    there = ends_[number] - first;
-    out.end = settings_.begin + ends_[number];
+  if (!ends_.empty()) {
+    const std::size_t first = number > 0 ? ends_[number - 1] : 0, there = ends_[number] - first;
+    out.end = std::min(settings_.samples, settings_.begin + ends_[number]);
     out.longest = 0;
-    for (std::uint64_t i = first; i < first + there; ++i)
+    for (std::size_t i = first; i < first + there; ++i)
       out.longest = std::max(out.longest, settings_.lengths[static_cast<std::size_t>(listed_[i])]);
+    const auto share = [&](std::size_t of) {
+      return listed_.begin() + static_cast<std::ptrdiff_t>(first + there * of / ranks);
+    };
+    out.samples.assign(share(rank), share(rank + 1));
+    return out;
   }
-  const std::uint64_t end = first + there * (rank + 1) / ranks;
-  for (std::uint64_t i = first + there * rank / ranks; i < end; ++i)
-    out.samples.push_back(ends_.empty() ? at(i) : listed_[i]);
+  const std::uint64_t all = settings_.limits.size * ranks, first = settings_.begin + number * all,
+                      there = std::min(all, settings_.samples - first),
+                      each = (there + ranks - 1) / ranks;
+  out.end = first + there;
+  for (std::uint64_t i = each * rank; i < each * (rank + 1); ++i)
+    out.samples.push_back(at(i < there ? first + i : (i - there) % settings_.samples));
   return out;
 }
 

@@ -22,7 +22,7 @@ class EpochOrder {
     std::size_t bucket = 0;  ///< of so many recordings those of similar length come together
     std::uint64_t seed = 0, epoch = 0;
     BatchLimits limits;
-    bool drop_last = false;
+    bool drop_last = false;   ///< else the last batch repeats samples where ranks need more
     std::uint64_t begin = 0;  ///< so many were delivered, to all ranks together
   };
   explicit EpochOrder(Settings settings);
@@ -48,6 +48,7 @@ class EpochOrder {
     return static_cast<std::int64_t>(settings_.shuffles ? order_(place) : place);
   }
   void list_batches();
+  void fill_up(std::vector<std::int64_t>& batch) const;
 
   const Settings settings_;
   const Permutation order_;

@@ -1,14 +1,15 @@
 // The part of the module that computes rows of samples in memory.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 
 #include "apps/python/arrays.h"
+#include "apps/python/process.h"
 #include "apps/python/stage_chain.h"
+#include "apps/python/text_caster.h"
 #include "pipeline/problem.h"
 #include "stages/features/mel/mel_presets.h"
 
@@ -36,7 +37,7 @@ nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rat
   if (in.count == 0) throw std::invalid_argument("there are no samples");
   StageChain::Rows rows;
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     rows = chain.rows(in, sample_rate);
   }
   std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};

@@ -1,9 +1,9 @@
 #include "apps/python/list_columns.h"
 
-#include <nanobind/stl/string.h>
-
 #include <string>
 #include <utility>
+
+#include "apps/python/text_caster.h"
 
 namespace melflow {
 
@@ -35,7 +35,7 @@ void describe(const Manifest& list, const std::vector<std::int64_t>& files, nb::
     nb::list column;
     for (const std::int64_t file : files)
       column.append(std::string(list.text(static_cast<std::size_t>(file), t)));
-    out[list.text_names()[t].c_str()] = column;
+    out[nb::cast(list.text_names()[t])] = column;
   }
 }
 

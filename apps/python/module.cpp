@@ -5,16 +5,21 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "apps/python/arrays.h"
 #include "apps/python/batch_run.h"
 #include "apps/python/list_columns.h"
+#include "apps/python/process.h"
+#include "apps/python/text_caster.h"
 #include "pipeline/problem.h"
 #include "stages/version.h"
 
@@ -30,10 +35,10 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
     const std::string& name = run.inputs()[k].name;
     auto owner = std::make_unique<Buffer>(std::move(rows.data));
     void* data = owner->data();
-    out[name.c_str()] = array(std::move(owner), data, rows.shape, dtype_of(batch.type));
+    out[nb::cast(name)] = array(std::move(owner), data, rows.shape, dtype_of(batch.type));
     if (rows.lengths.empty()) continue;
     const std::string length = batch.inputs.size() == 1 ? "length" : name + "_length";
-    out[length.c_str()] = array(std::move(rows.lengths));
+    out[nb::cast(length)] = array(std::move(rows.lengths));
   }
   describe(run.manifest(), batch.files, out);
   for (std::int64_t& file : batch.files)
@@ -48,7 +53,7 @@ nb::object take(BatchRun& run, double seconds) {
   SampleBatch batch;
   BatchQueue::State state{};
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     state = run.take(batch, seconds);
   }
   if (state == BatchQueue::State::ended) return nb::none();
@@ -58,28 +63,78 @@ nb::object take(BatchRun& run, double seconds) {
 
 nb::dict report_of(const BatchRun& run) {
   const RunReport& r = run.report();
+  nb::list remarks;
+  std::size_t other_splits = 0, other_ranks = 0;
+  for (const Remark& m : run.remarks()) {
+    if (m.entry.reason == kInOtherSplit)
+      ++other_splits;
+    else if (m.entry.reason == kForOtherRank)
+      ++other_ranks;
+    else
+      remarks.append(nb::make_tuple(m.name, std::string(to_text(m.entry.outcome)), m.entry.stage,
+                                    m.entry.reason));
+  }
   nb::dict out;
   out["files"] = r.counts.found;
   out["ok"] = r.counts.ok;
-  out["skipped"] = r.counts.skipped;
+  out["skipped"] = r.counts.skipped - other_splits - other_ranks;
   out["failed"] = r.counts.failed;
   out["not_run"] = r.counts.not_run;
+  out["other_splits"] = other_splits;
+  out["other_ranks"] = other_ranks;
   out["seconds"] = r.wall_seconds;
   out["memory_peak"] = r.memory_peak;
-  nb::list remarks;
-  for (const Remark& m : run.remarks())
-    remarks.append(nb::make_tuple(m.name, to_text(m.entry.outcome), m.entry.stage, m.entry.reason));
   out["remarks"] = remarks;
-  nb::list warnings;
-  for (const std::string& w : r.warnings) warnings.append(w);
-  out["warnings"] = warnings;
+  out["warnings"] = r.warnings;
   return out;
 }
 
-std::vector<Assignment> assignments(const std::map<std::string, std::string>& of) {
+using Texts = std::map<std::string, std::string>;
+std::vector<Assignment> assignments(const Texts& of) {
   std::vector<Assignment> out;
   for (const auto& [name, value] : of) out.push_back({name, value});
   return out;
+}
+
+nb::dict dict_of(const Listing& list) {
+  nb::dict out;
+  out["labels"] = list.label_names;
+  out["splits"] = list.split_names;
+  out["targets"] = list.target_names;
+  out["recordings"] = list.recordings;
+  out["list"] = fmt::format("{:016x}", list.hash);
+  return out;
+}
+
+// Messages may have names in them that are no UTF-8: their bytes come as escapes, since a message is
+// there to be printed.
+void raise(PyObject* type, const char* text) {
+  const auto message = nb::steal(
+      PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace"));
+  PyErr_SetObject(type, message.ptr());
+}
+
+// What a message for the command line says of its options, by the arguments of Python.
+std::string with_arguments(std::string text) {
+  for (const auto& [option, argument] : {std::pair{"--set", "sets"}, {"--var", "vars"}})
+    for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)
+      text.replace(at, std::strlen(option), argument);
+  return text;
+}
+
+PyObject *config_error, *run_error;
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const ConfigError& error) {
+    raise(config_error, with_arguments(error.what()).c_str());
+  } catch (const RunError& error) {
+    raise(run_error, error.what());
+  } catch (const std::invalid_argument& error) {
+    raise(PyExc_ValueError, error.what());
+  } catch (const PythonEnds&) {
+    PyErr_SetNone(PyExc_SystemExit);
+  }
 }
 
 }  // namespace
@@ -95,8 +150,11 @@ NB_MODULE(_melflow, m) {
   bind_audio_rows(m);
   bind_features(m);
   m.attr("version") = kVersion;
-  nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError);
-  nb::exception<RunError>(m, "RunError", PyExc_RuntimeError);
+  m.def("with_arguments", &with_arguments);
+  config_error = nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError).release().ptr();
+  run_error = nb::exception<RunError>(m, "RunError", PyExc_RuntimeError).release().ptr();
+  nb::register_exception_translator(&translate);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_with_python));
 
   nb::class_<BufferPool>(m, "Memory").def("__init__", [](BufferPool* self) {
     new (self) BufferPool(std::numeric_limits<std::size_t>::max());
@@ -104,14 +162,12 @@ NB_MODULE(_melflow, m) {
   nb::class_<BatchRun>(m, "BatchRun")
       .def(
           "__init__",
-          [](BatchRun* self, std::string pipeline, std::string text,
-             const std::map<std::string, std::string>& vars,
-             const std::map<std::string, std::string>& sets,
-             std::map<std::string, std::string> options, std::optional<int> workers,
-             std::uint64_t epoch, std::uint64_t skip, std::optional<std::uint64_t> order,
+          [](BatchRun* self, std::string pipeline, std::string text, const Texts& vars,
+             const Texts& sets, Texts options, std::optional<int> workers, std::uint64_t epoch,
+             std::uint64_t skip, std::optional<std::uint64_t> order,
              std::shared_ptr<BufferPool> pool, std::string split, std::size_t rank,
              std::size_t ranks) {
-            const nb::gil_scoped_release free;
+            const WithoutLock free;
             new (self) BatchRun({std::move(pipeline), std::move(text), assignments(vars),
                                  assignments(sets), std::move(options), workers, epoch, skip, order,
                                  std::move(pool), std::move(split), rank, ranks});
@@ -121,21 +177,26 @@ NB_MODULE(_melflow, m) {
           nb::arg("order").none(), nb::arg("memory"), nb::arg("split"), nb::arg("rank"),
           nb::arg("ranks"))
       .def("take", &take, nb::arg("seconds"))
-      .def_static(
-          "check",
-          [](std::string pipeline, std::string text, const std::map<std::string, std::string>& vars,
-             const std::map<std::string, std::string>& sets,
-             std::map<std::string, std::string> options, std::optional<int> workers) {
-            const nb::gil_scoped_release free;
-            BatchRun::Checked is =
-                BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
-                                 assignments(sets), std::move(options), workers});
-            return std::pair(is.has_buckets, std::move(is.warnings));
-          })
-      .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
+      .def_static("check",
+                  [](std::string pipeline, std::string text, const Texts& vars, const Texts& sets,
+                     Texts options, std::optional<int> workers) {
+                    const WithoutLock free;
+                    BatchRun::Checked is =
+                        BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
+                                         assignments(sets), std::move(options), workers});
+                    return std::pair(is.has_buckets, std::move(is.warnings));
+                  })
+      .def_static("list",
+                  [](std::string pipeline, std::string text, const Texts& vars, const Texts& sets) {
+                    Listing list;
+                    {
+                      const WithoutLock free;
+                      list = BatchRun::list({std::move(pipeline), std::move(text),
+                                             assignments(vars), assignments(sets)});
+                    }
+                    return dict_of(list);
+                  })
+      .def("stop", &BatchRun::stop, nb::call_guard<WithoutLock>())
       .def("report", &report_of)
-      .def_prop_ro("fingerprint", &BatchRun::fingerprint)
-      .def_prop_ro("label_names", [](const BatchRun& r) { return r.manifest().label_names(); })
-      .def_prop_ro("split_names", [](const BatchRun& r) { return r.manifest().split_names(); })
-      .def_prop_ro("target_names", [](const BatchRun& r) { return r.manifest().target_names(); });
+      .def("listing", [](BatchRun& r) { return dict_of(r.listing()); });
 }

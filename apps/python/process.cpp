@@ -1,19 +1,38 @@
 #include "apps/python/process.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <vector>
 
 #include "pipeline/problem.h"
 
 namespace melflow {
 namespace {
 
-std::atomic<pid_t> process{0};  // the first one
+std::atomic<pid_t> process{0};       // the first one
+std::atomic<bool> is_ending{false};  // set with Python's lock
+std::atomic<int> without_lock{0};    // threads; counted with the lock
+
+std::mutex mutex;  // of what follows
+std::vector<EndsWithPython*>& those_that_work() {
+  static auto* all = new std::vector<EndsWithPython*>;  // also while statics are destroyed
+  return *all;
+}
+
+[[maybe_unused]] const int kForkIsKnown =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
+                   [] {
+                     mutex.unlock();
+                     without_lock = 0;
+                   });
 
 }  // namespace
 
 void check_process() {
+  if (is_ending) throw PythonEnds{};
   pid_t none = 0;
   if (!process.compare_exchange_strong(none, getpid()) && none != getpid())
     throw RunError(
@@ -26,6 +45,39 @@ void check_process() {
 bool is_forked_off() {
   const pid_t first = process;
   return first != 0 && first != getpid();
+}
+
+WithoutLock::WithoutLock() {
+  if (is_ending) return;
+  ++without_lock;
+  state_ = PyEval_SaveThread();
+}
+
+WithoutLock::~WithoutLock() {
+  if (state_ == nullptr) return;
+  PyEval_RestoreThread(state_);
+  --without_lock;
+  without_lock.notify_all();
+}
+
+EndsWithPython::EndsWithPython() {
+  const std::lock_guard lock(mutex);
+  those_that_work().push_back(this);
+}
+
+EndsWithPython::~EndsWithPython() {
+  const std::lock_guard lock(mutex);
+  std::erase(those_that_work(), this);
+}
+
+void end_with_python() {
+  is_ending = true;
+  PyThreadState* state = PyEval_SaveThread();
+  for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
+  PyEval_RestoreThread(state);
+  // From here on nothing is made or destroyed but with the lock.
+  const std::vector<EndsWithPython*> all = those_that_work();
+  for (auto it = all.rbegin(); it != all.rend(); ++it) (*it)->stop();
 }
 
 }  // namespace melflow

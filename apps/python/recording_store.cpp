@@ -23,7 +23,7 @@ RecordingStore::Rows RecordingStore::get(std::size_t recording, const std::funct
       return it->second->rows;
     }
     if (being_made_.insert(recording).second) break;
-    made_one_.wait(lock);
+    made_one_->wait(lock);
   }
   lock.unlock();
   Rows rows;
@@ -37,7 +37,7 @@ RecordingStore::Rows RecordingStore::get(std::size_t recording, const std::funct
   being_made_.erase(recording);
   ++made_;
   if (!error) keep(recording, rows);
-  made_one_.notify_all();
+  made_one_->notify_all();
   if (error) std::rethrow_exception(error);
   return rows;
 }

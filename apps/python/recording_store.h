@@ -2,7 +2,6 @@
 // was not used for the longest time goes first.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/python/process.h"
 #include "apps/python/stage_chain.h"
 
 namespace melflow {
@@ -41,7 +41,7 @@ class RecordingStore {
 
   const std::uint64_t limit_;
   mutable std::mutex mutex_;  // of what follows
-  std::condition_variable made_one_;
+  Condition made_one_{new std::condition_variable};
   std::list<Entry> entries_;  // last used first
   std::unordered_map<std::size_t, std::list<Entry>::iterator> places_;
   std::unordered_set<std::size_t> being_made_;

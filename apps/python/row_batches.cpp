@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "apps/python/process.h"
 #include "pipeline/problem.h"
 #include "pipeline/threads.h"
 
@@ -153,7 +152,7 @@ void RowBatches::work() {
     std::uint64_t batch = 0;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] {
+      changed_->wait(lock, [this] {
         // While somebody waits for the first one, nobody takes cores from who makes it.
         const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
         return is_over_ || begun_ == order_->count() ||
@@ -175,7 +174,7 @@ void RowBatches::work() {
     else if (!error_)
       error_ = error;
     is_over_ = is_over_ || error_;
-    changed_.notify_all();
+    changed_->notify_all();
     if (is_over_) return;
   }
 }
@@ -183,7 +182,7 @@ void RowBatches::work() {
 std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
   check_process();
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] {
+  changed_->wait_for(lock, std::chrono::duration<double>(seconds), [this] {
     return is_over_ || taken_ == order_->count() || made_.contains(taken_);
   });
   over = taken_ == order_->count();
@@ -191,7 +190,7 @@ std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
     Batch out = std::move(it->second);
     made_.erase(it);
     ++taken_;
-    changed_.notify_all();
+    changed_->notify_all();
     return out;
   }
   if (error_) std::rethrow_exception(error_);
@@ -209,7 +208,7 @@ void RowBatches::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
-    changed_.notify_all();
+    changed_->notify_all();
   }
   for (std::thread& t : threads_) t.join();
   threads_.clear();

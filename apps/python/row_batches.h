@@ -1,7 +1,6 @@
 // Batches of rows that have numbers, made ahead of who takes them.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -13,13 +12,14 @@
 #include <vector>
 
 #include "apps/python/epoch_order.h"
+#include "apps/python/process.h"
 #include "apps/python/row_reader.h"
 #include "pipeline/memory.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
 
-class RowBatches {
+class RowBatches final : public EndsWithPython {
  public:
   struct Settings {
     /// Rows [starts[i], starts[i] + counts[i]) are the sample i, or with `is_ragged` = false so many
@@ -43,12 +43,10 @@ class RowBatches {
   RowBatches(std::shared_ptr<const RowReader> reader, std::shared_ptr<const EpochOrder> order,
              Settings settings);
   ~RowBatches();
-  RowBatches(const RowBatches&) = delete;
-  RowBatches& operator=(const RowBatches&) = delete;
 
   /// Waits for the next one, so long at most [s]. Throws RunError. `over`: there is none.
   [[nodiscard]] std::optional<Batch> take(double seconds, bool& over);
-  void stop();
+  void stop() override;
 
  private:
   [[nodiscard]] std::uint64_t first_row(std::int64_t sample) const;
@@ -68,7 +66,7 @@ class RowBatches {
 
   std::mutex stopping_;
   std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
+  Condition changed_{new std::condition_variable};
   std::uint64_t begun_ = 0, taken_ = 0;
   std::map<std::uint64_t, Batch> made_;
   std::exception_ptr error_;

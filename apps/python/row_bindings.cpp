@@ -1,6 +1,5 @@
 // The part of the module that gives rows by their numbers.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,7 +8,9 @@
 
 #include "apps/python/arrays.h"
 #include "apps/python/file_rows.h"
+#include "apps/python/process.h"
 #include "apps/python/row_batches.h"
+#include "apps/python/text_caster.h"
 
 using namespace melflow;
 
@@ -24,7 +25,7 @@ nb::object take(RowBatches& batches, double seconds) {
   bool is_over = false;
   std::optional<RowBatches::Batch> batch;
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     batch = batches.take(seconds, is_over);
   }
   if (!batch) return is_over ? nb::none() : nb::object(nb::bool_(false));
@@ -50,7 +51,7 @@ FileRows::Layout layout_of(std::string path, const std::string& type,
 nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t count) {
   auto rows = std::make_unique<std::vector<std::byte>>(count * reader.row_bytes());
   {
-    const nb::gil_scoped_release free;
+    const WithoutLock free;
     const auto scratch = reader.scratch();
     reader.read({first, count}, rows->data(), *scratch);
   }
@@ -85,7 +86,7 @@ void bind_rows(nb::module_& m) {
           [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, bool shuffles,
              std::size_t bucket, std::uint64_t seed, std::uint64_t epoch, std::size_t size,
              std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin) {
-            const nb::gil_scoped_release free;
+            const WithoutLock free;
             new (self) EpochOrder({samples,
                                    copy_of(lengths),
                                    shuffles,
@@ -115,5 +116,5 @@ void bind_rows(nb::module_& m) {
           nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
           nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
       .def("take", &take, nb::arg("seconds"))
-      .def("stop", &RowBatches::stop, nb::call_guard<nb::gil_scoped_release>());
+      .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

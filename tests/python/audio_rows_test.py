@@ -146,7 +146,7 @@ class AudioRowsTest(unittest.TestCase):
                 ranks = [list(rows.batches(5, seed=1, rank=r, world_size=2)) for r in range(2)]
                 self.assertEqual(len(ranks[0]), len(ranks[1]))
                 merged = [p for a, b in zip(*ranks) for one in (a, b) for p in one["path"]]
-                self.assertEqual(merged, together[:len(merged)])
+                self.assertEqual(merged[:len(together)], together)
 
     def test_utterances_of_a_recording_that_has_changed_are_lost(self):
         path = self.pipeline(files=self.utterances())
@@ -263,7 +263,7 @@ class AudioRowsTest(unittest.TestCase):
         ranks = [list(rows.batches(4, seed=5, rank=r, world_size=2)) for r in range(2)]
         self.assertEqual(len(ranks[0]), len(ranks[1]))
         merged = [tuple(x) for a, b in zip(*ranks) for one in (a, b) for x in zip(one["file"], one["offset"])]
-        self.assertEqual(merged, together[:len(merged)])
+        self.assertEqual(merged[:len(together)], together)
 
     def test_recordings_lost_after_the_scan_are_replaced_and_reported(self):
         path = self.pipeline(segment=", length: 2000")

@@ -164,6 +164,24 @@ class EpochsTest(corpus.CorpusTest):
         self.assertEqual(keys(loader), epoch(1))
 
     @corpus.of_each
+    def test_several_threads_take_from_one_iterator(self, name, make, epoch):
+        batches, taken = iter(make(batch_size=8)), [[] for _ in range(4)]
+        threads = [threading.Thread(target=lambda to=to: to.extend(keys(batches))) for to in taken]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(sorted(sum(taken, [])), sorted(keys(make(batch_size=8))))
+        # All of them are told when it is broken off.
+        loader = make(batch_size=8)
+        batches = iter(loader)
+        next(batches)
+        loader.close()
+        for _ in range(3):
+            with self.assertRaisesRegex(melflow.RunError, r"was broken off: close\(\) was called"):
+                next(batches)
+
+    @corpus.of_each
     def test_a_state_goes_on_once(self, name, make, epoch):
         one = make()
         list(itertools.islice(one, 2))

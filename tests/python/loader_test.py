@@ -169,7 +169,7 @@ class LoaderTest(unittest.TestCase):
             for _ in range(stop):
                 next(batches)
             state = json.loads(json.dumps(one.state_dict()))
-            self.assertLess(len(json.dumps(state)), 200)
+            self.assertLess(len(json.dumps(state)), 600)
             batches.close()
             other = loader(workers=1)
             other.load_state_dict(state)
@@ -179,9 +179,69 @@ class LoaderTest(unittest.TestCase):
                               (dict(workers=-1), "workers is 0 or more"), (dict(max_rows=1.5), "max_rows is a whole number")):
             with self.assertRaisesRegex((TypeError, ValueError), said):
                 melflow.Loader(self.text(), **options)
-        for wrong, said in (({}, "lacks epoch"), ({**state, "pipeline": "0"}, "another pipeline")):
-            with self.assertRaisesRegex(ValueError, said):
-                loader().load_state_dict(wrong)
+        with self.assertRaisesRegex(ValueError, "lacks epoch"):
+            loader().load_state_dict({})
+        for options, said in ((dict(seed=8), "seed is '9' in the state and '8' here"), (dict(split="val"), "split is None in .* 'val' here"),
+                              (dict(shuffle=40), "shuffle is '30' in the state and '40' here"), (dict(world_size=2), "world_size is 1 "),
+                              (dict(sets={"rows.n_mels": 8}), "sets is another")):
+            other = melflow.Loader(self.text(segment=", length: 2000"), **(dict(batch_size=5, shuffle=30, seed=9) | options))
+            with self.assertRaisesRegex(ValueError, f"the state is of another Loader, so other samples would follow: {said}"):
+                other.load_state_dict(state)
+
+    def test_a_state_is_refused_where_the_list_has_changed(self):
+        def change(act):
+            folder = tempfile.TemporaryDirectory()
+            self.addCleanup(folder.cleanup)
+            root = os.path.join(folder.name, "audio")
+            corpus.make_corpus(root, 12)
+            path = lambda name: os.path.join(root, name)
+            loader = lambda: melflow.Loader(corpus.pipeline(root, "stage: batches"), batch_size=2, seed=1)
+            one, fresh = loader(), loader().state_dict()
+            next(iter(one))
+            state = one.state_dict()
+            loader().load_state_dict(state)
+            act(path)
+            other = loader()
+            other.load_state_dict(fresh)  # which is for a whole epoch
+            with self.assertRaises(ValueError) as raised:
+                other.load_state_dict(state)
+            return str(raised.exception)
+
+        said = change(lambda path: os.unlink(path("ant/000.wav")))
+        self.assertIn("recordings is 12 in the state and 11 here; list is another", said)
+        said = change(lambda path: os.rename(path("ant/000.wav"), path("ant/001.wav")))
+        self.assertIn("would follow: list is another", said)
+
+    def test_names_are_known_before_the_first_batch(self):
+        loader = melflow.Loader(self.text(files=", splits: ratio, split_ratios: {train: 70, val: 30}"))
+        self.assertEqual((loader.label_names, loader.split_names, loader.target_names), (["ant", "bee", "cat"], ["train", "val"], []))
+
+    def test_shuffle_false_shuffles_nothing(self):
+        listed = sum((b["file"].tolist() for b in melflow.Loader(self.text())), [])
+        text = self.text("stage: batches, shuffle: 30")
+        for options, is_listed in ((dict(shuffle=False), True), (dict(shuffle=False, seed=3), True), (dict(shuffle=0, seed=3), False),
+                                   (dict(shuffle=False, shuffle_recordings=True), False), (dict(), False)):
+            files = sum((b["file"].tolist() for b in melflow.Loader(text, **options)), [])
+            self.assertEqual((sorted(files), files == listed), (listed, is_listed), options)
+
+    def test_the_report_counts_what_others_take(self):
+        text = self.text(files=", splits: ratio, split_ratios: {train: 70, val: 30}")
+        reports = []
+        for options in (dict(), dict(split="val"), dict(split="val", rank=1, world_size=3)):
+            loader = melflow.Loader(text, **options)
+            list(loader)
+            reports.append(r := loader.report)
+            self.assertEqual(r["files"], r["ok"] + r["skipped"] + r["failed"] + r["other_splits"] + r["other_ranks"])
+            self.assertEqual(len(r["remarks"]), r["skipped"] + r["failed"])
+        self.assertEqual([(r["other_splits"] > 0, r["other_ranks"] > 0) for r in reports], [(False, False), (True, False), (True, True)])
+        self.assertTrue(set(reports[2]["remarks"]) <= set(reports[1]["remarks"]) <= set(reports[0]["remarks"]))
+
+    def test_a_rank_without_recordings_says_so(self):
+        text = self.text(files=", splits: ratio, split_ratios: {train: 100}")
+        for options, said in ((dict(rank=60, world_size=70), "rank 60 of 70 has no recordings, since the list has 60; let at most"),
+                              (dict(rank=60, world_size=70, split="train"), "since the split 'train' has 60")):
+            with self.assertRaisesRegex(melflow.RunError, said):
+                next(iter(melflow.Loader(text, **options)))
 
     def test_ranks_share_the_recordings(self):
         whole = sum((b["file"].tolist() for b in melflow.Loader(self.text())), [])

@@ -112,7 +112,7 @@ class RowSetsTest(unittest.TestCase):
         other = both.batches(6, seed=4)
         other.load_state_dict(state)
         self.assertEqual([list(zip(b["file"], b["offset"])) for b in other], whole[3:])
-        with self.assertRaisesRegex(ValueError, "other rows"):
+        with self.assertRaisesRegex(ValueError, "other samples would follow: seed is 4 "):
             both.batches(6, seed=5).load_state_dict(state)
 
     def test_what_does_not_belong_together_is_refused(self):

@@ -150,7 +150,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(sorted(i for b in rows.batches(7, split="train", where={"animal": "ant"}) for i in b["file"].tolist()),
                          some(lambda i: animal(i) == "ant" and rows.split[i] == train))
         state = rows.batches(7, where={"animal": "ant"}).state_dict()
-        with self.assertRaisesRegex(ValueError, "the state is of other rows"):
+        with self.assertRaisesRegex(ValueError, "would follow: .*rows is another"):
             rows.batches(7, where={"animal": "bee"}).load_state_dict(state)
         for where, error, text in [
                 ({"anmal": "ant"}, ValueError, "where: there is no name 'anmal'. Did you mean 'animal'. There are: label, split, path, "),
@@ -191,7 +191,36 @@ class RowsTest(unittest.TestCase):
             loaders = [rows.batches(8, seed=4, rank=r, world_size=ranks) for r in range(ranks)]
             parts = [[places(b) for b in loader] for loader in loaders]
             self.assertEqual({len(p) for p in parts}, {len(loaders[0])})
-            self.assertEqual([sum(batch, []) for batch in zip(*parts)], one[:len(loaders[0])])
+            together = [sum(batch, []) for batch in zip(*parts)]
+            self.assertEqual(together[:-1], one[:-1])
+            more = -len(one[-1]) % ranks
+            self.assertEqual(together[-1], one[-1] + one[0][:more])  # as many for each
+
+    def test_no_sample_is_unseen_with_any_number_of_ranks(self):
+        for name in ("windows", "whole"):
+            rows = melflow.open(self.files[name])
+            count = rows.batches().samples
+            for size, ranks in ((5, 3), (8, 7), (64, 5), (1, 16), (4, count - 1), (2, count + 5), (3, 3 * count)):
+                for more in ({}, dict(max_rows=3000), dict(bucket=40), dict(bucket=40, max_rows=3000)) if name == "whole" else ({},):
+                    with self.subTest(name, size=size, ranks=ranks, more=more):
+                        loaders = [rows.batches(size, seed=4, rank=r, world_size=ranks, **more) for r in range(ranks)]
+                        batches = len(loaders[0])
+                        parts = [[places(b) for b in loader] for loader in loaders]
+                        seen = [tuple(s) for part in parts for batch in part for s in batch]
+                        self.assertEqual(len(set(seen)), count)
+                        self.assertLess(len(seen) - count, max(ranks, 2))
+                        self.assertEqual({len(part) for part in parts}, {batches})
+                        if "max_rows" not in more:
+                            self.assertEqual(len({sum(map(len, part)) for part in parts}), 1)
+                        # A state at the end has had all of them.
+                        if ranks < 8:
+                            state = {**loaders[0].state_dict(), "epoch": 0, "delivered": count}
+                            loaders[0].load_state_dict(state)
+                            self.assertEqual(list(loaders[0]), [])
+                        dropped = [sum(map(len, (places(b) for b in rows.batches(size, rank=r, world_size=ranks, drop_last=True, **more))))
+                                   for r in range(min(ranks, 8))]
+                        if not more:
+                            self.assertEqual(set(dropped), {count // (size * ranks) * size})
 
     def test_a_state_goes_on_at_once_with_other_ranks(self):
         rows = melflow.open(self.files["windows"])
@@ -206,8 +235,12 @@ class RowsTest(unittest.TestCase):
             other = rows.batches(5, seed=4)
             other.load_state_dict(state)
             self.assertEqual(sum((places(b) for b in other), []), whole[6 * stop:])
-        with self.assertRaisesRegex(ValueError, "other rows"):
+        with self.assertRaisesRegex(ValueError, "other samples would follow: seed is 4 in the state and 5 here. Make it"):
             rows.batches(3, seed=5).load_state_dict(state)
+        # Another corpus.
+        other = melflow.open(self.files["odd"]).batches(3, seed=4)
+        with self.assertRaisesRegex(ValueError, rf"samples is {len(rows)} in the state and {other.samples} here; rows is another"):
+            other.load_state_dict(state)
 
     def test_epochs(self):
         rows = melflow.open(self.files["windows"])

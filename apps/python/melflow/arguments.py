@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-import functools
+import hashlib
 import json
 import operator
 import os
@@ -11,6 +11,8 @@ import warnings
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
+
+from ._melflow import with_arguments
 
 Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any]]
 
@@ -22,10 +24,24 @@ def pipeline(given: Pipeline) -> Tuple[str, str]:
         return "pipeline", json.dumps(plain(given), ensure_ascii=False)
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
         return "pipeline", given
+    what = "a pipeline is the path of a YAML file, the text of one, or a dict"
     if not isinstance(given, (str, bytes, os.PathLike)):
-        raise TypeError("a pipeline is the path of a YAML file, the text of one, or a dict, not "
-                        f"{given!r}")
+        raise TypeError(f"{what}, not {shown(given)}")
+    if not os.fspath(given):
+        raise ValueError(f"{what}, not {given!r}")
     return os.fsdecode(given), ""
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    text = repr(value)
+    return text if len(text) <= 100 else text[:100] + "…"
+
+
+def digest(value: Any) -> str:
+    """Of what decides which samples come, where it may be long; bytes count as they are."""
+    data = value if isinstance(value, bytes) else repr(value).encode()
+    return "#" + hashlib.sha256(data).hexdigest()[:12]
 
 
 def plain(value: Any) -> Any:
@@ -58,7 +74,7 @@ def text_of(value: Any) -> str:
 def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
     """The argument `vars` or `sets`, with values as --var and --set of the program have them."""
     if values is not None and not isinstance(values, Mapping):
-        raise TypeError(f"{what} is a dict of names and values, not {values!r}")
+        raise TypeError(f"{what} is a dict of names and values, not {shown(values)}")
     out = {}
     for name, value in (values or {}).items():
         try:
@@ -74,36 +90,105 @@ def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
 def warn(messages: Iterable[str], stacklevel: int) -> None:
     """Shows what the program would show as warnings."""
     for message in messages:
-        warnings.warn(message, stacklevel=stacklevel + 1)
+        warnings.warn(with_arguments(message), stacklevel=stacklevel + 1)
 
 
-def whole(name: str, value: Any, least: Optional[int] = 0) -> int:
-    """An integer, also NumPy's, from `least` on; None: any."""
+_LARGEST = 2**63 - 1
+
+
+def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST) -> int:
+    """An integer, also NumPy's, from `least` (None: any) to `most`."""
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         out = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+        raise TypeError(f"{name} is a whole number, not {shown(value)}") from None
     if least is not None and out < least:
-        raise ValueError(f"{name} is {least} or more, not {out}")
+        raise ValueError(f"{name} is {least} or more, not {shown(out)}")
+    if out > most:
+        raise ValueError(f"{name} is {most} or less, not {shown(out)}")
     return out
 
 
+def index(what: str, value: Any, count: int) -> int:
+    """The number of one of `count`, also from the end of them."""
+    i = whole(f"the number of a {what}", value, None)
+    if not -count <= i < count:
+        raise IndexError(f"{what} {shown(i)} of {count}")
+    return i % count
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, also NumPy's."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is True or False, not {shown(value)}")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a text, not {shown(value)}")
+    return value
+
+
+def dtype(value: Any) -> str:
+    return text("dtype", plain(value) if isinstance(value, (type, np.dtype)) else value)
+
+
+def workers(value: Any, least: int = 1) -> int:
+    return whole("workers", value, least, 4096)
+
+
+def path(name: str, value: Any) -> str:
+    if not isinstance(value, (str, bytes, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name} is a path, not {shown(value)}")
+    return os.fsdecode(value)
+
+
 def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
-    """What state_dict() of `what` gave."""
+    """What state_dict() of `what` gave; behind the last of the keys is a dict."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"a state is what state_dict() gives, not {value!r}")
+        raise TypeError(f"a state is what state_dict() gives, not {shown(value)}")
     missing = [k for k in keys if k not in value]
     if missing:
         raise ValueError(f"not a state of {what}: it lacks {', '.join(missing)}")
+    if not isinstance(value[keys[-1]], Mapping):
+        raise TypeError(f"{keys[-1]} of a state is a dict, not {shown(value[keys[-1]])}")
     return value
 
 
 def rank(number: Any, world_size: Any) -> "tuple[int, int]":
     """`rank` and `world_size`."""
-    number, world_size = whole("rank", number), whole("world_size", world_size, 1)
+    number = whole("rank", number)
+    world_size = whole("world_size", world_size, 1, 2**31 - 1)
     if number >= world_size:
         raise ValueError(f"rank {number} of {world_size}: rank is 0 to world_size - 1")
     return number, world_size
+
+
+class _NotOpened:
+    """What could not be opened where it arrived: who uses it gets the error. Raised while it is
+    unpickled, the error would end a worker of multiprocessing.Pool, which then waits for the task
+    for ever."""
+
+    def __init__(self, error: Exception) -> None:
+        self.__dict__["_error"] = error
+
+    def _raise(self, *_: Any, **__: Any) -> Any:
+        raise self._error
+
+    __getattr__ = __setattr__ = __getitem__ = __len__ = __iter__ = __call__ = _raise
+
+
+def _open_again(kind: type, args: tuple, options: Dict[str, Any],
+                position: Optional[Dict[str, Any]]) -> Any:
+    try:
+        out = kind(*args, **options)
+    except Exception as error:
+        return _NotOpened(error)
+    out.__dict__.update(position or {})
+    return out
 
 
 class Reopened:
@@ -122,4 +207,4 @@ class Reopened:
 
     def __reduce__(self) -> tuple:
         args, options = self._arguments
-        return functools.partial(type(self), *args, **options), (), self._position()
+        return _open_again, (type(self), args, options, self._position())

@@ -40,13 +40,17 @@ class AudioRows(Rows):
                  sets: Optional[Mapping[str, Any]] = None, store: "int | str" = "1GiB",
                  index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None) -> None:
         name, text = arguments.pipeline(pipeline)
-        workers = arguments.whole("workers", workers or 0) or len(os.sched_getaffinity(0))
+        workers = (0 if workers is None else arguments.workers(workers, 0)) or len(os.sched_getaffinity(0))
+        if not isinstance(store, str):
+            store = arguments.whole("store", store)
         reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
                                            arguments.assigned("sets", sets), str(store), workers)
         arguments.warn(reader.remarks, 3)
         if index is None or index is True:
             index = None if text else os.path.splitext(name)[0] + ".index.npz"
-        self.index: Optional[str] = os.fspath(index) if index else None
+        elif index is not False:
+            index = arguments.path("index", index)
+        self.index: Optional[str] = index or None
         self._batch_workers = min(2, workers)  # who hand the recordings of a batch to these
         columns = reader.columns()
         self.path = columns["path"]
@@ -102,7 +106,10 @@ class AudioRows(Rows):
             return []
         with ThreadPoolExecutor(min(workers, len(firsts))) as pool:
             try:
-                return list(pool.map(self._reader.measure, firsts))
+                # Some at a time: what was handed in is done before a program ends.
+                step = 32 * workers
+                return [one for at in range(0, len(firsts), step)
+                        for one in pool.map(self._reader.measure, firsts[at:at + step])]
             except BaseException:  # Ctrl-C, too
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
@@ -117,7 +124,7 @@ class AudioRows(Rows):
             with open(self.index, "rb") as index, np.load(index, allow_pickle=False) as file:
                 if str(file["identity"]) != self._identity():
                     return {}
-                texts = {k: bytes(file[k]).decode().split("\0") for k in ("path", "node", "reason")}
+                texts = {k: bytes(file[k]).decode("utf-8", "surrogateescape").split("\0") for k in ("path", "node", "reason")}
                 stamps, numbers, hashes = file["stamps"], file["numbers"], file["hashes"]
                 if not len(texts["path"]) == len(texts["node"]) == len(texts["reason"]) == len(stamps) == len(numbers):
                     raise ValueError("its columns have different lengths")
@@ -132,7 +139,7 @@ class AudioRows(Rows):
             return
 
         def column(of: List[str]) -> np.ndarray:
-            return np.frombuffer("\0".join(of).encode(), np.uint8)
+            return np.frombuffer("\0".join(of).encode("utf-8", "surrogateescape"), np.uint8)
 
         none = ("", "")
         numbers = np.stack([self.status.astype(np.int64), self.count], 1)

@@ -18,7 +18,7 @@ import time
 import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from . import program
+from . import arguments, program
 from ._melflow import RunError
 from .arguments import Pipeline
 
@@ -40,7 +40,7 @@ def _verb(words: List[str], json: bool = False, text: str = "") -> Any:
     if json:
         return program.call(words, (0,))
     ended = subprocess.run([program.path(), *words], input=text, capture_output=True,
-                           encoding="utf-8")
+                           **program.TEXTS)
     if ended.returncode not in (0, 3):
         raise program.failure(ended.stderr, words[0], ended.returncode)
     return ended.stdout.strip()
@@ -135,7 +135,9 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     Gives the last status, with "output": what `melflow merge` says. Raises RunError where the plan is refused, parts fail
     again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
     """
-    job = os.path.abspath(os.fspath(job))
+    job = os.path.abspath(arguments.path("job", job))
+    retries, merge = arguments.whole("retries", retries), arguments.flag("merge", merge)
+    threads = None if threads is None else arguments.workers(threads)
     (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
     if os.path.exists(name) and not text:  # else one that comes with the program
         name = os.path.abspath(name)

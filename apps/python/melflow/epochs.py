@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping
+import threading
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from ._melflow import RunError
 from . import arguments
@@ -11,6 +12,32 @@ from .torch_dataset import as_torch
 Batch = Dict[str, Any]
 
 _WAIT = 0.1  # seconds between two looks at signals
+
+
+class _Batches:
+    """The iterator of an epoch, of which several threads may take batches."""
+
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches, self._one = batches, threading.RLock()
+        self._error: Optional[RunError] = None
+
+    def __iter__(self) -> "_Batches":
+        return self
+
+    def __next__(self) -> Batch:
+        with self._one:
+            if self._error is not None:  # each thread is told
+                raise self._error
+            try:
+                return next(self._batches)
+            except RunError as error:
+                self._error = error
+                raise
+
+    def close(self) -> None:
+        """Ends it, as that of a generator."""
+        with self._one:
+            self._batches.close()
 
 
 class Epochs(arguments.Reopened):
@@ -22,9 +49,7 @@ class Epochs(arguments.Reopened):
     another iterator breaks it off, and the earlier one raises RunError when it is used again.
     """
 
-    _STATE: str  # of what a state is, and why one is refused
-    _REFUSAL: str
-    _identity: str  # what decides the order of samples
+    _STATE: str  # of what a state is
 
     _epoch = 0
     _delivered = 0  # samples of the epoch that were taken
@@ -43,7 +68,19 @@ class Epochs(arguments.Reopened):
     def _end(self, run: Any) -> None:
         """Called when all batches of an epoch were taken."""
 
+    def _deciding(self) -> Dict[str, Any]:
+        """By their names, what decides which samples an epoch has and their order: numbers and
+        texts, and digests of what is longer."""
+        raise NotImplementedError
+
+    def _list(self, loads: bool) -> Dict[str, Any]:
+        """What decides it besides, in the middle of an epoch."""
+        return {}
+
     def __iter__(self) -> Iterator[Batch]:
+        return _Batches(self._go())
+
+    def _go(self) -> Iterator[Batch]:
         self._break_off("another iterator of it has begun, and it has one epoch under way at a "
                         "time; make a second one for two at once")
         epoch = self._next_epoch()
@@ -96,17 +133,31 @@ class Epochs(arguments.Reopened):
 
     def state_dict(self) -> Dict[str, Any]:
         """Where training is: after the last batch that was taken. Some hundred bytes."""
-        return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: self._identity}
+        deciding = self._deciding() | (self._list(False) if self._delivered else {})
+        return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on after the last batch that had been taken: the same samples in the
-        same order follow, to the end of that epoch."""
+        same order follow, to the end of that epoch. Raises ValueError where others would, with
+        what is not as it was."""
         keys = ("epoch", "delivered", self._STATE)
         state = arguments.state(state, keys, f"a {type(self).__name__}")
-        if state[self._STATE] != self._identity:
-            raise ValueError(self._REFUSAL)
-        self._go_to(*(arguments.whole(f"{key} of a state", state[key]) for key in keys[:2]),
-                    "load_state_dict() was called")
+        epoch = arguments.whole("epoch of a state", state["epoch"])
+        delivered = arguments.whole("delivered of a state", state["delivered"])
+        there = state[self._STATE]
+        here = self._deciding() | (self._list(True) if delivered else {})
+        differences = [f"{key} is another" if str(here.get(key, there.get(key))).startswith("#") else
+                       f"{key} is {there.get(key)!r} in the state and {here.get(key)!r} here"
+                       for key in {**here, **there} if there.get(key) != here.get(key)]
+        if differences:
+            raise ValueError(f"the state is of another {type(self).__name__}, so other samples "
+                             f"would follow: {'; '.join(differences)}. Make it as it was, or use "
+                             "set_epoch()")
+        most = getattr(self, "samples", None)
+        if most is not None and delivered > most:
+            raise ValueError(f"delivered of a state is at most {most}, the samples of an epoch, "
+                             f"not {delivered}")
+        self._go_to(epoch, delivered, "load_state_dict() was called")
 
     def _go_to(self, epoch: int, delivered: int, why: str) -> None:
         self._break_off(why)

@@ -46,7 +46,8 @@ class Features(arguments.Reopened):
     def check(self, fingerprint: str) -> None:
         """Raises RunError where a model was trained on other features."""
         if not isinstance(fingerprint, str):
-            raise TypeError(f"a fingerprint is a text, as the attribute feature_fingerprint of a file, not {fingerprint!r}")
+            raise TypeError("a fingerprint is a text, as the attribute feature_fingerprint of a file, "
+                            f"not {arguments.shown(fingerprint)}")
         if fingerprint != self.fingerprint:
             raise RunError(f"the model was trained on features with the fingerprint {fingerprint}, these have "
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
@@ -61,7 +62,7 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
         array = array.astype(np.float32)
     if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
         raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
-    return chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1))
+    return chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1))
 
 
 @functools.lru_cache(maxsize=32)
@@ -83,7 +84,7 @@ def features(samples: Any, sample_rate: int, **options: Any) -> np.ndarray:
     """Mel rows [frames, bands] of one recording of `sample_rate` [Hz]: options are those of the
     stage `mel` (preset="whisper", n_mels=80, ...; `melflow stages mel`). A preset of a model is for
     one rate; at another one it needs n_fft, win_length or hop."""
-    rate = arguments.whole("sample_rate", sample_rate, 1)
+    rate = arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1)
     node = {"stage": "mel", "from": "batch", **arguments.plain(options), "sample_rate": rate}
     theirs = preset_rate(str(node.get("preset")))
     if theirs not in (None, rate) and not any(name in node for name in _TIMES):

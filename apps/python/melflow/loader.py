@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Dict, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
@@ -16,13 +15,15 @@ class Loader(Epochs):
     pipeline: the path of a YAML file, its text (with a line break in it, or beginning with {), or
       the same as a dict; it ends in one node of the stage `batches`.
     batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
-      the YAML. `melflow stages batches` explains them.
+      the YAML. `melflow stages batches` explains them. shuffle is a number of samples; False: nothing
+      is shuffled, recordings neither.
     workers: threads that compute; not given: as many as there are cores.
     shuffle_recordings: recordings come in random order, another one in each epoch, and not as they are listed. Not
       given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is
       near in that order.
     split: name of the split whose recordings it takes; not given: all.
-    rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording.
+    rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording, and
+      has its own number of batches. RunError where it has no recording.
     vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program have them,
       or as numbers (NumPy's, too), True, False, None, paths, and in sets lists.
 
@@ -41,10 +42,7 @@ class Loader(Epochs):
     where it is.
     """
 
-    _STATE = "pipeline"
-    _REFUSAL = ("the state is of another pipeline, seed, shuffle, bucket, rank or world_size (with "
-                "bucket also batch_size, max_rows or drop_last), so other samples would follow; "
-                "make the Loader as it was, or use set_epoch()")
+    _STATE = "loader"
 
     def __init__(
         self,
@@ -52,7 +50,7 @@ class Loader(Epochs):
         *,
         batch_size: Optional[int] = None,
         max_rows: Optional[int] = None,
-        shuffle: Optional[int] = None,
+        shuffle: "Optional[int | bool]" = None,
         bucket: Optional[int] = None,
         seed: Optional[int] = None,
         drop_last: Optional[bool] = None,
@@ -67,24 +65,34 @@ class Loader(Epochs):
         sets: Optional[Mapping[str, Any]] = None,
     ) -> None:
         rank, world_size = arguments.rank(rank, world_size)
-        for what, value, least in (("batch_size", batch_size, 1), ("max_rows", max_rows, 1), ("shuffle", shuffle, 0),
-                                   ("bucket", bucket, 0), ("seed", seed, 0), ("prefetch", prefetch, 1),
-                                   ("workers", workers, 0)):
+        if shuffle is True:
+            raise TypeError("shuffle is a number of samples, which are held while the next is "
+                            "drawn from them, such as 4096, or False; not True")
+        if shuffle is False:
+            shuffle, shuffle_recordings = 0, bool(shuffle_recordings)
+        for what, value, least in (("batch_size", batch_size, 1), ("max_rows", max_rows, 0), ("shuffle", shuffle, 0),
+                                   ("bucket", bucket, 0), ("seed", seed, 0), ("prefetch", prefetch, 1)):
             if value is not None:
                 arguments.whole(what, value, least)
+        for what, value in (("drop_last", drop_last), ("shuffle_recordings", shuffle_recordings)):
+            if value is not None:
+                arguments.flag(what, value)
+        if split is not None and not arguments.text("split", split):
+            raise ValueError("split is the name of a split, or None for all, not ''")
         self._pipeline, self._yaml = arguments.pipeline(pipeline)
-        given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
-                     prefetch=prefetch, dtype=dtype)
+        given = dict(batch_size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
+                     prefetch=prefetch, dtype=None if dtype is None else arguments.dtype(dtype))
         self._options = {k: arguments.text_of(v) for k, v in given.items() if v is not None}
         self._seed: Optional[int] = None
         if shuffle or seed is not None if shuffle_recordings is None else shuffle_recordings:
             self._seed = int(seed or 0)
         self._vars, self._sets = arguments.assigned("vars", vars), arguments.assigned("sets", sets)
         self._split, self._memory = split or "", Memory()
-        self._workers = None if workers is None else int(workers)
+        self._workers = None if workers is None else arguments.workers(workers, 0)
         self._rank, self._world_size = rank, world_size
         self._report: Optional[Dict[str, Any]] = None
-        self._facts: Dict[str, Any] = {}
+        self._facts: Dict[str, Any] = {}  # of the list
+        self._listed_by: Optional[BatchRun] = None
         self._has_buckets, warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
         arguments.warn(warnings, 2)
@@ -96,44 +104,55 @@ class Loader(Epochs):
                         self._epoch, self._delivered, self._seed, self._memory, self._split, self._rank, self._world_size)
 
     def _batch(self, run: BatchRun, taken: Batch) -> Batch:
-        self._facts = dict(labels=run.label_names, splits=run.split_names, targets=run.target_names)
+        if self._listed_by is not run:
+            self._facts, self._listed_by = run.listing(), run
         self._delivered += len(taken["file"])
         return taken
 
     def _end(self, run: BatchRun) -> None:
         self._report = run.report()
+        self._listed_by = None
 
     # ---- what is known
 
     @property
     def report(self) -> Optional[Dict[str, Any]]:
         """What became of every recording in the last epoch that was gone through: counts, remarks (path, outcome,
-        node, reason), seconds; None before."""
+        node, reason), seconds; None before. Those of other splits and ranks are counted alone."""
         return self._report
 
     @property
     def label_names(self) -> list:
-        """The names of the labels, by number; there after the first batch."""
-        return self._facts.get("labels", [])
+        """The names of the labels, by number. Lists the corpus where no batch has been taken."""
+        return self._known()["labels"]
 
     @property
     def split_names(self) -> list:
-        return self._facts.get("splits", [])
+        return self._known()["splits"]
 
     @property
     def target_names(self) -> list:
-        return self._facts.get("targets", [])
+        return self._known()["targets"]
+
+    def _known(self, anew: bool = False) -> Dict[str, Any]:
+        if anew or not self._facts:
+            self._facts = BatchRun.list(self._pipeline, self._yaml, self._vars, self._sets)
+        return self._facts
 
     # ---- going on
 
-    @property
-    def _identity(self) -> str:
-        what = ""
+    def _deciding(self) -> Dict[str, Any]:
+        text = self._yaml.encode("utf-8", "surrogateescape")
         if not self._yaml:
-            with open(self._pipeline, encoding="utf-8") as file:
-                what = file.read()
-        deciding = ["shuffle", "bucket", "seed", "dtype"]
-        deciding += ["size", "max_rows", "drop_last"] if self._has_buckets else []
-        order = self._seed, {k: v for k, v in self._options.items() if k in deciding}
-        parts = (self._yaml, what, order, self._vars, self._sets, self._split, self._rank, self._world_size)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+            with open(self._pipeline, "rb") as file:
+                text = file.read()
+        names = ["shuffle", "bucket", "seed", "dtype"]
+        names += ["batch_size", "max_rows", "drop_last"] if self._has_buckets else []
+        return {"pipeline": arguments.digest(text), "vars": arguments.digest(self._vars),
+                "sets": arguments.digest(self._sets), **{k: self._options.get(k) for k in names},
+                "shuffle_recordings": self._seed is not None, "split": self._split or None, "rank": self._rank,
+                "world_size": self._world_size}
+
+    def _list(self, loads: bool) -> Dict[str, Any]:
+        facts = self._known(anew=loads)
+        return {"recordings": facts["recordings"], "list": "#" + facts["list"]}

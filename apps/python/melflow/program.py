@@ -11,7 +11,7 @@ import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import arguments
-from ._melflow import RunError
+from ._melflow import RunError, with_arguments
 
 
 def path() -> str:
@@ -24,13 +24,16 @@ def path() -> str:
 def failure(said: str, verb: str, status: int) -> RunError:
     """What the program says of a run that failed; a pipeline that came as a text has the name that
     it has in the rest of the package."""
-    return RunError(re.sub(r"^-:", "pipeline:", said.strip(), flags=re.MULTILINE) or
-                    f"melflow {verb} ended with status {status}")
+    said = re.sub(r"^-:", "pipeline:", said.strip(), flags=re.MULTILINE)
+    return RunError(with_arguments(said) or f"melflow {verb} ended with status {status}")
+
+
+TEXTS: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}  # as names of files
 
 
 def call(words: List[str], accepts: tuple, text: str = "") -> Dict[str, Any]:
     """text: what the program gets by its standard input."""
-    child = subprocess.run([path(), *words], input=text, capture_output=True, encoding="utf-8")
+    child = subprocess.run([path(), *words], input=text, capture_output=True, **TEXTS)
     if child.returncode not in accepts:
         raise failure(child.stderr, words[0], child.returncode)
     return json.loads(child.stdout)
@@ -52,12 +55,12 @@ def _bar() -> Any:
 def _call_with_bar(words: List[str], accepts: tuple, text: str, bar: Any) -> Dict[str, Any]:
     """call(), with the lines of progress that the program writes to stderr shown as the bar."""
     said = []
-    with bar, tempfile.TemporaryFile("w+", encoding="utf-8") as out, \
-            tempfile.TemporaryFile("w+", encoding="utf-8") as given:
+    with bar, tempfile.TemporaryFile("w+", **TEXTS) as out, \
+            tempfile.TemporaryFile("w+", **TEXTS) as given:
         given.write(text)
         given.seek(0)
         with subprocess.Popen([path(), *words], stdin=given, stdout=out, stderr=subprocess.PIPE,
-                              encoding="utf-8") as child:
+                              **TEXTS) as child:
             try:
                 for line in child.stderr:
                     progress = _PROGRESS.match(line)
@@ -95,11 +98,12 @@ def _work(verb: str, pipeline: arguments.Pipeline, vars: Optional[Mapping[str, A
           sets: Optional[Mapping[str, Any]], workers: Optional[int],
           progress: bool) -> Dict[str, Any]:
     named, text = pipeline_words(pipeline, vars, sets)
+    progress = arguments.flag("progress", progress)
     bar = _bar() if progress else None
     words = [verb, *named, "--json"]
     words += ["--progress-every", _EVERY] if bar is not None else ["--quiet"]
     if workers is not None:
-        words += ["--workers", str(arguments.whole("workers", workers))]
+        words += ["--workers", str(arguments.workers(workers, 0))]
     accepts = (0, 3)  # 3: some recordings failed, which the report names
     if bar is None:
         report = call(words, accepts, text)
@@ -129,4 +133,4 @@ def update(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = 
 
 def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
     """`melflow inspect`: what a file of rows says of itself."""
-    return call(["inspect", os.fspath(path), "--json"], (0,))
+    return call(["inspect", arguments.path("path", path), "--json"], (0,))

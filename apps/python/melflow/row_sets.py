@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -84,11 +83,7 @@ class RowSets(arguments.Reopened):
         return len(self._taken) if self._by_windows is None else int(self._by_windows[-1]) if len(self._taken) else 0
 
     def __getitem__(self, at: Any) -> Dict[str, np.ndarray]:
-        i = arguments.whole("the number of a sample", at, None)
-        if i < 0:
-            i += len(self)
-        if not 0 <= i < len(self):
-            raise IndexError(f"sample {at} of {len(self)}")
+        i = arguments.index("sample", at, len(self))
         if self._by_windows is None:
             return self.recording(int(self._taken[i]))
         k = int(np.searchsorted(self._by_windows, i, side="right"))
@@ -145,21 +140,26 @@ class RowSetLoader(Epochs):
     workers: threads for each set.
     """
 
-    _STATE, _REFUSAL = RowLoader._STATE, RowLoader._REFUSAL
+    _STATE = RowLoader._STATE
 
     def __init__(self, sets: RowSets, batch_size: int = 32, *, split: Optional[str] = None,
                  normalize: Union[bool, Sequence[str]] = False, recordings: Optional[bool] = None,
                  where: Optional[Where] = None, **options: Any) -> None:
+        if recordings is not None:
+            recordings = arguments.flag("recordings", recordings)
         is_ragged = sets._is_ragged if recordings is None else recordings
         if is_ragged is None:
             raise ValueError("some files have windows and others frames or samples of whole recordings: take recordings=True")
+        if not isinstance(normalize, (bool, list, tuple)):
+            raise TypeError("normalize is True, False or a list of names of rows, not "
+                            f"{arguments.shown(normalize)}")
         scaled = [] if normalize is False else list(sets.rows) if normalize is True else list(normalize)
         unknown = [name for name in scaled if name not in sets.rows]
         if unknown:
             raise ValueError(f"normalize: there are no rows {unknown[0]!r}; there are: {', '.join(sets.rows)}")
         taken = sets._have_all
         if split is not None:
-            if split not in sets.split_names:
+            if arguments.text("split", split) not in sets.split_names:
                 raise ValueError(f"there is no split {split!r}; there are: {', '.join(sets.split_names) or 'none'}")
             taken = taken & (sets.split == sets.split_names.index(split))
         if where is not None:
@@ -179,8 +179,11 @@ class RowSetLoader(Epochs):
                                              normalize=name in scaled, **options))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
-        parts = [(name, m._identity) for name, m in zip(sets.rows, self._members)]
-        self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def _deciding(self) -> Dict[str, Any]:
+        all_of = [member._deciding() for member in self._members]
+        rows = [(name, of["features"], of["rows"]) for name, of in zip(self.sets.rows, all_of)]
+        return all_of[0] | {"rows": arguments.digest(rows)}
 
     @property
     def samples(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
@@ -19,7 +18,8 @@ _FORMAT = 2
 
 
 def _texts(values: Any) -> List[str]:
-    return [v.decode() if isinstance(v, bytes) else str(v) for v in values]
+    """As os.fsdecode() has those that are no UTF-8."""
+    return [v.decode("utf-8", "surrogateescape") if isinstance(v, bytes) else str(v) for v in values]
 
 
 # One text, or several of which one has to be it, for each name.
@@ -29,7 +29,7 @@ Where = Mapping[str, "str | Iterable[str]"]
 def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
     out = [texts] if isinstance(texts, str) else list(texts) if isinstance(texts, Iterable) else []
     if not out or not all(isinstance(text, str) for text in out):
-        raise TypeError(f"where: {name}: {texts!r}: is no text and no list of texts")
+        raise TypeError(f"where: {name}: {arguments.shown(texts)}: is no text and no list of texts")
     return out
 
 
@@ -44,7 +44,8 @@ def _known(what: str, wanted: str, there: List[str]) -> str:
 
 
 class Rows(arguments.Reopened):
-    """A map-style dataset: len(rows), rows[i] and rows[a:b] are rows, rows.recording(i) all rows of a recording.
+    """A map-style dataset: len(rows), rows[i] and rows[a:b] are rows, rows.recording(i) all rows of a recording. Of whole
+    recordings (is_ragged) a row is a single frame; a sample of batches() is then a recording.
 
     name, unit, shape, dtype: of the rows. path, label (or labels), target, split, status, offset, count, columns (texts by
     name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what is
@@ -91,19 +92,20 @@ class Rows(arguments.Reopened):
             if step != 1:
                 raise ValueError("rows are read in one piece: a slice has no step")
             return self._reader.read(first, max(0, end - first))
-        i = arguments.whole("the number of a row", at, None)
-        if i < 0:
-            i += len(self)
-        if not 0 <= i < len(self):
-            raise IndexError(f"row {at} of {len(self)}")
-        return self._reader.read(i, 1)[0]
+        return self._reader.read(arguments.index("row", at, len(self)), 1)[0]
 
     def recording(self, i: int) -> np.ndarray:
         """All rows of the recording with that number."""
+        i = arguments.index("recording", i, len(self.path))
         return self._reader.read(int(self.offset[i]), int(self.count[i]))
 
     def recording_of(self, rows: Any) -> np.ndarray:
-        """The numbers of the recordings that rows are of."""
+        """The numbers of the recordings that rows are of, which are given by their numbers."""
+        rows = np.asarray(rows)
+        if rows.dtype.kind not in "iu":
+            raise TypeError(f"rows are whole numbers, not {arguments.shown(rows)}")
+        if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
+            raise IndexError(f"rows are 0 to {len(self) - 1}, not {rows.min()} to {rows.max()}")
         starts = self.offset[self._by_offset]
         return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
 
@@ -114,6 +116,9 @@ class Rows(arguments.Reopened):
         text that is not there, and where no recording is left.
         """
         taken = self.count > 0
+        if not isinstance(where, Mapping):
+            raise TypeError('where is a dict such as {"speaker": ["ann", "bob"]}, not '
+                            f"{arguments.shown(where)}")
         for name, texts in where.items():
             taken &= self._has(name, _wanted(name, texts))
         if not taken.any():
@@ -188,7 +193,7 @@ class FileRows(Rows):
         import h5py  # only here: it opens the file to find what is where
 
         self._batch_workers = min(2, len(os.sched_getaffinity(0)))
-        self.file = name = os.fspath(path)
+        self.file = name = arguments.path("the file of rows", path)
         if os.path.exists(name) and not h5py.is_hdf5(name):
             raise ValueError(f"{name}: this is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
         with h5py.File(name, "r") as file:
@@ -198,7 +203,7 @@ class FileRows(Rows):
             if version != _FORMAT:
                 raise ValueError(f"{name}: has the format {version}, this reads {_FORMAT}; make the file again, or use the "
                                  "melflow that has made it")
-            self.attributes = {k: (v.decode() if isinstance(v, bytes) else v) for k, v in file.attrs.items()}
+            self.attributes = {k: (_texts([v])[0] if isinstance(v, bytes) else v) for k, v in file.attrs.items()}
             self.name = str(self.attributes["rows"])
             rows = file[self.name]
             self.unit = str(rows.attrs.get("unit", ""))
@@ -250,12 +255,14 @@ class RowLoader(Epochs):
     "length". `recordings`: takes one of the two whatever the rows are.
     split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
       names: {"speaker": ["ann", "bob"]}.
-    shuffle: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
+    shuffle: True or False: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
     max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
       recording is a batch of its own. 0: any number.
     bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come in
       one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
+      The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
+      with drop_last it is left out unless all ranks have batch_size of it.
     normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
     prefetch, workers: batches that are made ahead, and threads that do so.
 
@@ -266,9 +273,6 @@ class RowLoader(Epochs):
     """
 
     _STATE = "rows"
-    _REFUSAL = ("the state is of other rows, another split, seed, shuffle or bucket (with bucket also "
-                "batch_size times world_size, max_rows or drop_last), so other samples would follow; "
-                "open it and make the batches as they were, or use set_epoch()")
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
@@ -276,12 +280,22 @@ class RowLoader(Epochs):
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
-        workers = rows._batch_workers if workers is None else arguments.whole("workers", workers, 1)
-        batch_size, prefetch = arguments.whole("batch_size", batch_size, 1), arguments.whole("prefetch", prefetch, 1)
-        bucket, seed = arguments.whole("bucket", bucket), arguments.whole("seed", seed)
-        max_rows = arguments.whole("max_rows", max_rows)
-        if dtype not in (None, "float32", rows.dtype):
-            raise ValueError(f"dtype {dtype}: rows of {rows.dtype} come as they are, or as float32")
+        workers = rows._batch_workers if workers is None else arguments.workers(workers)
+        batch_size = arguments.whole("batch_size", batch_size, 1, 2**31 - 1)
+        prefetch, bucket = arguments.whole("prefetch", prefetch, 1), arguments.whole("bucket", bucket)
+        seed, max_rows = arguments.whole("seed", seed), arguments.whole("max_rows", max_rows)
+        if not isinstance(shuffle, (bool, np.bool_)):
+            raise TypeError("shuffle is True or False for rows by number, since all samples are "
+                            f"shuffled at once; not {arguments.shown(shuffle)}")
+        drop_last = arguments.flag("drop_last", drop_last)
+        normalize = arguments.flag("normalize", normalize)
+        if recordings is not None:
+            recordings = arguments.flag("recordings", recordings)
+        if split is not None:
+            arguments.text("split", split)
+        if dtype is not None and arguments.dtype(dtype) not in ("float32", rows.dtype):
+            raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, not {dtype!r}")
+        dtype = None if dtype is None else arguments.dtype(dtype)
         if normalize and rows.mean is None:
             raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
         if normalize and rows.is_normalized:
@@ -300,11 +314,11 @@ class RowLoader(Epochs):
                 raise ValueError(f"{name} is for whole recordings; windows are equally long")
         self._ends = np.cumsum(self._counts)
         self._batch_size, self._max_rows = batch_size, max_rows
-        self._shuffle, self._bucket, self._seed = shuffle, bucket, seed
+        self._shuffle, self._bucket, self._seed = bool(shuffle), bucket, seed
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
         self._as_float32, self._normalize = dtype == "float32", normalize
         self._prefetch, self._workers = prefetch, workers
-        self._identity = self._identify(split)
+        self._split = split
         self._made_order: Tuple[Any, Any] = None, None
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
@@ -324,16 +338,17 @@ class RowLoader(Epochs):
         files = np.flatnonzero(taken)
         return files[np.argsort(rows.offset[files], kind="stable")]
 
-    def _identify(self, split: Optional[str]) -> str:
-        order: Tuple[Any, ...] = self._shuffle, self._bucket, self._seed, self._is_ragged
+    def _deciding(self) -> Dict[str, Any]:
+        columns = (c.tobytes() for c in (self._starts, self._counts, self.rows._hashes))
+        out = {"features": self.rows.attributes.get("feature_fingerprint"),
+               "split": self._split, "samples": self.samples,
+               "rows": arguments.digest(b"".join(columns)), "recordings": self._is_ragged,
+               "shuffle": self._shuffle, "bucket": self._bucket, "seed": self._seed}
         if self._bucket > 0:
-            order += self._batch_size * self._world_size, self._max_rows, self._drop_last
-            order += (self._world_size,) if self._max_rows else ()
-        fingerprint = self.rows.attributes.get("feature_fingerprint")
-        what = hashlib.sha256(repr((fingerprint, split, *order)).encode())
-        for column in (self._starts, self._counts, self.rows._hashes):
-            what.update(column.tobytes())
-        return what.hexdigest()[:16]
+            out |= {"batch_size times world_size": self._batch_size * self._world_size,
+                    "max_rows": self._max_rows, "drop_last": self._drop_last}
+            out |= {"world_size": self._world_size} if self._max_rows else {}
+        return out
 
     @property
     def samples(self) -> int:

@@ -213,8 +213,13 @@ class Batches final : public Sink<MelBatch>,
     if (delivery_ != nullptr) delivery_->queue->end();
   }
 
-  void finish(RunContext&, Ending) override {
+  void finish(RunContext&, Ending ending) override {
     if (error_) std::rethrow_exception(error_);
+    if (delivery_ != nullptr && ending == Ending::complete &&
+        batcher_->passed_over() < delivery_->skip)
+      throw RunError(fmt::format(
+          "batches: {} samples of this epoch were delivered, so its state says, and it has {}",
+          delivery_->skip, batcher_->passed_over()));
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
@@ -250,10 +255,17 @@ class Batches final : public Sink<MelBatch>,
     std::size_t mine = 0;
     for (std::size_t i = 0; i < files; ++i) {
       if (!delivery_->split.empty() && listed->manifest().split(i) != split)
-        run.ledger.close(i, Outcome::skipped, -1, "is in another split");
+        run.ledger.close(i, Outcome::skipped, -1, kInOtherSplit);
       else if (mine++ % delivery_->ranks != delivery_->rank)
-        run.ledger.close(i, Outcome::skipped, -1, "is for another rank");
+        run.ledger.close(i, Outcome::skipped, -1, kForOtherRank);
     }
+    if (mine > delivery_->rank) return;
+    const std::string of =
+        delivery_->split.empty() ? "the list" : fmt::format("the split '{}'", delivery_->split);
+    throw RunError(mine == 0 ? of + " has no recordings"
+                             : fmt::format("rank {} of {} has no recordings, since {} has {}; let "
+                                           "at most so many programs share it",
+                                           delivery_->rank, delivery_->ranks, of, mine));
   }
   [[nodiscard]] int number_of(const Manifest& manifest) const {
     if (delivery_->split.empty()) return -1;

@@ -56,6 +56,10 @@ class BatchQueue {
   bool is_ended_ = false, is_closed_ = false;
 };
 
+/// Why recordings are skipped that a program does not take.
+inline constexpr const char* kInOtherSplit = "is in another split";
+inline constexpr const char* kForOtherRank = "is for another rank";
+
 /// What a program that trains says of a pass over the corpus; a service of the run.
 struct BatchDelivery {
   std::shared_ptr<BatchQueue> queue;

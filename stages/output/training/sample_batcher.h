@@ -49,6 +49,8 @@ class SampleBatcher {
   [[nodiscard]] bool add(const SampleView& sample);
   /// No more samples come.
   void end();
+  /// How many were not given since they are to be skipped.
+  [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
 
  private:
   struct Held {

@@ -1,0 +1,34 @@
+// Texts between C++ and Python, in the place of nanobind/stl/string.h, which refuses what is not UTF-8: names of files,
+// labels and texts of lists are any bytes. Those that are no UTF-8 become lone surrogates, as os.fsdecode() does it, so
+// that os.fsencode() gives the bytes back.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<std::string> {
+  NB_TYPE_CASTER(std::string, const_name("str"))
+
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    if (!PyUnicode_Check(source.ptr())) return false;
+    object bytes = steal(PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogateescape"));
+    if (!bytes
+             .is_valid()) {  // surrogates that stand for no byte: what gets the text says it is wrong
+      PyErr_Clear();
+      bytes = steal(PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogatepass"));
+    }
+    value.assign(PyBytes_AS_STRING(bytes.ptr()),
+                 static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+    return true;
+  }
+  static handle from_cpp(const std::string& text, rv_policy, cleanup_list*) noexcept {
+    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                                "surrogateescape");
+  }
+};
+
+}  // namespace nanobind::detail
