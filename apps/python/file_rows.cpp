@@ -1,20 +1,32 @@
 #include "apps/python/file_rows.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
 #include "stages/files/whole_io.h"
+#include "stages/output/formats/open_regular.h"
 
 namespace melflow {
+namespace {
+
+constexpr const char* kOpenAgain = "open it again when nothing writes it any more";
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+std::vector<std::size_t> shape_of_row(const FeatureFile& file) {
+  return {file.shape().begin() + 1, file.shape().end()};
+}
+
+}  // namespace
 
 // The chunk that was read last.
 struct FileRows::Unpacked final : Scratch {
@@ -23,32 +35,29 @@ struct FileRows::Unpacked final : Scratch {
   std::uint64_t has = ~std::uint64_t{0};
 };
 
-FileRows::FileRows(Layout layout)
-    : RowReader(layout.type, layout.row_shape),
-      layout_(std::move(layout)),
-      codec_(size_of(layout_.type), layout_.is_shuffled, layout_.is_deflated ? 1 : 0) {
-  fd_ = UniqueFd(::open(layout_.path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat st {};
-  if (!fd_ || fstat(fd_.get(), &st) != 0)
-    throw RunError(fmt::format("{}: {}", layout_.path, std::strerror(errno)));
-  const auto size = static_cast<std::uint64_t>(st.st_size);
-  const std::uint64_t end = layout_.at + layout_.rows * row_bytes();
-  bool is_cut = layout_.chunk_rows == 0 && size < end;
-  for (const Chunk& c : layout_.chunks) is_cut = is_cut || c.at + c.bytes > size;
-  if (is_cut)
-    throw RunError(layout_.path +
-                   ": this file is shorter than its rows; it was cut off, or is being written");
-  if (layout_.chunk_rows > 0 || layout_.rows == 0) return;
-  void* map = mmap(nullptr, end, PROT_READ, MAP_SHARED, fd_.get(), 0);
-  if (map == MAP_FAILED)
-    throw RunError(fmt::format("{}: cannot be mapped: {}", layout_.path, std::strerror(errno)));
-  map_ = static_cast<const std::byte*>(map);
-  map_bytes_ = end;
+FileRows::Opened FileRows::open(const std::string& path) {
+  struct stat before {
+  }, now{};
+  const bool is_there =
+      ::stat(path.c_str(), &before) == 0;  // else the next line says what is wrong
+  FeatureFile file(path);
+  if (const std::string flaw = file.flaw(); !flaw.empty()) throw RunError(flaw);
+  std::uint64_t bytes = 0;
+  UniqueFd fd = open_regular(path, bytes);
+  if (!is_there || ::fstat(fd.get(), &now) != 0 || !is_same(before, now))
+    throw RunError(fmt::format("{}: was changed while it was opened; {}", path, kOpenAgain));
+  std::shared_ptr<FileRows> rows(new FileRows(file, std::move(fd), now));
+  return {std::move(file), std::move(rows)};
 }
 
-FileRows::~FileRows() {
-  if (map_ != nullptr) munmap(const_cast<std::byte*>(map_), map_bytes_);
-}
+FileRows::FileRows(const FeatureFile& file, UniqueFd fd, const struct stat& state)
+    : RowReader(file.type(), shape_of_row(file)),
+      path_(file.path()),
+      count_(file.rows()),
+      places_(file.places()),
+      fd_(std::move(fd)),
+      state_(state),
+      codec_(size_of(file.type()), places_.is_shuffled, places_.is_deflated ? 1 : 0) {}
 
 std::unique_ptr<RowReader::Scratch> FileRows::scratch() const {
   return std::make_unique<Unpacked>();
@@ -56,18 +65,18 @@ std::unique_ptr<RowReader::Scratch> FileRows::scratch() const {
 
 void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
   auto [first, count] = rows;
-  if (count > layout_.rows || first > layout_.rows - count)
-    throw RunError(fmt::format("{}: rows {} to {} are asked for, there are {}", layout_.path, first,
-                               first + count, layout_.rows));
+  if (count > count_ || first > count_ - count)
+    throw RunError(fmt::format("{}: rows {} to {} are asked for, there are {}", path_, first,
+                               first + count, count_));
   const std::size_t bytes = row_bytes();
-  if (layout_.chunk_rows == 0) {
-    copy(to, map_ + layout_.at + first * bytes, count * bytes, scratch);
+  if (places_.chunk_rows == 0) {
+    read_bytes(to, count * bytes, places_.at + first * bytes);
     return;
   }
   auto& unpacked = static_cast<Unpacked&>(scratch);
   while (count > 0) {
-    const std::uint64_t chunk = first / layout_.chunk_rows, at = first % layout_.chunk_rows;
-    const std::uint64_t n = std::min(count, layout_.chunk_rows - at);
+    const std::uint64_t chunk = first / places_.chunk_rows, at = first % places_.chunk_rows;
+    const std::uint64_t n = std::min(count, places_.chunk_rows - at);
     load(chunk, unpacked);
     copy(to, unpacked.chunk.data() + at * bytes, n * bytes, scratch);
     to += n * bytes;
@@ -78,16 +87,36 @@ void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
 
 void FileRows::load(std::uint64_t chunk, Unpacked& scratch) const {
   if (scratch.has == chunk) return;
-  const Chunk& at = layout_.chunks.at(chunk);
+  const RowPlaces::Chunk& at = places_.chunks.at(chunk);
   scratch.has = ~std::uint64_t{0};
   scratch.packed.resize(at.bytes);
-  scratch.chunk.resize(layout_.chunk_rows * row_bytes());
-  if (const int error = read_whole(fd_.get(), scratch.packed.data(), at.bytes, at.at); error != 0)
-    throw RunError(fmt::format("{}: cannot be read: {}", layout_.path, std::strerror(error)));
-  if (!codec_.unpack(scratch.packed, at.filter_mask, scratch.chunk, scratch.codec))
+  scratch.chunk.resize(places_.chunk_rows * row_bytes());
+  read_bytes(scratch.packed.data(), at.bytes, at.at);
+  if (!codec_.unpack(scratch.packed, at.filter_mask, scratch.chunk, scratch.codec)) {
+    confirm();
     throw RunError(fmt::format("{}: chunk {} of the rows is damaged (melflow verify says more)",
-                               layout_.path, chunk));
+                               path_, chunk));
+  }
   scratch.has = chunk;
+}
+
+// A file that was cut off is an error of the call, where a map of it would be a signal.
+void FileRows::read_bytes(std::byte* to, std::uint64_t bytes, std::uint64_t at) const {
+  const int error = read_whole(fd_.get(), to, bytes, at);
+  if (error == 0) return;
+  confirm();
+  throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(error)));
+}
+
+void FileRows::confirm() const {
+  struct stat now {};
+  if (::fstat(fd_.get(), &now) != 0)
+    throw RunError(fmt::format("{}: {}", path_, std::strerror(errno)));
+  if (is_same(state_, now)) return;
+  throw RunError(fmt::format(
+      "{}: was changed since it was opened, when it had {} bytes (now {}), so that its rows may be "
+      "others; {}",
+      path_, state_.st_size, now.st_size, kOpenAgain));
 }
 
 }  // namespace melflow

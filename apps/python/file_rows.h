@@ -1,52 +1,47 @@
-// Rows of an output: mapped where they lie in one piece, else from their chunks. Where they are is
-// told by who has opened the file.
+// Rows of an output, read where they are in the file: in one piece, or from its chunks.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "apps/python/row_reader.h"
 #include "stages/files/unique_fd.h"
 #include "stages/output/formats/chunk_codec.h"
+#include "stages/output/formats/feature_file.h"
 
 namespace melflow {
 
 class FileRows final : public RowReader {
  public:
-  struct Chunk {
-    std::uint64_t at = 0, bytes = 0;
-    std::uint32_t filter_mask = 0;
+  struct Opened {
+    FeatureFile file;
+    std::shared_ptr<FileRows> rows;
   };
-  struct Layout {
-    std::string path;
-    NumberType type = NumberType::float32;
-    std::vector<std::size_t> row_shape;
-    std::uint64_t rows = 0;
-    std::uint64_t at = 0;          ///< of the first row in the file; without chunks
-    std::uint64_t chunk_rows = 0;  ///< 0: not in chunks
-    bool is_shuffled = false, is_deflated = false;
-    std::vector<Chunk> chunks;
-  };
-  /// Throws RunError where the file cannot be read, or is shorter than the layout says.
-  explicit FileRows(Layout layout);
-  ~FileRows() override;
+  /// Throws RunError where the program would not use the file either, and where it changes meanwhile.
+  static Opened open(const std::string& path);
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
   void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
-  [[nodiscard]] bool is_ordered() const override { return layout_.chunk_rows > 0; }
+  /// Looks at size and time of the file, which is one and the same whatever its name becomes.
+  void confirm() const override;
+  [[nodiscard]] bool is_ordered() const override { return places_.chunk_rows > 0; }
 
  private:
   struct Unpacked;
+  FileRows(const FeatureFile& file, UniqueFd fd, const struct stat& state);
   void load(std::uint64_t chunk, Unpacked& scratch) const;
+  void read_bytes(std::byte* to, std::uint64_t bytes, std::uint64_t at) const;
 
-  Layout layout_;
+  std::string path_;
+  std::uint64_t count_;
+  RowPlaces places_;
   UniqueFd fd_;
+  struct stat state_;  // as it was opened
   ChunkCodec codec_;
-  std::uint64_t map_bytes_ = 0;
-  const std::byte* map_ = nullptr;
 };
 
 }  // namespace melflow

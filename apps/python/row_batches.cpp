@@ -142,6 +142,7 @@ RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, RowReader::Scratch& 
   out.shape.insert(out.shape.end(), shape.begin(), shape.end());
   out.samples = std::move(samples);
   out.end = batch.end;
+  reader_->confirm();
   reader_->drop(scratch);
   return out;
 }

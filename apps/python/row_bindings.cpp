@@ -3,23 +3,19 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
-#include <tuple>
+#include <algorithm>
+#include <type_traits>
 
 #include "apps/python/arrays.h"
 #include "apps/python/file_rows.h"
 #include "apps/python/process.h"
 #include "apps/python/row_batches.h"
 #include "apps/python/text_caster.h"
+#include "stages/output/formats/root_attributes.h"
 
 using namespace melflow;
 
 namespace {
-
-NumberType type_of(const std::string& name) {
-  if (const auto type = number_type(name)) return *type;
-  throw std::invalid_argument("rows of " + name);
-}
 
 nb::object take(RowBatches& batches, double seconds) {
   bool is_over = false;
@@ -36,16 +32,89 @@ nb::object take(RowBatches& batches, double seconds) {
                         batch->end);
 }
 
-using Chunks = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>>;
+template <class Get>
+nb::object column(const FeatureFile& file, const Get& get) {
+  std::vector<std::remove_cvref_t<decltype(get(file.files().front()))>> out;
+  out.reserve(file.files().size());
+  for (const FeatureFile::Entry& e : file.files()) out.push_back(get(e));
+  return array(std::move(out));
+}
 
-FileRows::Layout layout_of(std::string path, const std::string& type,
-                           std::vector<std::size_t> row_shape, std::uint64_t rows, std::uint64_t at,
-                           std::uint64_t chunk_rows, bool is_shuffled, bool is_deflated,
-                           const Chunks& chunks) {
-  FileRows::Layout out{std::move(path), type_of(type), std::move(row_shape), rows, at,
-                       chunk_rows,      is_shuffled,   is_deflated,          {}};
-  for (const auto& [chunk_at, bytes, mask] : chunks) out.chunks.push_back({chunk_at, bytes, mask});
+template <class T, class Put>
+nb::object table(const FeatureFile& file, std::size_t columns, const Put& put) {
+  std::vector<T> out(file.files().size() * columns, T{});
+  for (std::size_t i = 0; i < file.files().size(); ++i)
+    put(file.files()[i], out.data() + i * columns);
+  return array(std::move(out), {file.files().size(), columns});
+}
+
+nb::list texts_of(const std::vector<std::string>& texts) {
+  nb::list out;
+  for (const std::string& text : texts) out.append(text);
   return out;
+}
+
+nb::dict attributes_of(const FeatureFile& file) {
+  nb::dict out;
+  for (const RootAttribute& a : root_attributes()) {
+    if (const auto number = file.integer(a.name))
+      out[a.name] = *number;
+    else if (const std::string text = file.text(a.name); !text.empty())
+      out[a.name] = text;
+  }
+  return out;
+}
+
+// What a file says of its recordings and of itself, by the names of the datasets in it.
+nb::dict index_of(const FeatureFile& file) {
+  using Entry = FeatureFile::Entry;
+  nb::dict out, columns;
+  out["attributes"] = attributes_of(file);
+  out["name"] = file.rows_name();
+  out["unit"] = file.unit();
+  out["shape"] = nb::tuple(nb::cast(file.shape()));
+  out["offset"] = column(file, [](const Entry& e) { return e.offset; });
+  out["count"] = column(file, [](const Entry& e) { return e.count; });
+  out["status"] = column(file, [](const Entry& e) { return static_cast<std::int8_t>(e.status); });
+  out["size"] = column(file, [](const Entry& e) { return e.stamp.size; });
+  out["modified"] = column(file, [](const Entry& e) { return e.stamp.modified; });
+  out["content"] = column(file, [](const Entry& e) { return e.content; });
+  out["rows_hash"] = column(file, [](const Entry& e) { return e.rows_hash; });
+  out["label"] = column(file, [](const Entry& e) { return e.label; });
+  out["split"] = column(file, [](const Entry& e) { return e.split; });
+  if (file.has_label_sets())
+    out["labels"] =
+        table<std::uint8_t>(file, file.labels().size(), [](const Entry& e, std::uint8_t* to) {
+          for (const std::int32_t label : e.labels) to[label] = 1;
+        });
+  if (!file.targets().empty())
+    out["targets"] = table<float>(file, file.targets().size(), [](const Entry& e, float* to) {
+      std::copy(e.targets.begin(), e.targets.end(), to);
+    });
+  nb::list paths;
+  for (const Entry& e : file.files()) paths.append(e.path);
+  out["path"] = paths;
+  for (std::size_t t = 0; t < file.columns().size(); ++t) {
+    nb::list texts;
+    for (const Entry& e : file.files()) texts.append(e.texts[t]);
+    columns[nb::cast(file.columns()[t])] = texts;
+  }
+  out["columns"] = columns;
+  out["label_names"] = texts_of(file.labels());
+  out["split_names"] = texts_of(file.splits());
+  if (const auto& statistics = file.statistics()) {
+    out["mean"] = array(statistics->mean);
+    out["std"] = array(statistics->std);
+    out["is_normalized"] = statistics->is_applied;
+  }
+  return out;
+}
+
+// HDF5 need not have been built for threads, and may be that of another module, which does what the
+// library has a lock for with Python's: so that is kept.
+nb::tuple open_file(const std::string& path) {
+  const FileRows::Opened opened = FileRows::open(path);
+  return nb::make_tuple(opened.rows, index_of(opened.file));
 }
 
 nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t count) {
@@ -54,6 +123,7 @@ nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t c
     const WithoutLock free;
     const auto scratch = reader.scratch();
     reader.read({first, count}, rows->data(), *scratch);
+    reader.confirm();
   }
   std::vector<std::size_t> shape{count};
   for (const std::size_t n : reader.row_shape()) shape.push_back(n);
@@ -69,17 +139,11 @@ void bind_rows(nb::module_& m) {
       .def("read", &rows_at, nb::arg("first"), nb::arg("count"))
       .def_prop_ro("dtype", [](const RowReader& r) { return std::string(to_text(r.type())); })
       .def_prop_ro("row_shape", &RowReader::row_shape);
-  nb::class_<FileRows, RowReader>(m, "FileRows")
-      .def(
-          "__init__",
-          [](FileRows* self, std::string path, const std::string& type,
-             std::vector<std::size_t> row_shape, std::uint64_t rows, std::uint64_t at,
-             std::uint64_t chunk_rows, bool is_shuffled, bool is_deflated, const Chunks& chunks) {
-            new (self) FileRows(layout_of(std::move(path), type, std::move(row_shape), rows, at,
-                                          chunk_rows, is_shuffled, is_deflated, chunks));
-          },
-          nb::arg("path"), nb::arg("type"), nb::arg("row_shape"), nb::arg("rows"), nb::arg("at"),
-          nb::arg("chunk_rows"), nb::arg("is_shuffled"), nb::arg("is_deflated"), nb::arg("chunks"));
+  nb::class_<FileRows, RowReader>(m, "FileRows");
+  m.def("open_file", &open_file, nb::arg("path"));
+  m.def(
+      "run_hash", [](const std::string& path) { return FeatureFile(path).text("run_hash"); },
+      nb::arg("path"));
   nb::class_<EpochOrder>(m, "EpochOrder")
       .def(
           "__init__",

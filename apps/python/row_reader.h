@@ -53,6 +53,8 @@ class RowReader {
 
   /// Copies rows to `to`. Throws RunError.
   virtual void read(const Range& rows, std::byte* to, Scratch& scratch) const = 0;
+  /// Throws RunError where rows that were read may not be those that were opened.
+  virtual void confirm() const {}
   /// Whether ranges are read faster in the order of their places.
   [[nodiscard]] virtual bool is_ordered() const = 0;
 

@@ -75,11 +75,7 @@ std::vector<std::string> files_of_all(const FeatureFile& file) {
 
 std::vector<std::string> misfits(const FeatureFile& file) {
   std::vector<std::string> out;
-  if (!file.is_index_as_written())
-    out.push_back(
-        fmt::format("{}: this file is damaged: what it says of its files and of itself is not what "
-                    "was written; copy it again, or build it anew (overwrite: true)",
-                    file.path()));
+  if (std::string flaw = file.flaw(); !flaw.empty()) out.push_back(std::move(flaw));
   add_rows(file, out);
   add_others(file, out);
   return out;

@@ -241,11 +241,9 @@ std::string output_text(const FeatureFile& f, bool with_files) {
   const auto count = [&](const char* name) {
     return count_text(static_cast<std::size_t>(number(name)));
   };
-  std::string out = fmt::format(
-      "{:<14}{}, {}{}\n", "file", path_text(f.path()),
-      bytes_text(static_cast<double>(f.file_bytes())),
-      f.complete() ? ", complete"
-                   : ", NOT COMPLETE: the run was ended; the same melflow run goes on with it");
+  std::string out = fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()),
+                                bytes_text(static_cast<double>(f.file_bytes())),
+                                f.complete() ? ", complete" : ", NOT COMPLETE");
   out += fmt::format("{:<14}[{}] {}, {}\n", excerpt(f.rows_name()), fmt::join(f.shape(), ", "),
                      f.dtype(), excerpt(f.unit()));
   if (const std::string columns = columns_of(f); !columns.empty()) {

@@ -121,7 +121,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const RunReport report = runner.run();
   if (report.ending == Ending::failed) throw RunError(report.error);
   const FeatureFile made(part->path);
-  const NumberType type = stored_type(file);
+  const NumberType type = file.type();
   for (std::size_t i = 0; i < files.size(); ++i) {
     const FeatureFile::Entry& e = made.files().at(i);
     const auto remark =

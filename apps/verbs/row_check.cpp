@@ -44,18 +44,12 @@ State checked(const FeatureFile& file, const FeatureFile::Entry& entry, NumberTy
 
 }  // namespace
 
-NumberType stored_type(const FeatureFile& file) {
-  if (const auto type = number_type(file.dtype())) return *type;
-  throw RunError(fmt::format("{}: this file has rows of type {}, which melflow does not know",
-                             file.path(), file.dtype()));
-}
-
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry) {
-  return entry.rows_hash == 0 || checked(file, entry, stored_type(file)) != State::wrong;
+  return entry.rows_hash == 0 || checked(file, entry, file.type()) != State::wrong;
 }
 
 CheckedRows check_rows(const FeatureFile& file) {
-  const NumberType type = stored_type(file);
+  const NumberType type = file.type();
   std::vector<State> states(file.files().size(), State::no_rows);
   std::atomic<std::size_t> next{0};
   on_threads(available_cpus(), [&] {

@@ -4,13 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "pipeline/number_type.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {
-
-/// Of the rows. Throws RunError for one that is not known.
-NumberType stored_type(const FeatureFile& file);
 
 /// Whether the rows of a file are what was written; also where that is not known, or there are none.
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry);

@@ -116,7 +116,7 @@ class RowsTest(unittest.TestCase):
                                   (lambda: rows.batches(workers=0), ValueError, "workers is 1 or more, not 0"),
                                   (lambda: rows.batches().load_state_dict(None), TypeError, "what state_dict.. gives, not None"),
                                   (lambda: rows[1.5], TypeError, "the number of a row is a whole number, not 1.5"),
-                                  (lambda: melflow.open(__file__), ValueError, "rows_test.py: this is no HDF5 file")):
+                                  (lambda: melflow.open(__file__), melflow.RunError, "rows_test.py: this is not an HDF5 file")):
             with self.assertRaisesRegex(error, said):
                 call()
         with self.assertRaisesRegex(ValueError, "no statistics"):
@@ -264,11 +264,11 @@ class RowsTest(unittest.TestCase):
                 pass
         with open(path, "wb") as out:
             out.write(b"nothing")
-        with self.assertRaisesRegex(ValueError, "damaged.h5: this is no HDF5 file"):
+        with self.assertRaisesRegex(melflow.RunError, "damaged.h5: this is not an HDF5 file"):
             melflow.open(path)
         with h5py.File(path, "w") as file:
             file["x"] = [1]
-        with self.assertRaisesRegex(ValueError, "no output of melflow|not an output of melflow"):
+        with self.assertRaisesRegex(melflow.RunError, "this is an HDF5 file, but none that melflow wrote"):
             melflow.open(path)
 
 

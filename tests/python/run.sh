@@ -24,8 +24,8 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "$python has no headers (apt-get install python3-dev)"
 "$python" -m venv --system-site-packages "$environment" >/dev/null 2>&1 ||
   skip "$python makes no environments (apt-get install python3-venv)"
-"$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py ||
-  skip "nanobind, scikit-build-core, numpy or h5py cannot be had"
+"$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
+  skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
 # Dask only where it can be had: its test is skipped without.
 "$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
 # What pip shows where libraries are missing, without -v.

@@ -29,8 +29,8 @@ def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
     """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file
     NAME.yaml or what else melflow.Loader takes, for which `options` are those of AudioRows. Several
     files of the same recordings by name, {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of
-    all of them together (RowSets); a dict with "graph" is a pipeline. Raises ValueError where it is
-    no such file."""
+    all of them together (RowSets); a dict with "graph" is a pipeline. Raises RunError where a file is
+    none that melflow has written, or the program would not use it."""
     if isinstance(path, Mapping) and "graph" not in path:
         if options:
             raise TypeError(f"{', '.join(options)}: are for pipelines; rows of files have no options")

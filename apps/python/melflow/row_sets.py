@@ -29,7 +29,7 @@ def _check_alike(first: FileRows, other: FileRows) -> None:
         if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
             raise ValueError(f"{a} and {b}: have other {name.replace('_', ' ')}, so that it is not known which are right; {alike}")
     both = (first.count > 0) & (other.count > 0)
-    differs = both & first._state.differs_from(other._state)
+    differs = both & first._differs_from(other)
     if differs.any():
         raise ValueError(f"{a} and {b}: {int(differs.sum())} recordings were others when these were made, such as "
                          f"{first.path[int(np.argmax(differs))]}; {alike}")

@@ -9,18 +9,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from ._melflow import FileRows as _FileRows
-from ._melflow import EpochOrder, RowBatches, RowReader
+from ._melflow import EpochOrder, RowBatches, RowReader, RunError, open_file, run_hash
 from . import arguments
 from .epochs import Batch, Epochs
-
-_FORMAT = 2
-
-
-def _texts(values: Any) -> List[str]:
-    """As os.fsdecode() has those that are no UTF-8."""
-    return [v.decode("utf-8", "surrogateescape") if isinstance(v, bytes) else str(v) for v in values]
-
 
 # One text, or several of which one has to be it, for each name.
 Where = Mapping[str, "str | Iterable[str]"]
@@ -145,7 +136,6 @@ class Rows(arguments.Reopened):
 
 def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str]:
     """The files of other splits beside this one that another run has made."""
-    import h5py
     stem, ending = os.path.splitext(name)
     mine = [split for split in splits if stem.endswith("." + split)] if run is not None else []
     out = []
@@ -154,78 +144,36 @@ def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str
         if split == mine[0] or not os.path.exists(path):
             continue
         try:
-            with h5py.File(path, "r") as file:
-                other = file.attrs.get("run_hash")
-        except OSError:
+            other: Optional[str] = run_hash(path)
+        except RunError:
             other = None
         if other != run:
             out.append(path)
     return out
 
 
-class _RecordingState:
-    """How recordings were when their rows were made: as far as a file says it."""
-
-    def __init__(self, files: Any) -> None:
-        self._columns = {name: files[name][:] for name in ("size", "modified", "content") if name in files}
-
-    def differs_from(self, other: "_RecordingState") -> np.ndarray:
-        mine, theirs = self._columns, other._columns
-        if "content" in mine and "content" in theirs:  # 0: not known
-            a, b = mine["content"], theirs["content"]
-            return (a != b) & (a != 0) & (b != 0)
-        if "size" not in mine or "size" not in theirs:
-            return np.zeros(1, bool)
-        known = (mine["size"] >= 0) & (theirs["size"] >= 0)
-        return known & ((mine["size"] != theirs["size"]) | (mine["modified"] != theirs["modified"]))
-
-
 class FileRows(Rows):
-    """The rows of a file that melflow has written.
+    """The rows of a file that melflow has written: .h5 or .npy.
 
     file: its path.
 
-    It reads through a map of the file, or unpacks its chunks, without HDF5: any number of threads may use it, and so may
-    processes that open the file themselves.
+    Opening it is what the program does, with the same checks. Raises RunError where the program would not use the file; and
+    when rows are read, also where the file has changed since.
     """
 
     def __init__(self, path: "os.PathLike[str] | str") -> None:
-        import h5py  # only here: it opens the file to find what is where
-
         self._batch_workers = min(2, len(os.sched_getaffinity(0)))
         self.file = name = arguments.path("the file of rows", path)
-        if os.path.exists(name) and not h5py.is_hdf5(name):
-            raise ValueError(f"{name}: this is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
-        with h5py.File(name, "r") as file:
-            if "rows" not in file.attrs or "files" not in file:
-                raise ValueError(f"{name}: this is not an output of melflow")
-            version = int(file.attrs.get("format", 1))
-            if version != _FORMAT:
-                raise ValueError(f"{name}: has the format {version}, this reads {_FORMAT}; make the file again, or use the "
-                                 "melflow that has made it")
-            self.attributes = {k: (_texts([v])[0] if isinstance(v, bytes) else v) for k, v in file.attrs.items()}
-            self.name = str(self.attributes["rows"])
-            rows = file[self.name]
-            self.unit = str(rows.attrs.get("unit", ""))
-            self.shape = tuple(rows.shape)
-            self._reader = self._reader_of(name, rows)
-            files = file["files"]
-            self.offset, self.count = files["offset"][:], files["count"][:]
-            self.status = files["status"][:]
-            self._state = _RecordingState(files)
-            self.path = _texts(files["path"][:])
-            self.label = files["label"][:] if "label" in files else None
-            self.split = files["split"][:] if "split" in files else None
-            self.label_names = _texts(file["labels/name"][:]) if "labels/name" in file else []
-            self.split_names = _texts(file["splits/name"][:]) if "splits/name" in file else []
-            self.target = files["targets"][:] if "targets" in files else None
-            self.labels = files["labels"][:] if "labels" in files else None
-            self.columns = {k: _texts(v[:]) for k, v in file["columns"].items()} if "columns" in file else {}
-            self._hashes = files["rows_hash"][:] if "rows_hash" in files else np.zeros(0, np.uint64)
-            statistics = file.get("statistics")
-            self.is_normalized = statistics is not None and int(statistics.attrs.get("applied", 0)) == 1
-            self.mean = statistics["mean"][:] if statistics is not None else None
-            self.std = statistics["std"][:] if statistics is not None else None
+        self._reader, index = open_file(name)
+        self.dtype = self._reader.dtype
+        for of_all in ("attributes", "name", "unit", "shape", "offset", "count", "status", "path", "label", "split",
+                       "label_names", "split_names", "columns"):
+            setattr(self, of_all, index[of_all])
+        self._size, self._modified, self._content = index["size"], index["modified"], index["content"]
+        self._hashes = index["rows_hash"]
+        self.target, self.labels = index.get("targets"), index.get("labels")
+        self.mean, self.std = index.get("mean"), index.get("std")
+        self.is_normalized = index.get("is_normalized", False)
         for other in _of_other_runs(name, self.attributes.get("run_hash"), self.split_names):
             warnings.warn(f"{other}: this file is not of the same run as {name}: labels, splits or features may be others. "
                           "`melflow update` of its pipeline makes them of one run", stacklevel=3)
@@ -233,19 +181,12 @@ class FileRows(Rows):
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
 
-    def _reader_of(self, name: str, rows: Any) -> RowReader:
-        dtype = rows.dtype
-        # h5py gives bfloat16 as float32.
-        self.dtype = "bfloat16" if dtype == "f4" and rows.id.get_type().get_size() == 2 else str(dtype)
-        if rows.chunks is None:
-            at = rows.id.get_offset() or 0
-            return _FileRows(name, self.dtype, list(rows.shape[1:]), rows.shape[0], at, 0, False, False, [])
-        chunks = []
-        for first in range(0, rows.shape[0], rows.chunks[0]):
-            info = rows.id.get_chunk_info_by_coord((first,) + (0,) * (len(rows.shape) - 1))
-            chunks.append((info.byte_offset, info.size, info.filter_mask))
-        return _FileRows(name, self.dtype, list(rows.shape[1:]), rows.shape[0], 0, rows.chunks[0], bool(rows.shuffle),
-                         rows.compression == "gzip", chunks)
+    def _differs_from(self, other: "FileRows") -> np.ndarray:
+        """Which recordings were others when their rows were made, as far as the files say it."""
+        by_content = (self._content != 0) & (other._content != 0)  # 0: not known
+        by_stamp = (self._size >= 0) & (other._size >= 0)
+        stamps_differ = (self._size != other._size) | (self._modified != other._modified)
+        return np.where(by_content, self._content != other._content, by_stamp & stamps_differ)
 
 
 class RowLoader(Epochs):

@@ -116,7 +116,7 @@ bool ChunkCodec::unpack(std::span<const std::byte> packed, std::uint32_t filter_
     plain = s.shuffled_;
   }
   if (plain.size() != chunk.size()) return false;
-  if (!shuffle_) {
+  if (!shuffle_ || (filter_mask & 1U) != 0) {
     std::memcpy(chunk.data(), plain.data(), plain.size());
     return true;
   }

@@ -49,6 +49,7 @@ struct FeatureData {
   std::vector<double> band_hz;
   std::vector<Entry> files;
   std::vector<std::string> labels, splits, targets, columns;  ///< names
+  bool has_label_sets = false;                                ///< files may have several labels
   std::vector<Remark> remarks;
   std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;
@@ -77,6 +78,18 @@ struct FeatureData {
   }
 };
 
+/// Where the rows are in their file, little-endian.
+struct RowPlaces {
+  struct Chunk {
+    std::uint64_t at = 0, bytes = 0;
+    std::uint32_t filter_mask = 0;  ///< as ChunkCodec has it
+  };
+  std::uint64_t at = 0;          ///< of the first row, where they are in one piece
+  std::uint64_t chunk_rows = 0;  ///< 0: in one piece
+  bool is_shuffled = false, is_deflated = false;
+  std::vector<Chunk> chunks;  ///< in the order of their rows
+};
+
 /// Reads the rows of an open feature file.
 class FeatureRows {
  public:
@@ -88,6 +101,8 @@ class FeatureRows {
   /// bands].
   [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
                                                 std::uint64_t count) const = 0;
+  /// Throws RunError that names what of the rows is not in the file.
+  [[nodiscard]] virtual RowPlaces places() const = 0;
 };
 
 struct FeatureContents {

@@ -114,6 +114,34 @@ std::string FeatureFile::hash() const {
   return known.empty() ? index_hash(data()) : known;
 }
 
+NumberType FeatureFile::type() const {
+  if (const auto type = number_type(dtype())) return *type;
+  throw RunError(fmt::format("{}: this file has rows of type {}, which melflow does not know",
+                             path_, dtype()));
+}
+
+RowPlaces FeatureFile::places() const {
+  try {
+    return contents_.rows->places();
+  } catch (const RunError& e) {
+    throw RunError(fmt::format("{}: this file is damaged: {}", path_, e.what()));
+  }
+}
+
+std::string FeatureFile::flaw() const {
+  if (!complete())
+    return fmt::format(
+        "{}: this file is not complete (its attribute 'complete' is {}, not 1): the run was "
+        "ended; the same melflow run goes on with it",
+        path_, integer("complete").value_or(0));
+  if (!is_index_as_written())
+    return fmt::format(
+        "{}: this file is damaged: what it says of its files and of itself is not what was written "
+        "({} is {}, not {}); copy it again, or build it anew (overwrite: true)",
+        path_, kIndexHash, index_hash(data()), text(kIndexHash));
+  return {};
+}
+
 bool FeatureFile::is_index_as_written() const {
   const std::string known = text(kIndexHash);
   return known.empty() || known == index_hash(data());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/number_type.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_data.h"
 
@@ -44,6 +45,7 @@ class FeatureFile {
   [[nodiscard]] std::vector<CorpusSource> sources() const;
   [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
+  [[nodiscard]] bool has_label_sets() const { return data().has_label_sets; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
   [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
   /// Names of the texts of every file.
@@ -63,6 +65,14 @@ class FeatureFile {
   /// Reads rows [offset, offset + count) as float32 [count, frames_per_row, bands]. Throws RunError
   /// for rows that do not exist.
   [[nodiscard]] std::vector<float> read_rows(std::uint64_t offset, std::uint64_t count) const;
+
+  /// The type of the stored values. Throws RunError for one that melflow does not write.
+  [[nodiscard]] NumberType type() const;
+  /// Where the stored values are, all of them in the file. Throws RunError where they are not.
+  [[nodiscard]] RowPlaces places() const;
+  /// What makes its rows and index unfit for use, as a message: it is not complete, or the index is
+  /// not what was written; "" for nothing.
+  [[nodiscard]] std::string flaw() const;
 
   /// Its index_hash(), as the file says it; of what it says, where an earlier program made it.
   [[nodiscard]] std::string hash() const;

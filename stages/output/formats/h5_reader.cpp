@@ -1,9 +1,11 @@
 #include "stages/output/formats/h5_reader.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
 #include "stages/output/formats/h5_number_type.h"
@@ -50,22 +52,82 @@ std::string rows_path(const FeatureData& data) {
   return "/" + name;
 }
 
-void read_shape(const OpenH5& file, hid_t rows, const std::string& name, FeatureData& out) {
+// Of filters: those of ChunkCodec, in its order.
+void read_filters(hid_t made, std::size_t value_bytes, const std::string& name, RowPlaces& out) {
+  const int filters = H5Pget_nfilters(made);
+  h5_check(filters, name);
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0, value = 0;
+    std::size_t values = 1;
+    const H5Z_filter_t filter = H5Pget_filter2(made, static_cast<unsigned>(i), &flags, &values,
+                                               &value, 0, nullptr, nullptr);
+    if (filter == H5Z_FILTER_SHUFFLE && i == 0 && values == 1 && value == value_bytes)
+      out.is_shuffled = true;
+    else if (filter == H5Z_FILTER_DEFLATE && i == filters - 1)
+      out.is_deflated = true;
+    else
+      throw RunError(fmt::format(
+          "{} has the filter {} in the place {} of {}, where only shuffle of {} bytes "
+          "({}) and deflate ({}) after it can be",
+          name, filter, i + 1, filters, value_bytes, H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE));
+  }
+}
+
+// All but the chunks. Throws where they are neither in one piece nor in chunks of whole rows.
+RowPlaces read_layout(const OpenH5& file, hid_t rows, const std::string& name,
+                      std::size_t value_bytes, const FeatureData& data) {
+  RowPlaces out;
+  if (data.rows() == 0) return out;
+  const Hid made(H5Dget_create_plist(rows), H5Pclose, name);
+  const H5D_layout_t layout = H5Pget_layout(made);
+  if (layout == H5D_CONTIGUOUS) {
+    const std::uint64_t bytes =
+        checked_product({checked_product(data.shape, name), value_bytes}, name);
+    out.at = H5Dget_offset(rows);
+    if (out.at > file.bytes || bytes > file.bytes - out.at)
+      throw RunError(fmt::format("{} has {} bytes from {} on, and the file has {}", name, bytes,
+                                 out.at, file.bytes));
+    return out;
+  }
+  if (layout != H5D_CHUNKED)
+    throw RunError(name +
+                   " is stored in the head of the file (layout compact), where rows are in "
+                   "one piece or in chunks");
+  std::vector<hsize_t> chunk(data.shape.size());
+  h5_check(H5Pget_chunk(made, static_cast<int>(chunk.size()), chunk.data()), name);
+  if (chunk.front() == 0 || !std::equal(chunk.begin() + 1, chunk.end(), data.shape.begin() + 1))
+    throw RunError(fmt::format("{} has chunks of [{}], which are no whole rows of [{}]", name,
+                               fmt::join(chunk, ", "), fmt::join(data.shape, ", ")));
+  out.chunk_rows = chunk.front();
+  const std::uint64_t bytes =
+      checked_product({checked_product({chunk.begin(), chunk.end()}, name), value_bytes}, name);
+  if (bytes / kMostUnpacked > file.bytes)
+    throw RunError(
+        fmt::format("{} has chunks of {} bytes, and the file has {}", name, bytes, file.bytes));
+  read_filters(made, value_bytes, name, out);
+  return out;
+}
+
+RowPlaces read_shape(const OpenH5& file, hid_t rows, const std::string& name, FeatureData& out) {
   const Hid space(H5Dget_space(rows), H5Sclose, name);
   out.shape = h5_shape(space, name);
   check_axes(out);
   const Hid type(H5Dget_type(rows), H5Tclose, name);
   check_storage(rows, checked_product({checked_product(out.shape, name), H5Tget_size(type)}, name),
                 file, name);
-  if (const auto known = number_type_of(type))
+  if (const auto known = number_type_of(type)) {
     out.dtype = to_text(*known);
-  else
+  } else {
     out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
                             8 * H5Tget_size(type));
+    if (number_type(out.dtype)) out.dtype += " with other bytes than little-endian ones";
+  }
   out.unit = text_attribute(rows, "unit");
-  if (const haddr_t at = H5Dget_offset(rows); at != HADDR_UNDEF) out.rows_at = at;
+  RowPlaces places = read_layout(file, rows, name, H5Tget_size(type), out);
+  if (out.rows() > 0 && places.chunk_rows == 0) out.rows_at = places.at;
   if (has_object(file.id, "/band_hz"))  // else columns that are no frequencies
     out.band_hz = H5Dataset(file, "/band_hz").numbers<double>();
+  return places;
 }
 
 void read_column(const OpenH5& file, const IndexColumn& column, FeatureData& out) {
@@ -73,6 +135,7 @@ void read_column(const OpenH5& file, const IndexColumn& column, FeatureData& out
   const std::size_t values = column.values(out);
   if (values == 0 || (!has_object(file.id, name) && !column.is_needed(out))) return;
   const H5Dataset set(file, name);
+  if (column.per == IndexColumn::Per::label) out.has_label_sets = true;
   const std::size_t count = checked_product({out.files.size(), values}, name);
   if (set.count() != count)
     throw RunError(fmt::format("{} has {} values, not {}", name, set.count(), count));
@@ -88,7 +151,7 @@ void read_column(const OpenH5& file, const IndexColumn& column, FeatureData& out
 }
 
 void read_files(const OpenH5& file, FeatureData& out) {
-  const Hid group(H5Gopen2(file.id, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
+  const Hid group = open_group(file.id, "/files");
   out.root = text_attribute(group, "root");
   out.labels = H5Dataset(file, "/labels/name").texts();
   out.splits = H5Dataset(file, "/splits/name").texts();
@@ -116,7 +179,7 @@ std::vector<std::string> names_in(hid_t group, const std::string& what) {
 
 void read_texts(const OpenH5& file, FeatureData& out) {
   if (!has_object(file.id, "/columns")) return;
-  const Hid group(H5Gopen2(file.id, "/columns", H5P_DEFAULT), H5Gclose, "/columns");
+  const Hid group = open_group(file.id, "/columns");
   out.columns = names_in(group, "/columns");
   for (const std::string& column : out.columns) {
     const std::string name = "/columns/" + column;
@@ -130,7 +193,7 @@ void read_texts(const OpenH5& file, FeatureData& out) {
 
 void read_statistics(const OpenH5& file, FeatureData& out) {
   if (!has_object(file.id, "/statistics")) return;
-  const Hid group(H5Gopen2(file.id, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
+  const Hid group = open_group(file.id, "/statistics");
   ColumnStatistics& s = out.statistics.emplace();
   s.of = text_attribute(group, "of");
   s.frames = H5Attribute(group, "frames").integer();
@@ -155,11 +218,13 @@ void read_remarks(const OpenH5& file, FeatureData& out) {
 
 class H5Rows final : public FeatureRows {
  public:
-  H5Rows(OpenH5 file, Hid rows, std::string name, std::vector<std::uint64_t> shape)
+  H5Rows(OpenH5 file, Hid rows, std::string name, std::vector<std::uint64_t> shape,
+         RowPlaces layout)
       : file_(std::move(file)),
         rows_(std::move(rows)),
         name_(std::move(name)),
-        shape_(std::move(shape)) {
+        shape_(std::move(shape)),
+        layout_(std::move(layout)) {
     const Hid type(H5Dget_type(rows_), H5Tclose, name_);
     type_ = number_type_of(type);
   }
@@ -196,12 +261,36 @@ class H5Rows final : public FeatureRows {
     if (!is_plain) to_float(halves.data(), values, *type_, out.data());
     return out;
   }
+  // HDF5 1.10 goes over all chunks to say where one is. It reads one by its index, so it is let read.
+  [[nodiscard]] RowPlaces places() const override {
+    const QuietHdf5 quiet;
+    RowPlaces out = layout_;
+    if (out.chunk_rows == 0) return out;
+    const Hid type(H5Dget_type(rows_), H5Tclose, name_);
+    std::uint64_t bytes = out.chunk_rows * H5Tget_size(type);
+    for (std::size_t axis = 1; axis < shape_.size(); ++axis) bytes *= shape_[axis];
+    const std::unique_ptr<std::byte[]> unread(new std::byte[bytes]);
+    Hdf5Descriptor::Range place;
+    const Hdf5Descriptor::Located located(*file_.from, place);
+    std::vector<hsize_t> at(shape_.size(), 0);
+    for (; at.front() < shape_.front(); at.front() += out.chunk_rows) {
+      std::uint32_t mask = 0;
+      place = {};
+      if (H5Dread_chunk(rows_, H5P_DEFAULT, at.data(), &mask, unread.get()) < 0 ||
+          place.bytes == 0 || place.at > file_.bytes || place.bytes > file_.bytes - place.at)
+        throw RunError(fmt::format("{}: the chunk of the rows from {} on is not in the file", name_,
+                                   at.front()));
+      out.chunks.push_back({place.at, place.bytes, mask});
+    }
+    return out;
+  }
 
  private:
   OpenH5 file_;
   Hid rows_;
   std::string name_;
   std::vector<std::uint64_t> shape_;
+  RowPlaces layout_;                // without its chunks
   std::optional<NumberType> type_;  // of the rows, where it is one that is known
 };
 
@@ -232,14 +321,15 @@ FeatureContents read_h5(const std::string& path) {
   as_described(path, [&] {
     read_root_attributes(RootGroup(file.id), out.data);
     const std::string name = rows_path(out.data);
-    Hid rows(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name);
-    read_shape(file, rows, name, out.data);
+    Hid rows = open_dataset(file.id, name);
+    RowPlaces layout = read_shape(file, rows, name, out.data);
     read_files(file, out.data);
     read_texts(file, out.data);
     read_statistics(file, out.data);
     read_remarks(file, out.data);
     if (has_object(file.id, "/warnings")) out.data.warnings = H5Dataset(file, "/warnings").texts();
-    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(rows), name, out.data.shape);
+    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(rows), name, out.data.shape,
+                                        std::move(layout));
   });
   return out;
 }

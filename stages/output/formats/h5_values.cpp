@@ -15,8 +15,20 @@ namespace melflow {
 namespace {
 
 constexpr const char* kSignature = "\x89HDF\r\n\x1a\n";
-constexpr std::uint64_t kMostUnpacked = 1032;     // of a byte by deflate
 constexpr std::size_t kMostAttribute = 16 << 20;  // [bytes] of text without a length
+
+// `name` starts with a slash.
+void check_links(hid_t file, const std::string& name) {
+  for (std::size_t end = 0; end != name.npos;) {
+    end = name.find('/', end + 1);
+    const std::string part = name.substr(0, end);
+    if (!has_object(file, part)) return;  // opening it says so
+    H5L_info_t link;
+    h5_check(H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT), part);
+    if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
+      throw RunError(part + " is a link to another file, where the file itself has to have it");
+  }
+}
 
 // One for a scalar.
 std::size_t count_of(hid_t space, const std::string& what) {
@@ -91,6 +103,16 @@ std::vector<std::uint64_t> h5_shape(hid_t space, const std::string& what) {
   return {shape.begin(), shape.end()};
 }
 
+Hid open_dataset(hid_t file, const std::string& name) {
+  check_links(file, name);
+  return {H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name};
+}
+
+Hid open_group(hid_t file, const std::string& name) {
+  check_links(file, name);
+  return {H5Gopen2(file, name.c_str(), H5P_DEFAULT), H5Gclose, "no group " + name};
+}
+
 void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std::string& name) {
   const Hid made(H5Dget_create_plist(set), H5Pclose, name);
   const H5D_layout_t layout = H5Pget_layout(made);
@@ -106,7 +128,7 @@ void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std
 
 H5Dataset::H5Dataset(const OpenH5& file, const std::string& name)
     : name_(name),
-      id_(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name),
+      id_(open_dataset(file.id, name)),
       space_(H5Dget_space(id_), H5Sclose, name),
       type_(H5Dget_type(id_), H5Tclose, name),
       count_(count_of(space_, name)) {

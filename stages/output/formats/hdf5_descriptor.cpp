@@ -76,8 +76,13 @@ struct Hdf5Driver {
   static haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) { return of(file).eof; }
 
   // Noughts where nothing was written yet.
-  static herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, std::size_t bytes, void* to) {
+  static herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t at, std::size_t bytes,
+                     void* to) {
     const File& f = of(file);
+    if (f.at->located_ != nullptr && type == H5FD_MEM_DRAW) {
+      *f.at->located_ = {at, bytes};
+      return 0;
+    }
     const std::size_t there =
         at >= f.eof ? 0 : static_cast<std::size_t>(std::min<haddr_t>(bytes, f.eof - at));
     std::memset(static_cast<char*>(to) + there, 0, bytes - there);

@@ -43,6 +43,20 @@ class Hdf5Descriptor {
    private:
     Hdf5Descriptor& to_;
   };
+  struct Range {
+    std::uint64_t at = 0, bytes = 0;
+  };
+  /// As long as it lives, data that HDF5 would read is not read: `to` gets the place of the last.
+  class Located {
+   public:
+    Located(Hdf5Descriptor& in, Range& to) : in_(in) { in.located_ = &to; }
+    Located(const Located&) = delete;
+    Located& operator=(const Located&) = delete;
+    ~Located() { in_.located_ = nullptr; }
+
+   private:
+    Hdf5Descriptor& in_;
+  };
   /// Opens the existing file to be read. `name` is for messages. Throws RunError.
   Hid open(const std::string& name);
 
@@ -57,13 +71,10 @@ class Hdf5Descriptor {
     if (error_ == 0) error_ = error;
   }
 
-  struct Range {
-    std::uint64_t at = 0, bytes = 0;
-  };
-
   int fd_;
   int error_ = 0;
   Range left_out_, there_;
+  Range* located_ = nullptr;
 };
 
 }  // namespace melflow

@@ -137,6 +137,8 @@ void read_index(const std::string& path, FeatureData& out) {
       (bytes.size() - header.size()) / record.bytes() != count)
     throw RunError(fmt::format("{} is not a list of {} files", path, count));
   out.files.resize(count);
+  for (const NpyRecord::Field& field : record.fields())
+    out.has_label_sets = out.has_label_sets || field.column->per == IndexColumn::Per::label;
   std::string_view rest = std::string_view(bytes).substr(header.size());
   for (FeatureData::Entry& e : out.files)
     for (const NpyRecord::Field& field : record.fields()) {
@@ -170,6 +172,7 @@ class NpyRows final : public FeatureRows {
     to_float(bytes.data(), out.size(), type_, out.data());
     return out;
   }
+  [[nodiscard]] RowPlaces places() const override { return {.at = NpyFile::kDataOffset}; }
 
  private:
   std::string path_;
