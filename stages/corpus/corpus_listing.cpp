@@ -37,7 +37,11 @@ namespace {
 class Listing {
  public:
   Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
-      : options_(options), warn_(warn), manifest_(options.root), groups_(options) {
+      : options_(options),
+        warn_(warn),
+        manifest_(options.root),
+        below_root_(options.root),
+        groups_(options) {
     for (const auto& [name, rule] : options.columns.list)
       columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
     if (options.labels == Labels::pattern)
@@ -198,8 +202,9 @@ class Listing {
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, span);
-      lines_.add(below_root(spans ? manifest_.name(file) : path), table->line());
-      added(path, group < 0 ? "" : table->cell(group));
+      const std::string below = below_root_(path);
+      lines_.add(spans ? below_root_(manifest_.name(file)) : below, table->line());
+      added(below, group < 0 ? "" : table->cell(group));
       if (split >= 0 && !table->cell(split).empty()) {
         check_name(table->cell(split), where());
         set_split(file, table->cell(split), where());
@@ -241,14 +246,14 @@ class Listing {
     groups_.add_other();
     const std::size_t file = manifest_.size() - 1;
     if (spans) manifest_.set_span(file, span);
-    lines_.add(below_root(manifest_.name(file)), table.line());
+    lines_.add(below_root_(manifest_.name(file)), table.line());
   }
 
-  int split_column(const TableReader& table) const {
+  int split_column(TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
     return options_.splits == Splits::manifest
                ? column_for(table, options_.manifest, "split", "splits: manifest")
-               : table.column("split");
+               : table.find_column("split");
   }
 
   void read_lines() {
@@ -256,15 +261,15 @@ class Listing {
     for (std::string line; lines.next(line);) {
       if (line.empty() || line.starts_with('#')) continue;
       add(plain(line));
-      lines_.add(below_root(plain(line)), lines.number());
-      added(plain(line));
+      const std::string below = below_root_(line);
+      lines_.add(below, lines.number());
+      added(below);
     }
   }
 
-  // Takes label, split and group of the file added last from its path. `cell`: what the row has in
-  // the column that split_group names.
+  // Takes label, split and group of the file added last from its path below the root. `cell`: what
+  // the row has in the column that split_group names.
   void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
-    path = below_root(path);
     const std::size_t file = manifest_.size() - 1;
     std::string_view label;
     if (options_.labels == Labels::parent_dir) label = parent_folder(path);
@@ -293,15 +298,6 @@ class Listing {
                             std::size_t file) {
     if (options_.splits == Splits::top_dir && !name.empty() && name == first_folder(path))
       ++folders_of_splits_.try_emplace(option, file, 0).first->second.second;
-  }
-
-  // The path without the root, where it is an absolute path in the root.
-  [[nodiscard]] std::string_view below_root(std::string_view path) const {
-    std::string_view root = options_.root;
-    while (root.size() > 1 && root.ends_with('/')) root.remove_suffix(1);
-    if (!root.empty() && path.starts_with(root) && path.substr(root.size()).starts_with('/'))
-      path.remove_prefix(root.size() + 1);
-    return path;
   }
 
   void take_labels_of_column() {
@@ -355,6 +351,7 @@ class Listing {
   const FileListOptions& options_;
   const std::function<void(std::string)>& warn_;
   Manifest manifest_;
+  BelowRoot below_root_;
   SplitGroups groups_;
   std::vector<PathColumn> columns_;  // of the options' columns
   std::optional<PathColumn> label_rule_;

@@ -48,7 +48,9 @@ std::string CsvReader::advice_on(const std::string& name, const std::string& hea
   }
   if (!has_quotes_ && header_.front().starts_with('"'))
     return fmt::format("the header has {}; where cells are in quotes, write quoting: csv", header);
-  return fmt::format("the header has {}{}", header, did_you_mean(name, header_));
+  const std::string advice = path_column_advice(name, header_);
+  return fmt::format("the header has {}{}", header,
+                     advice.empty() ? did_you_mean(name, header_) : advice);
 }
 
 int CsvReader::column(std::string_view name) const {

@@ -4,18 +4,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
-#include <string>
 
 namespace melflow {
 
 void DoublePaths::add(std::string_view path, int line) {
-  std::string normal;
-  if (path.find("//") != path.npos || path.find("/.") != path.npos) {
-    normal = std::filesystem::path(path).lexically_normal().string();
-    path = normal;
-  }
   lines_.push_back({XXH3_64bits(path.data(), path.size()), line});
 }
 

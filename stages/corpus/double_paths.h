@@ -9,7 +9,7 @@ namespace melflow {
 
 class DoublePaths {
  public:
-  /// Adds the path of the next file and the number of its line in the manifest.
+  /// Adds the path of the next file, as BelowRoot gives it, and the number of its line in the manifest.
   void add(std::string_view path, int line);
 
   /// Two files with the same path, the first one and a later one, and their lines.

@@ -31,7 +31,8 @@ void FileListOptions::describe(Schema& s) {
   s.field("include", include,
           "patterns of files to take, compared with the path below root; * stands for any part of "
           "a name, ? for one character, ** for any number of folders, at the end for all files "
-          "below (speech/**); a pattern without '/' is compared with the name in any folder. Case "
+          "below (speech/**), and any other character, as [ or \\, for itself; a pattern without "
+          "'/' is compared with the name in any folder. Case "
           "does not matter. Names that begin with '.' are hidden, and are taken only by patterns "
           "with such a name (.cache/**)")
       .used_with(scanned, is_scanned);
@@ -72,7 +73,7 @@ void FileListOptions::describe(Schema& s) {
           "that the file is in; top_dir: the name of the first folder below root (with splits: "
           "top_dir, below the folder of the split); manifest: label_column of the manifest; file: "
           "label_column of label_file; or the name of an entry of columns; or a regular expression "
-          "whose ( ) finds the label in the path");
+          "(of RE2) whose ( ) finds the label in the path");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
           "(targets) and texts (columns)");
@@ -159,7 +160,10 @@ std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
 void UtteranceColumns::describe(Schema& s) {
   s.other_names(other_names::of_utterances());
   s.other_values(other_names::values_of_utterances());
-  s.field("start", start, "name of the column with the start of an utterance in its recording");
+  s.field(
+      "start", start,
+      "name of the column with the start of an utterance in its recording; an empty cell is the "
+      "beginning of the recording");
   s.field("end", end,
           "name of the column with the end of an utterance; an empty cell is the end of the "
           "recording; not set: end, unless utterances.duration is set");
@@ -276,6 +280,18 @@ bool is_spreadsheet(const std::string& path) {
   return ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet";
 }
 
+// What a list that is packed should be instead; "" where it is none by its name.
+std::string packed_list(const std::string& path) {
+  constexpr std::pair<const char*, const char*> kPacked[] = {
+      {".gz", "gunzip -k"}, {".bz2", "bunzip2 -k"}, {".xz", "unxz -k"}, {".zst", "unzstd"}};
+  const std::filesystem::path file(path);
+  for (const auto& [ending, command] : kPacked)
+    if (file.extension() == ending)
+      return fmt::format("{0} is packed; unpack it ({1} {0}), and name {2}", path, command,
+                         (file.parent_path() / file.stem()).string());
+  return {};
+}
+
 // What other toolkits call their lists, which are not read by these names.
 std::string other_list(const std::string& path) {
   const std::filesystem::path file(path);
@@ -288,25 +304,28 @@ std::string other_list(const std::string& path) {
     return path +
            " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
            "or a text file with one path per line";
-  return {};
+  return packed_list(path);
 }
 
 void check_tables(const FileListOptions& o, PlanCheck& check) {
-  if (const std::string why = other_list(o.manifest); !why.empty()) check.error("manifest", why);
+  const std::string other = other_list(o.manifest), packed = packed_list(o.label_file);
+  if (!other.empty()) check.error("manifest", other);
   if (is_spreadsheet(o.manifest))
     check.error("manifest",
                 o.manifest +
                     " is not a text file with one path per line, a .csv, .tsv or .jsonl; "
                     "save the table as one of these");
-  const bool is_labelled = is_table(o.manifest);
+  const bool is_labelled = is_table(o.manifest) || !other.empty();
   if (o.labels == Labels::file && o.label_file.empty())
     check.error("labels", "file needs a label_file");
   if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty() &&
       !o.columns.read_table())
     check.error("label_file", "is read with labels: file, targets or columns only");
   if (!o.label_file.empty() && !is_table(o.label_file))
-    check.error("label_file",
-                o.label_file + " is not a .csv, .tsv or .jsonl; save the table as one of these");
+    check.error("label_file", !packed.empty() ? packed
+                                              : o.label_file +
+                                                    " is not a .csv, .tsv or .jsonl; "
+                                                    "save the table as one of these");
   if (o.labels == Labels::manifest && o.manifest.empty())
     check.error("labels",
                 "manifest needs a manifest: FILE; write labels: parent_dir for labels from names "

@@ -1,6 +1,9 @@
 #include "stages/corpus/json_lines.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,17 +33,25 @@ bool to_cell(const OrderedJson& value, std::string& out) {
   return true;
 }
 
+// Makes the text of a cell. Returns what is wrong with the value; null for nothing.
+const char* problem_of(const OrderedJson& value, std::string& cell) {
+  if (!to_cell(value, cell)) return "is neither text, a number nor a list of these";
+  return cell.find('\0') == cell.npos ? nullptr
+                                      : "has a zero byte, which cannot be stored; take it out";
+}
+
 }  // namespace
 
 JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std::string>& required)
-    : lines_(path) {
+    : lines_(path), required_(required) {
   if (!read_line()) throw RunError(path + ": this file is empty, a JSON object a line is expected");
-  parse();
+  problem_ = parse();
+  if (names_.empty() && !problem_.empty()) throw RunError(problem_);
   is_waiting_ = true;
   for (const std::string& name : required)
-    if (column(name) < 0)
-      throw RunError(fmt::format("{}:{}: there is no '{}'; the object has {}", path, line(), name,
-                                 fmt::join(names_, ", ")));
+    if (find_column(name) < 0)
+      throw RunError(fmt::format("{}:{}: there is no '{}'; the object has {}{}", path, line(), name,
+                                 fmt::join(names_, ", "), path_column_advice(name, names_)));
 }
 
 int JsonLinesReader::column(std::string_view name) const {
@@ -49,13 +60,36 @@ int JsonLinesReader::column(std::string_view name) const {
   return at < row_.size() ? static_cast<int>(at) : -1;
 }
 
+bool JsonLinesReader::is_in_file(std::string_view name) const {
+  if (std::error_code error; !std::filesystem::is_regular_file(lines_.path(), error)) return false;
+  const std::string quoted = fmt::format("\"{}\"", name);
+  TextLines lines(lines_.path());
+  for (std::string line; lines.next(line);)
+    if (line.find(quoted) != line.npos) {
+      const OrderedJson object = OrderedJson::parse(line, nullptr, false);
+      if (object.is_object() && object.contains(name)) return true;
+    }
+  return false;
+}
+
+int JsonLinesReader::find_column(std::string_view name) {
+  if (const int at = column(name); at >= 0 || !is_waiting_ || !is_in_file(name)) return at;
+  names_.emplace_back(name);
+  row_.emplace_back();
+  missing_.emplace_back().add(std::to_string(line()));
+  return column(name);
+}
+
 bool JsonLinesReader::next() {
+  std::string problem;
   if (is_waiting_) {
     is_waiting_ = false;
-    return true;
+    problem = std::move(problem_);
+  } else {
+    if (!read_line()) return false;
+    problem = parse();
   }
-  if (!read_line()) return false;
-  parse();
+  if (!problem.empty()) throw BadLine(problem);
   return true;
 }
 
@@ -66,14 +100,15 @@ bool JsonLinesReader::read_line() {
   return false;
 }
 
-void JsonLinesReader::parse() {
+// Takes the line's cells. Returns what is wrong with it, "" for nothing.
+std::string JsonLinesReader::parse() {
   const auto bad = [this](const std::string& why) {
-    return BadLine(fmt::format("{}:{}: {}", lines_.path(), line(), why));
+    return fmt::format("{}:{}: {}", lines_.path(), line(), why);
   };
   for (std::string& cell : row_) cell.clear();
   require_utf8(text_, lines_.path(), line());
   const OrderedJson object = OrderedJson::parse(text_, nullptr, false);
-  if (!object.is_object()) throw bad("this is not a JSON object; one per line is expected");
+  if (!object.is_object()) return bad("this is not a JSON object; one per line is expected");
   const bool is_first = names_.empty();
   for (const auto& [name, value] : object.items())
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
@@ -87,13 +122,18 @@ void JsonLinesReader::parse() {
     const auto it = object.find(names_[i]);
     if (it == object.end()) {
       missing_[i].add(std::to_string(line()));
-    } else if (!to_cell(*it, row_[i])) {
-      row_[i].clear();
-      wrong = names_[i];
+      continue;
     }
+    const char* const why = problem_of(*it, row_[i]);
+    const bool is_list = it->is_array() && std::find(required_.begin(), required_.end(),
+                                                     names_[i]) != required_.end();
+    if (why == nullptr && !is_list) continue;
+    row_[i].clear();
+    wrong =
+        bad(fmt::format("'{}' {}", excerpt(names_[i]),
+                        why != nullptr ? why : "is a list; write a line for each of its items"));
   }
-  if (!wrong.empty())
-    throw bad(fmt::format("'{}' is neither text, a number nor a list of these", excerpt(wrong)));
+  return wrong;
 }
 
 std::vector<std::string> JsonLinesReader::remarks(const std::vector<int>& used) const {

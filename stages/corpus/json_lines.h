@@ -1,4 +1,5 @@
-// Reads a file with one JSON object per line. The columns are the names in the first object.
+// Reads a file with one JSON object per line. The columns are the names in the first object, and those
+// that are asked for and are in a later one.
 #pragma once
 
 #include <string>
@@ -19,13 +20,14 @@ class JsonLinesReader final : public TableReader {
   /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(); a line that is no object, or has one in a cell, is a BadLine. The cell of
-  /// a number is the text in the file or the shortest text that
-  /// reads back as the number; null and a missing name give an empty cell. Names that the first
-  /// object does not have cannot be read.
+  /// As TableReader::next(); a line that is no object, or has one in a cell, a zero byte, or a list in a
+  /// `required` cell, is a BadLine. The cell of a number is the text in the file or the shortest text that
+  /// reads back as the number; null and a missing name give an empty cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;
+  /// Looks for a name that the first object lacks in the others, where the file can be read twice.
+  [[nodiscard]] int find_column(std::string_view name) override;
   [[nodiscard]] const std::string& cell(int column) const override {
     return row_[static_cast<std::size_t>(column)];
   }
@@ -36,15 +38,18 @@ class JsonLinesReader final : public TableReader {
 
  private:
   bool read_line();
-  void parse();
+  [[nodiscard]] bool is_in_file(std::string_view name) const;
+  [[nodiscard]] std::string parse();
 
   TextLines lines_;
+  std::vector<std::string> required_;
   std::string text_;
-  std::vector<std::string> names_;     // those of the first object first
+  std::vector<std::string> names_;     // those of columns first
   std::vector<std::string> row_;       // its cells
   std::vector<MissingCells> missing_;  // of each of them
   std::size_t objects_ = 0;
   bool is_waiting_ = false;  // the first object, until next() gives it
+  std::string problem_;      // of the first object, likewise
 };
 
 }  // namespace melflow

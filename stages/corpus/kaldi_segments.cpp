@@ -34,6 +34,15 @@ void for_each_line(TextLines lines, F&& take) {
 
 }  // namespace
 
+// As validate_data_dir.sh of Kaldi has it.
+void KaldiSegments::Ids::add(const std::string& id, const std::string& path, int line) {
+  const auto [it, is_new] = lines_.try_emplace(id, line);
+  if (!is_new)
+    throw RunError(
+        fmt::format("{}:{}: {} is in line {} already; an id has one line, so remove one of them",
+                    path, line, excerpt(id), it->second));
+}
+
 bool KaldiSegments::is_one(std::string_view path) {
   return std::filesystem::path(path).filename() == "segments";
 }
@@ -47,8 +56,10 @@ KaldiSegments::KaldiSegments(const std::string& path, const std::vector<std::str
     if (std::error_code error; !std::filesystem::exists(other, error)) continue;
     columns_.emplace_back(column);
     others_.push_back({other, {}, {}});
+    Ids ids;
     for_each_line(TextLines(other),
                   [&](const std::string& name, const std::string& rest, int line) {
+                    ids.add(name, other, line);
                     require_utf8(rest, other, line);
                     others_.back().texts[name] = rest;
                   });
@@ -61,8 +72,10 @@ KaldiSegments::KaldiSegments(const std::string& path, const std::vector<std::str
 }
 
 void KaldiSegments::read_scp(const std::string& scp) {
+  Ids ids;
   for_each_line(TextLines(scp, "; it says which files the recordings of segments are"),
                 [&](const std::string& name, const std::string& rest, int line) {
+                  ids.add(name, scp, line);
                   if (!rest.empty() && !rest.ends_with('|')) {
                     paths_[name] = rest;
                     return;
@@ -95,6 +108,7 @@ bool KaldiSegments::next() {
     throw BadLine(fmt::format(
         "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end",
         lines_.path(), this->line(), excerpt(line)));
+  ids_.add(utterance, lines_.path(), this->line());
   const auto path = paths_.find(recording);
   const bool is_known = path != paths_.end();
   row_ = {is_known ? path->second : recording, start, end, utterance, recording};

@@ -12,8 +12,8 @@
 
 namespace melflow {
 
-LabelColumns::LabelColumns(const FileListOptions& options, const TableReader& table,
-                           std::string path, bool with_labels)
+LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
+                           bool with_labels)
     : options_(options), path_(std::move(path)) {
   const auto column = [&](const std::string& name, const char* option) {
     return column_for(table, path_, name, option);
@@ -55,9 +55,6 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
                              std::size_t file) const {
   std::string cell = table.cell(texts_[text]);
-  if (cell.find('\0') != cell.npos)  // an escape of JSON
-    throw BadLine(fmt::format("{}:{}: {} has a zero byte, which cannot be stored; take it out",
-                              path_, table.line(), options_.columns.list[text].rule));
   require_utf8(cell, path_, table.line());
   for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
     cell.replace(at, 1, ", ");

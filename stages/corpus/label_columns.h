@@ -14,10 +14,10 @@ namespace melflow {
 class LabelColumns {
  public:
   /// `with_labels` false: reads targets and texts only. Throws RunError when a column is missing.
-  LabelColumns(const FileListOptions& options, const TableReader& table, std::string path,
+  LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
                bool with_labels);
   /// Stores labels, targets and texts of the table's present row for the file. Throws BadLine for
-  /// a target that is no number, and for a text that cannot be stored; RunError for one that is not
+  /// a target that is no number; RunError for a text that is not
   /// UTF-8.
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
   /// The numbers, from 0, of the columns that take() reads.

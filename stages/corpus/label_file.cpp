@@ -12,11 +12,28 @@
 #include "stages/corpus/table_reader.h"
 
 namespace melflow {
+namespace {
+
+// Reads the next row; false at the end. `why`: what is wrong with a row whose path is known, else "".
+bool next_row(TableReader& table, std::string& why) {
+  why.clear();
+  try {
+    return table.next();
+  } catch (const BadLine& e) {
+    if (table.cell("path").empty()) throw;
+    why = e.what();
+    return true;
+  }
+}
+
+}  // namespace
 
 void read_label_file(const FileListOptions& options, Manifest& manifest,
                      const std::function<void(std::string)>& warn) {
   std::unordered_map<std::string, std::vector<std::size_t>> files;
-  for (std::size_t i = 0; i < manifest.size(); ++i) files[manifest.relative(i)].push_back(i);
+  const BelowRoot below_root(options.root);
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    files[below_root(manifest.relative(i))].push_back(i);
   const bool with_labels = options.labels == Labels::file;
   const std::unique_ptr<TableReader> table =
       open_table(options.label_file, {"path"}, options.quoting);
@@ -25,8 +42,8 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
   std::size_t doubles = 0, taken = 0;
   std::string example;
   BadLines bad;
-  while (table->next()) {
-    const auto it = files.find(std::string(plain(table->cell("path"))));
+  for (std::string why; next_row(*table, why);) {
+    const auto it = files.find(below_root(table->cell("path")));
     if (it == files.end()) continue;
     if (was_named[it->second.front()] && doubles++ == 0)
       example = fmt::format("{} (line {})", it->first, table->line());
@@ -34,6 +51,7 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
     for (const std::size_t i : it->second) {
       ++taken;
       try {
+        if (!why.empty()) throw BadLine(why);
         columns.take(*table, manifest, i);
         is_named[i] = !with_labels || !manifest.labels(i).empty();
       } catch (const BadLine& e) {
@@ -69,8 +87,9 @@ void check_label_file(const FileListOptions& options,
   any.add(any.add_folder(""), "");
   BadLines bad;
   std::size_t lines = 0;
-  for (; table->next(); ++lines) {
+  for (std::string why; next_row(*table, why); ++lines) {
     try {
+      if (!why.empty()) throw BadLine(why);
       columns.take(*table, any, 0);
     } catch (const BadLine& e) {
       bad.add(any, 0, e.what());

@@ -19,7 +19,9 @@ std::string columns_not_read(const FileListOptions& options,
   std::vector<std::string> unused;
   for (std::size_t c = 0; c < columns.size(); ++c)
     if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
-      unused.push_back(columns[c]);
+      unused.push_back(!columns[c].empty() ? columns[c]
+                                           : "one without a name (the index of pandas, which "
+                                             "to_csv(index=False) leaves out)");
   if (unused.empty()) return "";
   constexpr std::string_view kOfParts[] = {"start",      "offset", "begin",
                                            "start_time", "end",    "duration"};

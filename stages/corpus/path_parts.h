@@ -1,7 +1,9 @@
 // The parts of paths that give labels, splits and groups their names.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace melflow {
 
@@ -26,5 +28,18 @@ inline std::string_view parent_folder(std::string_view path) {
   const std::size_t slash = folder.rfind('/');
   return slash == folder.npos ? folder : folder.substr(slash + 1);
 }
+
+/// Makes the paths of a list relative to the root, however they are written.
+class BelowRoot {
+ public:
+  /// `root`: as the user wrote it; "" for none.
+  explicit BelowRoot(const std::string& root);
+  /// `listed`: absolute or relative to the root. Without "./", "../" and doubled '/'; without the root, as
+  /// written or with its links resolved, where it is an absolute path below that.
+  [[nodiscard]] std::string operator()(std::string_view listed) const;
+
+ private:
+  std::vector<std::string> roots_;  // absolute, ending in '/'
+};
 
 }  // namespace melflow

@@ -10,11 +10,10 @@
 
 namespace melflow {
 
-SpanColumns::SpanColumns(const UtteranceColumns& options, const TableReader& table,
-                         std::string path)
+SpanColumns::SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path)
     : options_(options), path_(std::move(path)) {
   const auto column = [&](const std::string& name, const char* option) {
-    const int c = table.column(name);
+    const int c = table.find_column(name);
     if (c < 0)
       throw RunError(fmt::format("{}: there is no column '{}', which utterances.{} {}", path_,
                                  excerpt(name), option,
@@ -48,7 +47,7 @@ double SpanColumns::number(const TableReader& table, int column) const {
 
 Manifest::Span SpanColumns::take(const TableReader& table) const {
   Manifest::Span span;
-  span.start = number(table, start_);
+  if (!table.cell(start_).empty()) span.start = number(table, start_);
   if (table.cell(end_).empty()) return span;
   span.end = number(table, end_);
   // Without the last digits of a sum: 15.2, and not 15.199999999999999.

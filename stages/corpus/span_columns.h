@@ -13,7 +13,7 @@ namespace melflow {
 class SpanColumns {
  public:
   /// Throws RunError when a column is missing.
-  SpanColumns(const UtteranceColumns& options, const TableReader& table, std::string path);
+  SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path);
   /// The span of the table's present row. Throws BadLine for what is no number or no
   /// part of a recording.
   [[nodiscard]] Manifest::Span take(const TableReader& table) const;

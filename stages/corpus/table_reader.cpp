@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,14 +28,28 @@ bool is_json_lines(std::string_view path) {
 
 }  // namespace
 
-int column_for(const TableReader& table, const std::string& path, const std::string& name,
+int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option) {
-  const int column = table.column(name);
+  const int column = table.find_column(name);
   if (column < 0)
     throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
                                name, option, fmt::join(table.columns(), ", "),
                                did_you_mean(name, table.columns())));
   return column;
+}
+
+std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns) {
+  constexpr std::string_view kOthers[] = {"file_name",      "filename",  "file",
+                                          "filepath",       "file_path", "wav",
+                                          "audio_filepath", "audio",     "fname"};
+  if (missing != "path") return {};
+  const auto it =
+      std::find_first_of(columns.begin(), columns.end(), std::begin(kOthers), std::end(kOthers));
+  if (it == columns.end()) return {};
+  return fmt::format(
+      "; where {0} has the paths, write path_column: {0} for a manifest; in a label_file, call it "
+      "path",
+      *it);
 }
 
 void MissingCells::add(std::string_view name) {

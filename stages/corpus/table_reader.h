@@ -41,6 +41,8 @@ class TableReader {
   [[nodiscard]] virtual const std::vector<std::string>& columns() const = 0;
   /// The number of a column, from 0; -1 when there is no such column.
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
+  /// As column(); before the first next() it also finds a name that only later rows have.
+  [[nodiscard]] virtual int find_column(std::string_view name) { return column(name); }
   /// A cell of the row last read; "" where the row has nothing there.
   [[nodiscard]] virtual const std::string& cell(int column) const = 0;
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
@@ -66,8 +68,11 @@ class MissingCells {
 
 /// The number of the column that an option asks for. `path`: of the table. Throws RunError, with the
 /// columns that there are, when there is none of that name.
-int column_for(const TableReader& table, const std::string& path, const std::string& name,
+int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option);
+/// What to do where the column with the paths is missing and one that other tools give them is there:
+/// "; the paths may be in file_name: ..."; else "".
+std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
 /// Whether the path ends in .csv or .tsv, in upper or lower case.
 bool has_separators(std::string_view path);
 /// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a

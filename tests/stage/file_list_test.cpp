@@ -7,6 +7,8 @@
 #include <cstring>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
@@ -48,6 +50,18 @@ bool before(const std::string& a, const std::string& b) {
   };
   return components(a) < components(b);
 }
+
+// The working folder, until the end of the scope.
+class InFolder {
+ public:
+  explicit InFolder(const std::string& folder) { std::filesystem::current_path(folder); }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+  ~InFolder() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
 
 }  // namespace
 
@@ -101,6 +115,9 @@ TEST_CASE("file list: include and exclude") {
       {"exclude: [e, i]", {"a.wav", "b.WAV", "c.flac", "m.Mp3", "test/l.wav"}},
       {"exclude: [./e/g, 'tes?/']", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "i/j.wav", "m.Mp3"}},
       {"exclude: ['e/*', test]", {"a.wav", "b.WAV", "c.flac", "e/g/h.wav", "i/j.wav", "m.Mp3"}},
+      // Brackets are characters of names.
+      {"include: '*.wav', exclude: ['[ab].wav', 'test/[!x]*', 'e/**']",
+       {"a.wav", "b.WAV", "i/j.wav", "test/l.wav"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -377,7 +394,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        "@/empty.csv: this file is empty, a header line is expected"},
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
       {"{manifest: '" + f + "/nopath.csv'}",
-       "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
+       "@/nopath.csv:1: there is no column 'path'; the header has file, label; where file has the "
+       "paths, write path_column: file for a manifest; in a label_file, call it path"},
       {"{manifest: '" + f + "/ragged.csv'}",
        "@/ragged.csv:2: 1 cell, but the header has 2; put a cell with commas in quotes, and keep "
        "the comma of an empty cell"},
@@ -394,6 +412,61 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   for (const Row& row : rows) {
     CAPTURE(row.options);
     CHECK(complaint(folder, row.options) == row.message);
+  }
+}
+
+TEST_CASE("file list: labels, groups, columns and splits do not depend on how root is written") {
+  const TempFolder folder;
+  // A folder below the root has the root's name.
+  std::string relative, absolute, odd;
+  for (const char* p : {"c/1", "c/2", "c/c/3", "c/d/4", "e/5", "e/c/6", "f/7", "f/8"}) {
+    folder.write(std::string("c/") + p + ".wav", "x");
+    relative += std::string(p) + ".wav\n";
+    absolute += (folder / "c/") + p + ".wav\n";
+    odd += std::string("./") + "../c//c/../" + p + ".wav\n";
+  }
+  for (const auto& [name, paths] :
+       {std::pair("relative", &relative), std::pair("absolute", &absolute), std::pair("odd", &odd)})
+    folder.write(name + std::string(".txt"), *paths);
+  std::string table = "path,age\n";
+  for (const char c : absolute) table += c == '\n' ? ",1\n" : std::string(1, c);
+  folder.write("ages.csv", table);
+  std::filesystem::create_symlink("c", folder / "link");
+
+  const std::string facts =
+      "label_file: ages.csv, targets: age, columns: {top: parent_dir, up: '^([a-z]+)/'}, ";
+  const std::string options[] = {
+      facts + "labels: parent_dir, splits: top_dir, split_group: '/([0-9])'",
+      facts +
+          "labels: '^([a-z]+)/', splits: ratio, split_group: top_dir, "
+          "split_ratios: {train: 1, test: 1}"};
+  const InFolder here(folder.path());
+  for (const std::string& option : options) {
+    const auto facts_of = [&option](const std::string& root, const std::string& manifest) {
+      List list("{root: '" + root + "', " + manifest + option + "}");
+      const Manifest& m = list.manifest();
+      Paths out;
+      for (std::size_t i = 0; i < m.size(); ++i)
+        out.push_back(fmt::format("{}: {} in {}, {} {}, {}", m.file_name(i),
+                                  m.label_names().at(static_cast<std::size_t>(m.label(i))),
+                                  list.split_of(i), m.text(i, 0), m.text(i, 1), m.target(i, 0)));
+      return out;
+    };
+    const Paths expected = facts_of(folder / "c", "");
+    CHECK(std::any_of(expected.begin(), expected.end(), [](const std::string& file) {
+      return file.starts_with("1.wav: c in ") && file.ends_with(", c c, 1");
+    }));
+    for (const std::string root :
+         {"c", "./c", "c/", "c//", "c/.", "c/../c", "c/c/..", "link", "@", "@/", "@/../c"}) {
+      std::string form = root;
+      if (form.starts_with('@')) form.replace(0, 1, folder / "c");
+      for (const char* manifest :
+           {"", "manifest: relative.txt, ", "manifest: absolute.txt, ", "manifest: odd.txt, "}) {
+        CAPTURE(form);
+        CAPTURE(manifest);
+        CHECK(facts_of(form, manifest) == expected);
+      }
+    }
   }
 }
 
@@ -474,6 +547,15 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, labels: file, label_file: y.csv}", {}},
       {"{root: x, labels: file, label_file: y}",
        {"label_file: y is not a .csv, .tsv or .jsonl; save the table as one of these"}},
+      {"{root: x, labels: file, label_file: d/y.jsonl.gz}",
+       {"label_file: d/y.jsonl.gz is packed; unpack it (gunzip -k d/y.jsonl.gz), and name "
+        "d/y.jsonl"}},
+      {"{manifest: y.csv.xz, labels: manifest}",
+       {"manifest: y.csv.xz is packed; unpack it (unxz -k y.csv.xz), and name y.csv"}},
+      {"{root: x, labels: '(a)(?=b)'}",
+       {"labels: '(a)(?=b)' is not a regular expression: invalid perl operator: (?=; lookaheads "
+        "and "
+        "lookbehinds, (?= (?! (?<= (?<!, are not known (docs/pipelines.md)"}},
       {"{manifest: list.XLSX}",
        {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
         "save the table as one of these"}},

@@ -271,7 +271,7 @@ TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
         "@/m.csv:2: a zero byte is no text; take it out, or name another file");
   folder.write("m.jsonl", "{\"path\": \"a.wav\", \"who\": \"x\\u0000y\"}\n");
   CHECK(complaint(folder, "{manifest: '" + (folder / "m.jsonl") + "', columns: {speaker: who}}") ==
-        "@/m.jsonl:1: who has a zero byte, which cannot be stored; take it out");
+        "@/m.jsonl:1: 'who' has a zero byte, which cannot be stored; take it out");
 }
 
 TEST_CASE("splits by ratio: a split without files is an error that says why") {
@@ -540,8 +540,10 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age, split_group: who", ""},
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age", "who"},
       {"l.csv", "path,age,who\na,1,x\n", ", columns: [who]", "age"},
-      // The first object says what the columns are.
-      {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", "", "split"},
+      {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", ", splits: none",
+       "split"},
+      {"l.csv", ",path,age\n0,a,1\n", "",
+       "one without a name (the index of pandas, which to_csv(index=False) leaves out), age"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.text));
@@ -612,6 +614,15 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
        "{\"path\": \"a.wav\", \"age\": 1}\n{\"path\": \"b.wav\", \"age\": {}}\n"
        "{\"path\": \"c.wav\", \"age\": 3}\n",
        "targets: age", "b.wav", "'age' is neither text, a number nor a list of these", 2},
+      {"t.jsonl",
+       "{\"path\": \"b.wav\", \"who\": \"x\\u0000y\"}\n{\"path\": \"a.wav\", \"age\": 1}\n"
+       "{\"path\": \"c.wav\", \"age\": 3}\n",
+       "targets: age, labels: manifest, label_column: who", "b.wav",
+       "'who' has a zero byte, which cannot be stored; take it out", 1},
+      {"t.jsonl",
+       "{\"path\": \"a.wav\\u0000.txt\", \"age\": 2}\n{\"path\": \"a.wav\", \"age\": 1}\n"
+       "{\"path\": \"c.wav\", \"age\": 3}\n",
+       "targets: age", "@:1", "'path' has a zero byte, which cannot be stored; take it out", 1},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -635,7 +646,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
         }
       }
       CHECK(good == std::set<std::string>{"a.wav 1", "c.wav 3"});
-      REQUIRE(list.warnings().size() == 1);
+      REQUIRE_FALSE(list.warnings().empty());
       CHECK(list.warnings().front() ==
             fmt::format("{0}: 1 of 3 lines cannot be used and fails alone; the first: {0}:{1}: {2}",
                         path, row.line, row.why));
@@ -649,6 +660,13 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   REQUIRE(list.warnings().size() == 1);
   CHECK(
       list.warnings().front().starts_with(table + ": 1 of 3 lines cannot be used and fails alone"));
+  const std::string json = folder.write(
+      "l.jsonl",
+      "{\"path\": \"a.wav\", \"who\": \"x\"}\n{\"path\": \"b.wav\", \"who\": \"x\\u0000y\"}\n");
+  List named(root(folder, "label_file: '" + json + "', labels: file, label_column: who"));
+  CHECK(named.manifest().label_names() == Texts{"x"});
+  CHECK(named.manifest().problem(1) ==
+        json + ":2: 'who' has a zero byte, which cannot be stored; take it out");
   // Utterances of its recording are cut without it.
   const std::string cut = folder.write(
       "u.csv", "path,start,end,age\na.wav,0,1,1\na.wav,1,2,old\na.wav,2,3,3\na.wav,3,4,4\n");
@@ -661,6 +679,69 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   folder.write("l.csv", "path,age\na.wav,1\nb.wav\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + table + "', targets: age"))
             .starts_with("@/l.csv:3: 1 cell, but the header has 2"));
+}
+
+TEST_CASE("a line of NeMo's without an offset begins with its recording") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b.wav"}) folder.write(p, "x");
+  const std::string path = folder.write(
+      "t.jsonl",
+      "{\"audio_filepath\": \"a.wav\", \"duration\": 2.5}\n"
+      "{\"audio_filepath\": \"b.wav\", \"duration\": 3, \"offset\": 1.5, \"text\": \"hi\"}\n");
+  List list(root(folder, "manifest: '" + path +
+                             "', path_column: audio_filepath, columns: [text], utterances: {start: "
+                             "offset, duration: duration}"));
+  CHECK(list.paths() == Texts{"a.wav#t=0,2.5", "b.wav#t=1.5,4.5"});
+  CHECK(list.manifest().text(1, 0) == "hi");
+  CHECK(list.warnings() ==
+        Texts{path + ": 1 of 2 lines have no 'offset' (line 1); it is empty there",
+              path + ": 1 of 2 lines have no 'text' (line 1); it is empty there"});
+  CHECK(complaint(folder, root(folder, "manifest: '" + path +
+                                           "', path_column: audio_filepath, utterances: {start: "
+                                           "begin, duration: duration}")) ==
+        "@/t.jsonl: there is no column 'begin', which utterances.start asks for");
+}
+
+TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b.wav"}) folder.write(p, "x");
+  const std::string bad = "Ren\xE9", of_manifest = "manifest: '@/";
+  struct Row {
+    const char* name;
+    std::string text, options;
+  };
+  const std::string
+      csv = "path,who\na.wav,x\nb.wav," + bad + "\n",
+      json = "{\"path\": \"a.wav\", \"who\": \"x\"}\n\n{\"path\": \"b.wav\", \"who\": \"" + bad +
+             "\"}\n",
+      words = "u1 x\n\nu2 " + bad + "\n";
+  const Row rows[] = {
+      {"l.csv", csv, of_manifest + "l.csv', columns: [who]"},
+      {"l.csv", csv, of_manifest + "l.csv', labels: manifest, label_column: who"},
+      {"l.csv", csv, "label_file: '@/l.csv', labels: file, label_column: who"},
+      {"l.jsonl", json, of_manifest + "l.jsonl', columns: [who]"},
+      {"l.jsonl", json, "label_file: '@/l.jsonl', columns: [who]"},
+      {"text", words, of_manifest + "segments', columns: [text]"},
+      {"utt2spk", words, of_manifest + "segments', split_group: speaker, splits: ratio"},
+      {"segments", "u1 r1 0 1\n\n" + bad + " r2 0 1\n",
+       of_manifest + "segments', columns: [utterance]"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    folder.write("segments", "u1 r1 0 1\nu2 r2 0 1\n");
+    folder.write("wav.scp", "r1 a.wav\nr2 b.wav\n");
+    folder.write("text", "u1 x\nu2 y\n");
+    folder.write("utt2spk", "u1 x\nu2 y\n");
+    folder.write(row.name, row.text);
+    std::string options = row.options;
+    options.replace(options.find('@'), 1, folder.path());
+    const std::string said = complaint(folder, root(folder, options));
+    CAPTURE(said);
+    CHECK(said.starts_with(fmt::format("@/{}:3: '", row.name)));
+    CHECK(said.find("Ren\\xe9") != said.npos);
+    CHECK(said.ends_with(
+        fmt::format("convert it: iconv -f WINDOWS-1252 -t UTF-8 @/{} > NEW", row.name)));
+  }
 }
 
 TEST_CASE("Kaldi's files: recordings that cannot be read fail alone, missing texts are told") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include "pipeline/problem.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
@@ -17,7 +19,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 Rows rows_of(const std::string& text, const std::vector<std::string>& columns) {
   const TempFolder folder;
-  const auto table = open_table(folder.write("t.jsonl", text), columns);
+  const auto table = open_table(folder.write("t.jsonl", text), {});
   Rows out;
   while (table->next()) {
     out.emplace_back();
@@ -55,8 +57,10 @@ TEST_CASE("json lines: what is no table says where") {
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \n") ==
         "t.jsonl:2: this is not a JSON object; one per line is expected");
   CHECK(complaint("[1]\n") == "t.jsonl:1: this is not a JSON object; one per line is expected");
-  CHECK(complaint("\n{\"file\": 1, \"label\": 2}\n") ==
-        "t.jsonl:2: there is no 'path'; the object has file, label");
+  CHECK(
+      complaint("\n{\"file\": 1, \"label\": 2}\n") ==
+      "t.jsonl:2: there is no 'path'; the object has file, label; where file has the paths, write "
+      "path_column: file for a manifest; in a label_file, call it path");
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": {}}\n") ==
         "t.jsonl:2: 'path' is neither text, a number nor a list of these");
 }
@@ -79,6 +83,63 @@ TEST_CASE("json lines: a bad line is left behind, and lines without a name are t
         std::vector<std::string>{path +
                                  ": 2 of 3 lines have no 'text' (lines 2, 4); it is empty there"});
   CHECK(table->remarks({0}).empty());
+}
+
+TEST_CASE("json lines: a bad value fails its line alone, the first line's too") {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({"path": "P", "a": "x\u0000y"})",
+       "'a' has a zero byte, which cannot be stored; take it out"},
+      {R"({"path": "P", "a": ["x", "\u0000"]})",
+       "'a' has a zero byte, which cannot be stored; take it out"},
+      {R"({"path": "P\u0000.wav", "a": "x"})",
+       "'path' has a zero byte, which cannot be stored; take it out"},
+      {R"({"path": ["P"], "a": "x"})", "'path' is a list; write a line for each of its items"},
+      {R"({"path": "P", "a": {}})", "'a' is neither text, a number nor a list of these"},
+  };
+  const TempFolder folder;
+  const std::string good = "{\"path\": \"G\", \"a\": \"z\"}\n";
+  for (const auto& [line, why] : rows)
+    for (const bool is_first : {true, false}) {
+      CAPTURE(line);
+      CAPTURE(is_first);
+      const std::string bad = line + std::string("\n");
+      const std::string path = folder.write("t.jsonl", is_first ? bad + good : good + bad);
+      const auto table = open_table(path, {"path"});
+      std::string message;
+      int rows_read = 0;
+      for (bool is_row = true; is_row;) {
+        try {
+          is_row = table->next();
+          if (is_row) CHECK(table->cell("path") == "G");
+          rows_read += is_row ? 1 : 0;
+        } catch (const BadLine& e) {
+          message = e.what();
+        }
+      }
+      CHECK(rows_read == 1);
+      CHECK(message == fmt::format("{}:{}: {}", path, is_first ? 1 : 2, why));
+    }
+}
+
+TEST_CASE("json lines: a name that only later lines have is a column where it is asked for") {
+  const TempFolder folder;
+  const std::string path = folder.write("t.jsonl",
+                                        "{\"path\": \"a\"}\n\n{\"path\": \"b\", \"n\": 2, "
+                                        "\"m\": 3}\n{\"path\": \"n\"}\n");
+  const auto table = open_table(path, {"path"});
+  CHECK(table->find_column("n") == 1);
+  CHECK(table->find_column("a") == -1);
+  REQUIRE(table->next());
+  CHECK(table->cell(1).empty());
+  REQUIRE(table->next());
+  CHECK(table->cell(1) == "2");
+  CHECK(table->find_column("m") == -1);  // rows were read without it
+  REQUIRE(table->next());
+  CHECK(table->cell(1).empty());
+  CHECK_FALSE(table->next());
+  CHECK(table->remarks({0, 1}) ==
+        std::vector<std::string>{path +
+                                 ": 2 of 3 lines have no 'n' (lines 1, 4); it is empty there"});
 }
 
 TEST_CASE("tables: the ending says which") {

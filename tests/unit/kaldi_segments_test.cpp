@@ -91,6 +91,20 @@ TEST_CASE("kaldi segments: what makes no sense is named with its line") {
         "segments: there is no column 'label'; there are path, start, end, utterance, recording");
 }
 
+TEST_CASE("kaldi segments: an id that comes twice is refused with both lines") {
+  const std::string good[] = {"u1 rec1 0 1\nu2 rec2 1 2\n", "rec1 a.wav\nrec2 b.wav\n",
+                              "u1 A\nu2 B\n", "u1 s\nu2 s\n"};
+  const char* const names[] = {"segments", "wav.scp", "text", "utt2spk"};
+  const std::string again[] = {"u2 rec1 3 4\n", "rec2 cat c.wav |\n", "u2 B\n", "u2 t\n"};
+  for (std::size_t twice = 0; twice < 4; ++twice) {
+    TempFolder folder;
+    for (std::size_t f = 0; f < 4; ++f)
+      folder.write(names[f], good[f] + (f == twice ? "\n" + again[f] : ""));
+    CHECK(error(folder) == std::string(names[twice]) + ":4: " + (twice == 1 ? "rec2" : "u2") +
+                               " is in line 2 already; an id has one line, so remove one of them");
+  }
+}
+
 TEST_CASE("kaldi segments: a bad line is left behind, and missing lines of text are told") {
   TempFolder folder;
   folder.write("segments", "u1 rec1 0 1\nu2 rec2 1 2\nu3 rec2\nu4 rec3 0 1\nu5 rec2 2 3\n");
