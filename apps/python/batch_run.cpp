@@ -76,10 +76,7 @@ Listing BatchRun::list(const Settings& settings) {
   return listing_of(lister(source.stage()).manifest());
 }
 
-const Listing& BatchRun::listing() {
-  if (!listing_) listing_ = listing_of(*manifest_);
-  return *listing_;
-}
+Listing BatchRun::listing() const { return listing_of(*manifest_); }
 
 BatchRun::Checked BatchRun::check(const Settings& settings) {
   const Plan plan = load(settings);

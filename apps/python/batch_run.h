@@ -62,7 +62,7 @@ class BatchRun final : public EndsWithPython {
 
   /// The list of recordings; valid once there was a batch.
   [[nodiscard]] const Manifest& manifest() const { return *manifest_; }
-  [[nodiscard]] const Listing& listing();
+  [[nodiscard]] Listing listing() const;
   /// Of what a batch has of every sample, in the order of a SampleBatch.
   [[nodiscard]] const std::vector<BatchInput>& inputs() const { return inputs_; }
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
@@ -77,7 +77,6 @@ class BatchRun final : public EndsWithPython {
   std::shared_ptr<BatchQueue> queue_;
   std::unique_ptr<Runner> runner_;
   const Manifest* manifest_ = nullptr;
-  std::optional<Listing> listing_;
   std::vector<BatchInput> inputs_;
   std::string fingerprint_;
   RunReport report_;

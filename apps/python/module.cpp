@@ -198,5 +198,12 @@ NB_MODULE(_melflow, m) {
                   })
       .def("stop", &BatchRun::stop, nb::call_guard<WithoutLock>())
       .def("report", &report_of)
-      .def("listing", [](BatchRun& r) { return dict_of(r.listing()); });
+      .def("listing", [](const BatchRun& r) {
+        Listing list;
+        {
+          const WithoutLock free;
+          list = r.listing();
+        }
+        return dict_of(list);
+      });
 }

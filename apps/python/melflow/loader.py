@@ -92,7 +92,7 @@ class Loader(Epochs):
         self._rank, self._world_size = rank, world_size
         self._report: Optional[Dict[str, Any]] = None
         self._facts: Dict[str, Any] = {}  # of the list
-        self._listed_by: Optional[BatchRun] = None
+        self._is_listed = False  # by the epoch under way
         self._has_buckets, warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
         arguments.warn(warnings, 2)
@@ -100,18 +100,18 @@ class Loader(Epochs):
     # ---- epochs
 
     def _begin(self) -> BatchRun:
+        self._is_listed = False
         return BatchRun(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers,
                         self._epoch, self._delivered, self._seed, self._memory, self._split, self._rank, self._world_size)
 
     def _batch(self, run: BatchRun, taken: Batch) -> Batch:
-        if self._listed_by is not run:
-            self._facts, self._listed_by = run.listing(), run
+        if not self._is_listed:
+            self._facts, self._is_listed = run.listing(), True
         self._delivered += len(taken["file"])
         return taken
 
     def _end(self, run: BatchRun) -> None:
         self._report = run.report()
-        self._listed_by = None
 
     # ---- what is known
 
