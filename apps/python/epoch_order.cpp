@@ -58,7 +58,8 @@ void EpochOrder::list_batches() {
   }
 }
 
-// To as many for each rank, by samples from the beginning of the epoch that are no longer than these.
+// To as many for each rank, by samples from the beginning of the epoch that are no longer than
+// these.
 void EpochOrder::fill_up(std::vector<std::int64_t>& batch) const {
   const auto length = [this](std::int64_t s) {
     return settings_.lengths[static_cast<std::size_t>(s)];

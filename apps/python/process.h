@@ -26,7 +26,8 @@ using Condition = std::unique_ptr<std::condition_variable, UnlessForkedOff>;
 struct PythonEnds {};
 
 /// Lets other threads of Python run in the meantime. When Python is ending it does not: a thread
-/// that asks for Python's lock after that is ended by Python from within C++, which ends the process.
+/// that asks for Python's lock after that is ended by Python from within C++, which ends the
+/// process.
 class WithoutLock {
  public:
   WithoutLock();

@@ -53,7 +53,7 @@ class ArgumentsTest(corpus.CorpusTest):
             self.check(lambda v, name=name: make(**{name: v}), name, value)
         for name, value, allowed in (("batch_size", 2**20 + 1, "allowed: 1 to 1048576"), ("world_size", 2**62, "or less"),
                                      ("dtype", "float63", "is not one of float32"), ("shuffle", True, "such as 4096, or False"),
-                                     ("shuffle", "8", "whole number"), ("split", "", "None for all")):
+                                     ("shuffle", "8", "whole number"), ("shuffle", [], "whole number"), ("split", "", "None for all")):
             self.check(lambda v, name=name: make(**{name: v}), name, value, allowed)
         for value in WRONG["path"]:
             if value != {}:

@@ -40,7 +40,8 @@ class AudioRows(Rows):
                  sets: Optional[Mapping[str, Any]] = None, store: "int | str" = "1GiB",
                  index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None) -> None:
         name, text = arguments.pipeline(pipeline)
-        workers = (0 if workers is None else arguments.workers(workers, 0)) or len(os.sched_getaffinity(0))
+        workers = 0 if workers is None else arguments.workers(workers, 0)
+        workers = workers or len(os.sched_getaffinity(0))
         if not isinstance(store, str):
             store = arguments.whole("store", store)
         reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
@@ -124,7 +125,8 @@ class AudioRows(Rows):
             with open(self.index, "rb") as index, np.load(index, allow_pickle=False) as file:
                 if str(file["identity"]) != self._identity():
                     return {}
-                texts = {k: bytes(file[k]).decode("utf-8", "surrogateescape").split("\0") for k in ("path", "node", "reason")}
+                texts = {k: bytes(file[k]).decode("utf-8", "surrogateescape").split("\0")
+                         for k in ("path", "node", "reason")}
                 stamps, numbers, hashes = file["stamps"], file["numbers"], file["hashes"]
                 if not len(texts["path"]) == len(texts["node"]) == len(texts["reason"]) == len(stamps) == len(numbers):
                     raise ValueError("its columns have different lengths")

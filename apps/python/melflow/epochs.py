@@ -14,6 +14,12 @@ Batch = Dict[str, Any]
 _WAIT = 0.1  # seconds between two looks at signals
 
 
+def _difference(key: str, there: Any, here: Any) -> str:
+    if str(here).startswith("#") or str(there).startswith("#"):  # a digest
+        return f"{key} is another"
+    return f"{key} is {arguments.shown(there)} in the state and {arguments.shown(here)} here"
+
+
 class _Batches:
     """The iterator of an epoch, of which several threads may take batches."""
 
@@ -146,8 +152,7 @@ class Epochs(arguments.Reopened):
         delivered = arguments.whole("delivered of a state", state["delivered"])
         there = state[self._STATE]
         here = self._deciding() | (self._list(True) if delivered else {})
-        differences = [f"{key} is another" if str(here.get(key, there.get(key))).startswith("#") else
-                       f"{key} is {there.get(key)!r} in the state and {here.get(key)!r} here"
+        differences = [_difference(key, there.get(key), here.get(key))
                        for key in {**here, **there} if there.get(key) != here.get(key)]
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "

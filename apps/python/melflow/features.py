@@ -46,8 +46,8 @@ class Features(arguments.Reopened):
     def check(self, fingerprint: str) -> None:
         """Raises RunError where a model was trained on other features."""
         if not isinstance(fingerprint, str):
-            raise TypeError("a fingerprint is a text, as the attribute feature_fingerprint of a file, "
-                            f"not {arguments.shown(fingerprint)}")
+            raise TypeError("a fingerprint is a text, as the attribute feature_fingerprint of a "
+                            f"file, not {arguments.shown(fingerprint)}")
         if fingerprint != self.fingerprint:
             raise RunError(f"the model was trained on features with the fingerprint {fingerprint}, these have "
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
@@ -62,7 +62,8 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
         array = array.astype(np.float32)
     if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
         raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
-    return chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1))
+    sample_rate = arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1)
+    return chain.rows(np.ascontiguousarray(array), sample_rate)
 
 
 @functools.lru_cache(maxsize=32)

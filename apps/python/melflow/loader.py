@@ -69,9 +69,10 @@ class Loader(Epochs):
             raise TypeError("shuffle is a number of samples, which are held while the next is "
                             "drawn from them, such as 4096, or False; not True")
         if shuffle is False:
-            shuffle, shuffle_recordings = 0, bool(shuffle_recordings)
-        for what, value, least in (("batch_size", batch_size, 1), ("max_rows", max_rows, 0), ("shuffle", shuffle, 0),
-                                   ("bucket", bucket, 0), ("seed", seed, 0), ("prefetch", prefetch, 1)):
+            shuffle, shuffle_recordings = 0, shuffle_recordings or False
+        for what, value, least in (("batch_size", batch_size, 1), ("max_rows", max_rows, 0),
+                                   ("shuffle", shuffle, 0), ("bucket", bucket, 0),
+                                   ("seed", seed, 0), ("prefetch", prefetch, 1)):
             if value is not None:
                 arguments.whole(what, value, least)
         for what, value in (("drop_last", drop_last), ("shuffle_recordings", shuffle_recordings)):
@@ -80,8 +81,9 @@ class Loader(Epochs):
         if split is not None and not arguments.text("split", split):
             raise ValueError("split is the name of a split, or None for all, not ''")
         self._pipeline, self._yaml = arguments.pipeline(pipeline)
-        given = dict(batch_size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
-                     prefetch=prefetch, dtype=None if dtype is None else arguments.dtype(dtype))
+        given = dict(batch_size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket,
+                     seed=seed, drop_last=drop_last, prefetch=prefetch,
+                     dtype=None if dtype is None else arguments.dtype(dtype))
         self._options = {k: arguments.text_of(v) for k, v in given.items() if v is not None}
         self._seed: Optional[int] = None
         if shuffle or seed is not None if shuffle_recordings is None else shuffle_recordings:
@@ -150,8 +152,8 @@ class Loader(Epochs):
         names += ["batch_size", "max_rows", "drop_last"] if self._has_buckets else []
         return {"pipeline": arguments.digest(text), "vars": arguments.digest(self._vars),
                 "sets": arguments.digest(self._sets), **{k: self._options.get(k) for k in names},
-                "shuffle_recordings": self._seed is not None, "split": self._split or None, "rank": self._rank,
-                "world_size": self._world_size}
+                "shuffle_recordings": self._seed is not None, "split": self._split or None,
+                "rank": self._rank, "world_size": self._world_size}
 
     def _list(self, loads: bool) -> Dict[str, Any]:
         facts = self._known(anew=loads)

@@ -235,7 +235,8 @@ class RowLoader(Epochs):
         if split is not None:
             arguments.text("split", split)
         if dtype is not None and arguments.dtype(dtype) not in ("float32", rows.dtype):
-            raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, not {dtype!r}")
+            raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, "
+                             f"not {dtype!r}")
         dtype = None if dtype is None else arguments.dtype(dtype)
         if normalize and rows.mean is None:
             raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
