@@ -4,6 +4,7 @@
 //      file: the stage that reads them reports that, and the ledger has a record for each.
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -254,10 +255,11 @@ class FileList final : public Source<FileRef>,
   void check_is_frozen(std::size_t i) const {
     if (stamps_[i] == frozen_[i]) return;
     const auto text = [](const FileStamp& stamp) {
-      return stamp.size < 0 ? std::string("not there, or no file")
-                            : fmt::format("{} bytes, changed at {:%F %T}.{:09} UTC", stamp.size,
-                                          fmt::gmtime(stamp.modified / 1'000'000'000),
-                                          stamp.modified % 1'000'000'000);
+      if (stamp.size < 0) return std::string("not there, or no file");
+      const std::chrono::nanoseconds changed(stamp.modified);  // also before 1970
+      const auto second = std::chrono::floor<std::chrono::seconds>(changed);
+      return fmt::format("{} bytes, changed at {:%F %T}.{:09} UTC", stamp.size,
+                         fmt::gmtime(second.count()), (changed - second).count());
     };
     throw RunError(fmt::format(
         "{}: this file is not what was planned with: then {}, now {}. Put it back as it was, or "

@@ -172,6 +172,11 @@ TEST_CASE("job: an input that has changed since the plan fails its part, and no 
   CHECK(has(worked.err,
             "part 0001: data/04.wav: this file is not what was planned with: then 60044 bytes"));
   CHECK(has(worked.err, "plan anew"));
+  fs::last_write_time(
+      input, std::chrono::file_clock::from_sys(std::chrono::sys_time<std::chrono::milliseconds>(
+                 std::chrono::milliseconds(-500))));
+  CHECK(has(example.work().err, "now 60044 bytes, changed at 1969-12-31 23:59:59.500000000 UTC"));
+  fs::last_write_time(input, time + std::chrono::seconds(1));
   const Ended status = melflow_in(example.folder, {"status", "job", "--json"});
   const Json json = Json::parse(status.out);
   CHECK(json["done"] == 3);
