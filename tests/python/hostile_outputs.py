@@ -95,6 +95,11 @@ def link_to_other(file):
     file["files/path"] = h5py.ExternalLink("other.h5", "files/path")
 
 
+def a_text_that_is_not_there(file):
+    """A path is its length (4 bytes), the place of a collection of texts (8), and the number in it (4)."""
+    return file["files/path"].id.get_offset() + 12
+
+
 def overlap(file):
     file["files/offset"][2] = file["files/offset"][1]
 
@@ -129,6 +134,7 @@ CASES = {
     "status out of range": set_value("files/status", 0, 9),
     "another path": set_value("files/path", 0, "/etc/passwd"),
     "another label": set_value("files/label", 0, 2),
+    "a text that is not there": a_text_that_is_not_there,
     "other statistics": set_value("statistics/mean", 0, 1e9),
     "no paths": lambda file: file.__delitem__("files/path"),
     "a group for a dataset": lambda file: (file.__delitem__("files/offset"), file.create_group("files/offset")),
@@ -137,8 +143,13 @@ CASES = {
 
 
 def case(file, name):
+    """Changes it; with what gives the place of a byte, by setting the four bytes there."""
     with h5py.File(file, "r+") as opened:
-        CASES[name](opened)
+        place = CASES[name](opened)
+    if isinstance(place, int):
+        with open(file, "r+b") as opened:
+            opened.seek(place)
+            opened.write(b"\x7f" * 4)
 
 
 def any_bytes(file, rng):

@@ -36,6 +36,7 @@ class HostileOutputsTest(unittest.TestCase):
                 "compact": "/mel is stored in the head of the file .layout compact., where rows are in one piece or in chunks",
                 "checksums": "/mel has the filter 3 in the place 1 of 1, where only shuffle of 4 bytes .2. and deflate",
                 "a link to another file": "/files/path is a link to another file, where the file itself has to have it",
+                "a text that is not there": "reading /files/path: there is no text of .* bytes with the number 2139062143 at ",
                 "not complete": "fresh.h5: this file is not complete .its attribute 'complete' is 0, not 1.: .* goes on with it",
                 "label out of range": "has label number 1000",
                 "another path": "this file is damaged: .* is not what was written .index_hash is [0-9a-f]{16}, not [0-9a-f]{16}.; copy",

@@ -12,11 +12,6 @@
 namespace melflow {
 namespace {
 
-// Every file that is written is closed by its owner, so nothing is left to do at exit; and after one
-// could not be closed HDF5 1.10 crashes in what it does there. Where nothing is written, it may be
-// the library of another module in the process, which counts on it.
-[[maybe_unused]] const herr_t at_exit = H5dont_atexit();
-
 constexpr std::size_t kAtOnce = 8192;  // entries converted at a time, whatever the corpus' size
 
 void expect(bool is_there, const char* name) {

@@ -18,28 +18,28 @@ namespace {
 
 class RootGroup {
  public:
-  explicit RootGroup(hid_t file) : file_(file) {}
+  explicit RootGroup(const OpenH5& file) : file_(file) {}
   [[nodiscard]] bool has(const std::string& name) const {
-    const htri_t is_there = H5Aexists(file_, name.c_str());
+    const htri_t is_there = H5Aexists(file_.id, name.c_str());
     h5_check(is_there, "looking for the attribute " + name);
     return is_there > 0;
   }
   [[nodiscard]] std::string text(const std::string& name) const {
-    return H5Attribute(file_, name).text();
+    return H5Attribute(file_, file_.id, name).text();
   }
   [[nodiscard]] std::int64_t integer(const std::string& name) const {
-    return H5Attribute(file_, name).integer();
+    return H5Attribute(file_, file_.id, name).integer();
   }
 
  private:
-  hid_t file_;
+  const OpenH5& file_;
 };
 
 // What every format has; nothing where melflow did not write the file.
-void read_format(hid_t file, FeatureData& out) {
+void read_format(const OpenH5& file, FeatureData& out) {
   const RootGroup root(file);
   if (!root.has("format") || !root.has("melflow_version")) return;
-  const H5Attribute format(file, "format"), version(file, "melflow_version");
+  const H5Attribute format(file, file.id, "format"), version(file, file.id, "melflow_version");
   if (format.is(H5T_INTEGER)) out.integers["format"] = format.integer();
   if (version.is(H5T_STRING)) out.texts["melflow_version"] = version.text();
 }
@@ -122,7 +122,7 @@ RowPlaces read_shape(const OpenH5& file, hid_t rows, const std::string& name, Fe
                             8 * H5Tget_size(type));
     if (number_type(out.dtype)) out.dtype += " with other bytes than little-endian ones";
   }
-  out.unit = text_attribute(rows, "unit");
+  out.unit = text_attribute(file, rows, "unit");
   RowPlaces places = read_layout(file, rows, name, H5Tget_size(type), out);
   if (out.rows() > 0 && places.chunk_rows == 0) out.rows_at = places.at;
   if (has_object(file.id, "/band_hz"))  // else columns that are no frequencies
@@ -152,7 +152,7 @@ void read_column(const OpenH5& file, const IndexColumn& column, FeatureData& out
 
 void read_files(const OpenH5& file, FeatureData& out) {
   const Hid group = open_group(file.id, "/files");
-  out.root = text_attribute(group, "root");
+  out.root = text_attribute(file, group, "root");
   out.labels = H5Dataset(file, "/labels/name").texts();
   out.splits = H5Dataset(file, "/splits/name").texts();
   if (has_object(file.id, "/targets")) out.targets = H5Dataset(file, "/targets/name").texts();
@@ -195,9 +195,9 @@ void read_statistics(const OpenH5& file, FeatureData& out) {
   if (!has_object(file.id, "/statistics")) return;
   const Hid group = open_group(file.id, "/statistics");
   ColumnStatistics& s = out.statistics.emplace();
-  s.of = text_attribute(group, "of");
-  s.frames = H5Attribute(group, "frames").integer();
-  s.is_applied = H5Attribute(group, "applied").integer() != 0;
+  s.of = text_attribute(file, group, "of");
+  s.frames = H5Attribute(file, group, "frames").integer();
+  s.is_applied = H5Attribute(file, group, "applied").integer() != 0;
   s.mean = H5Dataset(file, "/statistics/mean").numbers<double>();
   s.std = H5Dataset(file, "/statistics/std").numbers<double>();
 }
@@ -312,14 +312,14 @@ FeatureContents read_h5(const std::string& path) {
   const QuietHdf5 quiet;
   FeatureContents out;
   OpenH5 file = open_h5(path);
-  as_described(path, [&] { read_format(file.id, out.data); });
+  as_described(path, [&] { read_format(file, out.data); });
   if (!out.data.integer("format") || out.data.text("melflow_version").empty())
     throw RunError(path +
                    ": this is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
   check_format(path, out.data);
   as_described(path, [&] {
-    read_root_attributes(RootGroup(file.id), out.data);
+    read_root_attributes(RootGroup(file), out.data);
     const std::string name = rows_path(out.data);
     Hid rows = open_dataset(file.id, name);
     RowPlaces layout = read_shape(file, rows, name, out.data);

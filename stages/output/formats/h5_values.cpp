@@ -4,11 +4,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
 #include "stages/output/formats/h5_number_type.h"
+#include "stages/output/formats/hdf5_heap.h"
 #include "stages/output/formats/open_regular.h"
 
 namespace melflow {
@@ -36,25 +38,45 @@ std::size_t count_of(hid_t space, const std::string& what) {
   return checked_product(h5_shape(space, what), what);
 }
 
+// A conversion that leaves the references to texts as they are.
+herr_t keep_references(hid_t from, hid_t to, H5T_cdata_t* what, std::size_t, std::size_t,
+                       std::size_t, void*, void*, hid_t) {
+  if (what->command == H5T_CONV_FREE) return 0;  // the types may be gone
+  what->need_bkg = H5T_BKG_NO;
+  return H5Tget_size(from) == TextHeap::kReferenceBytes &&
+                 H5Tget_size(to) == TextHeap::kReferenceBytes
+             ? 0
+             : -1;
+}
+
+Hid reference_type() {
+  Hid out(H5Tcreate(H5T_OPAQUE, TextHeap::kReferenceBytes), H5Tclose, "references");
+  static const herr_t is_known = H5Tregister(H5T_PERS_SOFT, "text references",
+                                             h5_type(ColumnType::text), out, keep_references);
+  h5_check(is_known, "references");
+  return out;
+}
+
 // Strings of one attribute or dataset, fixed or variable in length. `read` is H5Aread or H5Dread.
 template <class Read>
-std::vector<std::string> read_texts(const Hid& type, hid_t space, const std::string& what,
-                                    const Read& read) {
+std::vector<std::string> read_texts(const OpenH5& file, const Hid& type, hid_t space,
+                                    const std::string& what, const Read& read) {
   if (H5Tget_class(type) != H5T_STRING) throw RunError(what + ": is not a text");
   const std::size_t count = count_of(space, what);
   std::vector<std::string> out(count);
   if (count == 0) return out;
-  const Hid memory(H5Tcopy(H5T_C_S1), H5Tclose, what);
-  H5Tset_cset(memory, H5Tget_cset(type));
   if (H5Tis_variable_str(type) > 0) {
-    h5_check(H5Tset_size(memory, H5T_VARIABLE), what);
-    std::vector<char*> texts(count, nullptr);
-    h5_check(read(static_cast<hid_t>(memory), static_cast<void*>(texts.data())), what);
+    constexpr std::size_t kBytes = TextHeap::kReferenceBytes;
+    std::vector<std::byte> references(count * kBytes);
+    h5_check(read(static_cast<hid_t>(reference_type()), static_cast<void*>(references.data())),
+             what);
+    TextHeap heap(file.fd.get(), file.bytes, what);
     for (std::size_t i = 0; i < count; ++i)
-      if (texts[i] != nullptr) out[i] = texts[i];
-    H5Dvlen_reclaim(memory, space, H5P_DEFAULT, texts.data());
+      out[i] = heap.text(std::span(references).subspan(i * kBytes).template first<kBytes>());
     return out;
   }
+  const Hid memory(H5Tcopy(H5T_C_S1), H5Tclose, what);
+  H5Tset_cset(memory, H5Tget_cset(type));
   const std::size_t size = H5Tget_size(type);
   h5_check(H5Tset_size(memory, size), what);
   h5_check(H5Tset_strpad(memory, H5Tget_strpad(type)), what);
@@ -127,7 +149,8 @@ void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std
 }
 
 H5Dataset::H5Dataset(const OpenH5& file, const std::string& name)
-    : name_(name),
+    : file_(&file),
+      name_(name),
       id_(open_dataset(file.id, name)),
       space_(H5Dget_space(id_), H5Sclose, name),
       type_(H5Dget_type(id_), H5Tclose, name),
@@ -149,13 +172,14 @@ std::string H5Dataset::bytes(ColumnType type) const {
 }
 
 std::vector<std::string> H5Dataset::texts() const {
-  return read_texts(type_, space_, "reading " + name_, [this](hid_t memory, void* to) {
+  return read_texts(*file_, type_, space_, "reading " + name_, [this](hid_t memory, void* to) {
     return H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5Conversion(), to);
   });
 }
 
-H5Attribute::H5Attribute(hid_t object, const std::string& name)
-    : name_(name),
+H5Attribute::H5Attribute(const OpenH5& file, hid_t object, const std::string& name)
+    : file_(&file),
+      name_(name),
       id_(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name),
       type_(H5Aget_type(id_), H5Tclose, name),
       space_(H5Aget_space(id_), H5Sclose, name),
@@ -165,7 +189,7 @@ bool H5Attribute::is(H5T_class_t kind) const { return is_single_ && H5Tget_class
 
 std::string H5Attribute::text() const {
   if (!is(H5T_STRING)) throw RunError("the attribute " + name_ + " is not a text");
-  return read_texts(type_, space_, "reading the attribute " + name_,
+  return read_texts(*file_, type_, space_, "reading the attribute " + name_,
                     [&](hid_t memory, void* to) { return H5Aread(id_, memory, to); })
       .front();
 }
@@ -177,10 +201,10 @@ std::int64_t H5Attribute::integer() const {
   return value;
 }
 
-std::string text_attribute(hid_t object, const std::string& name) {
+std::string text_attribute(const OpenH5& file, hid_t object, const std::string& name) {
   const htri_t is_there = H5Aexists(object, name.c_str());
   h5_check(is_there, "looking for the attribute " + name);
-  return is_there > 0 ? H5Attribute(object, name).text() : "";
+  return is_there > 0 ? H5Attribute(file, object, name).text() : "";
 }
 
 }  // namespace melflow

@@ -56,6 +56,7 @@ class H5Dataset {
  private:
   void read(ColumnType type, void* to) const;
 
+  const OpenH5* file_;
   std::string name_;
   Hid id_, space_, type_;
   std::size_t count_;
@@ -64,18 +65,19 @@ class H5Dataset {
 /// An attribute with one value.
 class H5Attribute {
  public:
-  H5Attribute(hid_t object, const std::string& name);
+  H5Attribute(const OpenH5& file, hid_t object, const std::string& name);
   [[nodiscard]] bool is(H5T_class_t kind) const;
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::int64_t integer() const;
 
  private:
+  const OpenH5* file_;
   std::string name_;
   Hid id_, type_, space_;
   bool is_single_;
 };
 
 /// The text of the attribute `name`; "" where there is none.
-std::string text_attribute(hid_t object, const std::string& name);
+std::string text_attribute(const OpenH5& file, hid_t object, const std::string& name);
 
 }  // namespace melflow

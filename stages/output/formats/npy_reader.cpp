@@ -51,7 +51,7 @@ void or_damaged(const std::string& path, const Read& read) {
   } catch (const std::exception& e) {
     throw RunError(
         fmt::format("{}: this file is damaged, or not as docs/output-format.md describes it: {}",
-                    path, e.what()));
+                    path, utf8_or_escaped(e.what())));
   }
 }
 
