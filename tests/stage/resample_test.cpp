@@ -6,12 +6,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <type_traits>
 
 #include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
+#include "tests/support/temp_folder.h"
 
 namespace resample_test {
 
@@ -48,14 +50,16 @@ std::vector<float> resampled(Bench& bench, const std::vector<Sample>& in, int ra
   return joined<float>(result.blocks);
 }
 
-// The whole by libsoxr's own one call.
+// The whole by libsoxr's own one call; of doubles, in double precision.
 template <class Sample>
-std::vector<float> reference(const std::vector<Sample>& in, Ratio ratio, unsigned long recipe) {
-  const soxr_quality_spec_t quality = soxr_quality_spec(recipe, 0);
-  const soxr_io_spec_t io =
-      soxr_io_spec(sizeof(Sample) == 2 ? SOXR_INT16_I : SOXR_FLOAT32_I, SOXR_FLOAT32_I);
+std::vector<Sample> reference(const std::vector<Sample>& in, Ratio ratio, unsigned long recipe) {
+  constexpr bool kDouble = std::is_same_v<Sample, double>;
+  const soxr_quality_spec_t quality =
+      soxr_quality_spec(recipe, kDouble ? SOXR_DOUBLE_PRECISION : 0);
+  constexpr soxr_datatype_t kType = kDouble ? SOXR_FLOAT64_I : SOXR_FLOAT32_I;
+  const soxr_io_spec_t io = soxr_io_spec(kType, kType);
   const soxr_runtime_spec_t runtime = soxr_runtime_spec(1);
-  std::vector<float> out(static_cast<std::size_t>(
+  std::vector<Sample> out(static_cast<std::size_t>(
       std::lround(static_cast<double>(in.size()) * ratio.to / ratio.from)));
   std::size_t made = 0;
   REQUIRE(soxr_oneshot(ratio.from, ratio.to, 1, in.data(), in.size(), nullptr, out.data(),
@@ -64,31 +68,99 @@ std::vector<float> reference(const std::vector<Sample>& in, Ratio ratio, unsigne
   return out;
 }
 
-template <class Sample>
-void check_against_reference() {
-  const auto in = signal<Sample>(12'000);
-  for (const Ratio ratio : kRatios) {
-    const std::pair<const char*, unsigned long> qualities[] = {{"quick", SOXR_QQ},
-                                                               {"low", SOXR_LQ},
-                                                               {"medium", SOXR_MQ},
-                                                               {"high", SOXR_HQ},
-                                                               {"very_high", SOXR_VHQ}};
-    for (const auto& q : qualities) {
-      const std::string quality = q.first;
-      CAPTURE(ratio.from);
-      CAPTURE(ratio.to);
-      CAPTURE(quality);
-      Bench bench("resample", options(ratio.to, quality));
-      CHECK(resampled(bench, in, ratio.from, 0) == reference(in, ratio, q.second));
-    }
-  }
+constexpr std::pair<const char*, unsigned long> kQualities[] = {{"quick", SOXR_QQ},
+                                                                {"low", SOXR_LQ},
+                                                                {"medium", SOXR_MQ},
+                                                                {"high", SOXR_HQ},
+                                                                {"very_high", SOXR_VHQ}};
+
+std::vector<float> as_floats(const std::vector<std::int16_t>& in) {
+  std::vector<float> out;
+  for (const std::int16_t v : in) out.push_back(static_cast<float>(v) / 32768.0F);
+  return out;
+}
+
+// The blocks of a file that the decode stage reads.
+std::vector<std::shared_ptr<const Waveform>> decoded(const std::string& path) {
+  auto file = std::make_shared<FileRef>();
+  file->path = path;
+  file->size = read_bytes(path).size();
+  Bench read("disk_read"), decode("decode");
+  const auto raw = read.single<RawBytes>(std::shared_ptr<const FileRef>(std::move(file)));
+  REQUIRE_MESSAGE(raw.ok(), raw.entry.reason);
+  auto out = decode.stream<Waveform, RawBytes>({raw.blocks.at(0)});
+  REQUIRE_MESSAGE(out.ok(), out.entry.reason);
+  return out.blocks;
 }
 
 }  // namespace
 
 TEST_CASE("resample: gives what libsoxr gives for the whole, at every quality") {
-  check_against_reference<float>();
-  check_against_reference<std::int16_t>();
+  const auto shorts = signal<std::int16_t>(12'000);
+  const auto floats = signal<float>(12'000);
+  for (const Ratio ratio : kRatios) {
+    for (const auto& [name, recipe] : kQualities) {
+      const std::string quality = name;
+      CAPTURE(ratio.from);
+      CAPTURE(ratio.to);
+      CAPTURE(quality);
+      Bench bench("resample", options(ratio.to, quality));
+      CHECK(resampled(bench, floats, ratio.from, 0) == reference(floats, ratio, recipe));
+      CHECK(resampled(bench, shorts, ratio.from, 0) == reference(as_floats(shorts), ratio, recipe));
+    }
+  }
+}
+
+// libsoxr 0.1.3 itself makes wrong samples of int16 at 30 of these pairs of rates.
+TEST_CASE("resample: files of every usual rate and type become what double precision makes them") {
+  constexpr int kUsual[] = {8000,  11025, 12000, 16000, 22050,  24000, 32000,
+                            44100, 48000, 88200, 96000, 176400, 192000};
+  constexpr double kMostError = 2e-6;  // of full scale: that of sums of floats
+  constexpr std::int64_t kFrames = 2500;
+  const TempFolder folder;
+  int compared = 0;
+  for (const char* type : {"s16", "s24", "s32", "float"}) {
+    for (const int channels : {1, 2}) {
+      for (const int from : kUsual) {
+        AudioKind kind = audio_kind(std::string("wav ") + type);
+        kind.channels = channels;
+        const std::string path = folder / "a.wav";
+        write_audio(path, kind, from, test_signal(kFrames, channels));
+        const ReadAudio audio = read_audio(path);
+        std::vector<double> mono(kFrames);
+        const auto n = static_cast<std::size_t>(channels);
+        for (std::size_t i = 0; i < mono.size() * n; ++i)
+          mono[i / n] += static_cast<double>(audio.interleaved[i]) / channels;
+        const auto blocks = decoded(path);
+        for (const int to : kUsual) {
+          if (to == from) continue;
+          for (const auto& [name, recipe] : kQualities) {
+            Bench bench("resample", options(to, name));
+            const auto got = bench.stream<Waveform>(blocks);
+            REQUIRE_MESSAGE(got.ok(), got.entry.reason);
+            const std::vector<float> samples = joined<float>(got.blocks);
+            // There libsoxr has another filter in double precision than in single (0.15 dB less at
+            // two thirds of the lower rate's half).
+            const bool is_other_filter = from == 11025 && to == 32000 && recipe == SOXR_LQ;
+            std::vector<double> exact = reference(mono, {from, to}, recipe);
+            if (is_other_filter) {
+              const auto single =
+                  reference(std::vector<float>(mono.begin(), mono.end()), {from, to}, recipe);
+              exact.assign(single.begin(), single.end());
+            }
+            double most = samples.size() == exact.size() ? 0 : 1;
+            for (std::size_t i = 0; most < 1 && i < exact.size(); ++i)
+              most = std::max(most, std::abs(static_cast<double>(samples[i]) - exact[i]));
+            CHECK_MESSAGE(most <= kMostError,
+                          std::string(type) << " x " << channels << ", " << from << " to " << to
+                                            << " Hz, " << std::string(name) << ": " << most);
+            ++compared;
+          }
+        }
+      }
+    }
+  }
+  CHECK(compared == 4 * 2 * 13 * 12 * 5);
 }
 
 TEST_CASE("resample: blocks give the whole's samples, bit for bit") {
@@ -188,23 +260,6 @@ TEST_CASE("resample: a stream gives the same bits whatever went through the stag
     const auto blocks = waveform(first, ratio.from, 5000);
     used.stream<Waveform>(std::vector<std::shared_ptr<const Waveform>>{blocks[0], blocks[1]});
     CHECK(resampled(used, second, ratio.from, 5000) == expected);
-  }
-}
-
-TEST_CASE("resample: int16 and float samples of the same values give the same") {
-  const auto shorts = signal<std::int16_t>(20'000);
-  std::vector<float> floats;
-  for (const std::int16_t v : shorts) floats.push_back(static_cast<float>(v) / 32768.0F);
-  for (const Ratio ratio : kRatios) {
-    CAPTURE(ratio.from);
-    CAPTURE(ratio.to);
-    Bench bench("resample", options(ratio.to));
-    const auto a = resampled(bench, shorts, ratio.from, 0);
-    const auto b = resampled(bench, floats, ratio.from, 0);
-    REQUIRE(a.size() == b.size());
-    float most = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
-    CHECK(most < 1e-6F);
   }
 }
 
