@@ -323,7 +323,7 @@ def wrong_sizes(container, kind, channels, body):
 
 
 def seams(container, kind, channels, body):
-    """Few samples are counted, and something else is where they end. It is samples like any bytes."""
+    """Few samples are counted, and something else is where they end: samples like any bytes."""
     make = CONTAINERS[container][0]
     frame = TYPES[kind][0] * channels
     at = len(body) // 10 // frame // 8 * frame * 8

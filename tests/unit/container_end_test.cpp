@@ -133,6 +133,10 @@ TEST_CASE("container end: sizes of 64 bits, other headers and the size of the sa
     return "RIFF" + number(0xFFFFFFFF, 4) + "WAVEabcd" + number(3, 4) + "xxx" + number(0, 1) +
            "data" + number(data, 4);
   };
+  // A block of text, then one of samples.
+  const std::string voc = "Creative Voice File\x1A" + number(26, 2) + number(0x010A, 2) +
+                          number(0x1129, 2) + "\5" + number(3, 3) + "abc" + "\x9" +
+                          number(12 + 951, 3) + std::string(12, 'x');
   struct Row {
     const char* what;
     std::string head;
@@ -156,6 +160,10 @@ TEST_CASE("container end: sizes of 64 bits, other headers and the size of the sa
        ".snd" + number(24, 4, true) + number(0xFFFFFFFF, 4) + std::string(12, 'x'), 1000, ""},
       {"NIST", nist, 3000, short_of(5024, 3000)},
       {"NIST, whole", nist, 5024, ""},
+      {"VOC, whole", voc, 1000, ""},
+      {"VOC, cut off", voc, 990, short_of(1000, 990)},
+      {"VOC with more behind its samples", voc, 1010,
+       "the header gives 1000 bytes, the 10 after them are left out"},
       {"data beyond the file", wav(2000), 1000,
        "short: the header promises 2000 bytes of samples, the file has 968"},
       {"data of unknown length", wav(0xFFFFFFFF), 1000, ""},

@@ -41,6 +41,23 @@ std::optional<Chunk> au_samples(const Head& head) {
   return Chunk{head.number(4, 4, big), head.number(8, 4, big)};
 }
 
+// Creative's VOC: blocks of a kind (one byte) and a size (three), up to one of kind 0. Those of kinds 1
+// and 9 are samples, behind 2 and 12 bytes of format (sox.sourceforge.net, AudioFormats, 11.5).
+std::optional<Chunk> voc_samples(const ReadAt& read, const Head& head) {
+  if (!head.is("Creative Voice File\x1A") || head.count < 22) return std::nullopt;
+  std::uint64_t at = head.number(20, 2, false);
+  for (int i = 0; i < kMostChunks; ++i) {
+    const Head block(read, at);
+    const std::uint64_t kind = block.number(0, 1, false), size = block.number(1, 3, false);
+    if (block.count < 4 || kind == 0) break;
+    at += 4;
+    const std::uint64_t format = kind == 1 ? 2 : kind == 9 ? 12 : 0;
+    if (format > 0) return Chunk{at + format, size - std::min(size, format)};
+    at += size;
+  }
+  return std::nullopt;
+}
+
 // NIST SPHERE: lines of a name, a type and a value, "sample_count -i 16000", in a head of 1024
 // bytes (or as many as its second line says).
 std::optional<Chunk> nist_samples(const ReadAt& read, const Head& head) {
@@ -120,6 +137,7 @@ std::uint64_t behind(std::uint64_t end, const Container& c) {
 std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   if (auto samples = au_samples(head)) return samples;
   if (auto samples = nist_samples(read, head)) return samples;
+  if (auto samples = voc_samples(read, head)) return samples;
   const auto c = container(head);
   if (!c) return std::nullopt;
   std::uint64_t at = c->first;

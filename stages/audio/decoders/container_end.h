@@ -1,6 +1,6 @@
 // Finds where a file should end according to its container, to remark on wrong sizes, which
-// decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU and NIST; other containers
-// (VOC, IRCAM, PAF, …) are not checked.
+// decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX;
+// other containers (IRCAM, PAF, PVF, AVR, …) are not checked.
 #pragma once
 
 #include <cstdint>

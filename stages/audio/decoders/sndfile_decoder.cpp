@@ -28,8 +28,8 @@ std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
   return std::to_integer<std::int64_t>(skip[0]) | std::to_integer<std::int64_t>(skip[1]) << 8;
 }
 
-// libsndfile reads W64 and NIST to the end of the file, whatever is behind their samples. The frames
-// that the header counts; SF_COUNT_MAX for others.
+// libsndfile reads these to the end of the file, whatever is behind their samples. The frames that the
+// header counts; SF_COUNT_MAX for other formats.
 std::int64_t counted_frames(SoundInput& input, const SF_INFO& info) {
   const int format = info.format & SF_FORMAT_TYPEMASK, type = info.format & SF_FORMAT_SUBMASK;
   const int bytes = type == SF_FORMAT_PCM_24                              ? 3
@@ -38,7 +38,9 @@ std::int64_t counted_frames(SoundInput& input, const SF_INFO& info) {
                     : type == SF_FORMAT_PCM_16                            ? 2
                     : is_narrow(info)                                     ? 1
                                                                           : 0;
-  if ((format != SF_FORMAT_W64 && format != SF_FORMAT_NIST) || bytes == 0) return SF_COUNT_MAX;
+  const bool is_read_on = format == SF_FORMAT_W64 || format == SF_FORMAT_NIST ||
+                          format == SF_FORMAT_VOC || format == SF_FORMAT_SVX;
+  if (!is_read_on || bytes == 0) return SF_COUNT_MAX;
   const auto counted = samples_size(input.reader());
   return counted ? static_cast<std::int64_t>(*counted) / bytes / info.channels : SF_COUNT_MAX;
 }
