@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/python/mapped_copy.h"
 #include "pipeline/problem.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/open_regular.h"
@@ -57,10 +58,21 @@ FileRows::FileRows(const FeatureFile& file, UniqueFd fd, const struct stat& stat
       places_(file.places()),
       fd_(std::move(fd)),
       state_(state),
-      codec_(size_of(file.type()), places_.is_shuffled, places_.is_deflated ? 1 : 0) {}
+      codec_(size_of(file.type()), places_.is_shuffled, places_.is_deflated ? 1 : 0) {
+  if (places_.chunk_rows > 0 || count_ == 0) return;
+  map_ = MappedRange(fd_.get(), 0, places_.at + count_ * row_bytes());
+  if (map_.data() == nullptr)
+    throw RunError(fmt::format("{}: cannot be mapped: {}", path_, std::strerror(errno)));
+}
 
 std::unique_ptr<RowReader::Scratch> FileRows::scratch() const {
+  take_bus_errors();
   return std::make_unique<Unpacked>();
+}
+
+std::vector<std::size_t> FileRows::fetch(std::span<const Range>, Scratch&, bool) const {
+  take_bus_errors();
+  return {};
 }
 
 void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
@@ -70,7 +82,9 @@ void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
                                first + count, count_));
   const std::size_t bytes = row_bytes();
   if (places_.chunk_rows == 0) {
-    read_bytes(to, count * bytes, places_.at + first * bytes);
+    if (count > 0 &&
+        !mapped_copy(to, map_.data() + places_.at + first * bytes, count * bytes, scratch.streams))
+      fail(EIO);
     return;
   }
   auto& unpacked = static_cast<Unpacked&>(scratch);
@@ -91,7 +105,8 @@ void FileRows::load(std::uint64_t chunk, Unpacked& scratch) const {
   scratch.has = ~std::uint64_t{0};
   scratch.packed.resize(at.bytes);
   scratch.chunk.resize(places_.chunk_rows * row_bytes());
-  read_bytes(scratch.packed.data(), at.bytes, at.at);
+  if (const int error = read_whole(fd_.get(), scratch.packed.data(), at.bytes, at.at); error != 0)
+    fail(error);
   if (!codec_.unpack(scratch.packed, at.filter_mask, scratch.chunk, scratch.codec)) {
     confirm();
     throw RunError(fmt::format("{}: chunk {} of the rows is damaged (melflow verify says more)",
@@ -100,10 +115,8 @@ void FileRows::load(std::uint64_t chunk, Unpacked& scratch) const {
   scratch.has = chunk;
 }
 
-// A file that was cut off is an error of the call, where a map of it would be a signal.
-void FileRows::read_bytes(std::byte* to, std::uint64_t bytes, std::uint64_t at) const {
-  const int error = read_whole(fd_.get(), to, bytes, at);
-  if (error == 0) return;
+// Mostly it was cut off.
+void FileRows::fail(int error) const {
   confirm();
   throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(error)));
 }
