@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "pipeline/control_groups.h"
+
 namespace melflow {
 namespace {
 
@@ -32,26 +34,16 @@ std::optional<std::uint64_t> number_after(const std::string& path, std::string_v
   return std::nullopt;
 }
 
-struct GroupFiles {
-  const char *limit, *used, *page_cache;
-};
-
-// What a group and those above it leave.
-std::uint64_t left_in_groups(const std::string& mount, std::string group, const GroupFiles& files) {
-  std::uint64_t left = kNoLimit;
-  while (true) {
-    const std::string folder = mount + group + "/";
-    const auto limit = number_in(folder + files.limit);
-    const auto used = number_in(folder + files.used);
-    if (limit && used) {
-      const std::uint64_t cache =
-          number_after(folder + "memory.stat", files.page_cache).value_or(0);
-      const std::uint64_t held = *used - std::min(*used, cache);
-      left = std::min(left, *limit - std::min(*limit, held));
-    }
-    if (group.empty()) return left;
-    group.resize(group.find_last_of('/'));
-  }
+// What a group leaves; kNoLimit where it has no limit.
+std::uint64_t left_in(const ControlGroup& group) {
+  const std::string& folder = group.folder;
+  const auto limit = number_in(folder + (group.is_v2 ? "memory.max" : "memory.limit_in_bytes"));
+  const auto used = number_in(folder + (group.is_v2 ? "memory.current" : "memory.usage_in_bytes"));
+  if (!limit || !used) return kNoLimit;
+  const std::uint64_t cache =
+      number_after(folder + "memory.stat", group.is_v2 ? "file" : "total_cache").value_or(0);
+  const std::uint64_t held = *used - std::min(*used, cache);
+  return *limit - std::min(*limit, held);
 }
 
 }  // namespace
@@ -61,21 +53,8 @@ std::uint64_t available_memory(const std::string& root) {
   std::uint64_t left = kNoLimit;
   if (const auto free = number_after(root + "/proc/meminfo", "MemAvailable:"))
     left = *free * kKibibyte;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string kinds = "," + line.substr(first + 1, second - first - 1) + ",";
-    std::string group = line.substr(second + 1);
-    if (!group.starts_with('/') || group == "/") group.clear();
-    if (kinds == ",,")
-      left = std::min(left, left_in_groups(root + "/sys/fs/cgroup", group,
-                                           {"memory.max", "memory.current", "file"}));
-    else if (kinds.find(",memory,") != kinds.npos)
-      left = std::min(
-          left, left_in_groups(root + "/sys/fs/cgroup/memory", group,
-                               {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"}));
-  }
+  for (const ControlGroup& group : control_groups(root, "memory"))
+    left = std::min(left, left_in(group));
   return left;
 }
 

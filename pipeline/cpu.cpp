@@ -5,40 +5,39 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "pipeline/control_groups.h"
+
 namespace melflow {
 namespace {
 
-// "max 100000" or "150000 100000": quota and period in microseconds (cgroup v2).
-double quota_of(const std::string& folder) {
-  std::ifstream in(folder + "/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(in >> quota >> period) || quota == "max" || period <= 0) return 0;
-  return std::atof(quota.c_str()) / period;
+// Cores of a group, not rounded; none where it has no limit.
+std::optional<double> quota_of(const ControlGroup& group) {
+  double quota = 0, period = 0;  // [us]
+  if (group.is_v2) {
+    // "max 100000" or "150000 100000".
+    if (!(std::ifstream(group.folder + "cpu.max") >> quota >> period)) return std::nullopt;
+  } else if (!(std::ifstream(group.folder + "cpu.cfs_quota_us") >> quota) ||
+             !(std::ifstream(group.folder + "cpu.cfs_period_us") >> period)) {
+    return std::nullopt;
+  }
+  if (quota <= 0 || period <= 0) return std::nullopt;  // version 1 has -1 for no limit
+  return quota / period;
 }
 
 }  // namespace
 
-int available_cpus() {
+int available_cpus(const std::string& root) {
   int cpus = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
-  // The limit of every group from this process's own up to the root counts.
-  std::ifstream in("/proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("0::")) continue;
-    std::string path = line.substr(3);
-    while (true) {
-      if (const double quota = quota_of("/sys/fs/cgroup" + path); quota > 0)
-        cpus = std::min(cpus, std::max(1, static_cast<int>(std::ceil(quota))));
-      if (path.empty() || path == "/") break;
-      path.resize(path.rfind('/'));
-    }
-  }
+  for (const ControlGroup& group : control_groups(root, "cpu"))
+    if (const auto quota = quota_of(group); quota && *quota < cpus)
+      cpus = std::max(1, static_cast<int>(std::ceil(*quota)));
   return cpus;
 }
 

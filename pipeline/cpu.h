@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace melflow {
 
 /// The number of cores that this process may use: those of its affinity mask, or fewer where the
-/// cgroup's cpu.max (rounded up) is lower. At least 1.
-int available_cpus();
+/// quota of a control group (version 1 or 2, rounded up) is lower. At least 1. `root`: of the file
+/// system.
+int available_cpus(const std::string& root = "");
 
 /// The largest number of workers of a run; more would only wait for each other.
 int most_workers();

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "pipeline/available_memory.h"
+#include "pipeline/cpu.h"
 #include "tests/support/temp_folder.h"
 
 namespace available_memory_test {
@@ -40,6 +43,40 @@ TEST_CASE("available memory: what the system has, as far as control groups leave
   root.write("sys/fs/cgroup/memory/box/memory.stat",
              "cache 1\ntotal_cache " + std::to_string(20 * kMiB) + "\n");
   CHECK(available_memory(root.path()) == 270 * kMiB);
+}
+
+TEST_CASE("available cores: no more than the quota of any control group, of either version") {
+  const int all = available_cpus("/nowhere");
+  REQUIRE(all >= 1);
+  struct Row {
+    const char *groups, *folder, *file, *quota, *period;
+    int cores;
+  };
+  constexpr const char* kV1 = "7:memory:/other\n4:cpu,cpuacct:/box/part\n";
+  constexpr const char* kOld = "cpu.cfs_quota_us";
+  const Row rows[] = {
+      {"0::/box/part\n", "box/part", "cpu.max", "50000 100000\n", "", 1},
+      {"0::/box/part\n", "box", "cpu.max", "90000 100000\n", "", 1},
+      {"0::/box/part\n", "box", "cpu.max", "max 100000\n", "", all},
+      {"0::/box/part\n", "box", "cpu.max", "900000000 100000\n", "", all},
+      {kV1, "cpu/box/part", kOld, "50000\n", "100000\n", 1},
+      {kV1, "cpu/box", kOld, "90000\n", "100000\n", 1},
+      {kV1, "cpu", kOld, "1000\n", "100000\n", 1},  // of a container that sees only its own group
+      {kV1, "cpu/box", kOld, "110000\n", "100000\n", std::min(all, 2)},
+      {kV1, "cpu/box", kOld, "-1\n", "100000\n", all},
+      {kV1, "cpu/box", kOld, "100000\n", "0\n", all},
+      {kV1, "memory/other", kOld, "1000\n", "100000\n", all},
+      {"4:cpuset:/box/part\n", "cpu/box", kOld, "1000\n", "100000\n", all},
+  };
+  for (const Row& row : rows) {
+    const TempFolder root;
+    root.write("proc/self/cgroup", row.groups);
+    const std::string folder = std::string("sys/fs/cgroup/") + row.folder;
+    root.write(folder + "/" + row.file, row.quota);
+    if (*row.period != '\0') root.write(folder + "/cpu.cfs_period_us", row.period);
+    CHECK_MESSAGE(available_cpus(root.path()) == row.cores,
+                  row.groups << folder << ": " << row.quota);
+  }
 }
 
 TEST_CASE("available memory: of this machine") {
