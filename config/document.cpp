@@ -5,10 +5,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +16,7 @@
 
 #include "config/syntax_hint.h"
 #include "config/text_check.h"
+#include "pipeline/input_file.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -330,15 +328,9 @@ std::string read_text(const std::string& path, const std::string& name) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError("this is a folder; name a YAML file", mark);
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  // A byte more than there may be: a device has no end.
-  std::string text(kMostText + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.eof() && text.size() != static_cast<std::size_t>(in.gcount()))
-    throw ConfigError(fmt::format("cannot be read: {}", std::strerror(errno != 0 ? errno : EIO)),
-                      mark);
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  InputFile file(path, Pipes::by_descriptor);
+  std::string text = file.read(kMostText + 1);  // whoever reads it says where it is too long
+  if (!file.problem().empty()) throw ConfigError(file.problem(), mark);
   return text;
 }
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/input_file.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
@@ -19,6 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* kCheck = "check";
+constexpr std::size_t kMostBytes = 256 << 20;  // job.json has the pipeline and every part
 
 std::string check_of(const Json& json) {
   const std::string text = json.dump();
@@ -68,17 +70,9 @@ bool write_new(const std::string& path, Json json, const std::string& beside) {
 }
 
 std::optional<Json> read_checked(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) fail(path, "opened", errno);
-  std::string text;
-  char piece[16384];
-  for (ssize_t n = 0; (n = ::read(fd.get(), piece, sizeof piece)) != 0;) {
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path, "read", errno);
-    text.append(piece, static_cast<std::size_t>(n));
-  }
-  Json json = Json::parse(text, nullptr, false);
+  InputFile file(path);
+  if (file.is_missing()) return std::nullopt;
+  Json json = Json::parse(file.read_all(kMostBytes), nullptr, false);
   if (!json.is_object() || !json.contains(kCheck)) refuse_checked(path);
   const Json check = json[kCheck];
   json.erase(kCheck);

@@ -1,9 +1,6 @@
 #include "apps/parity/vectors.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -12,6 +9,7 @@
 
 #include "apps/json_value.h"
 #include "apps/parity/signals.h"
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "stages/features/mel_stage_options.h"
 
@@ -20,10 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json parse(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw RunError(fmt::format("cannot be read: {}", std::strerror(errno)));
-  Json out = Json::parse(file, nullptr, false);
+constexpr std::size_t kMostVectors = 256 << 20;  // [bytes]
+
+Json parse(const std::string& text) {
+  Json out = Json::parse(text, nullptr, false);
   if (out.is_discarded() || !out.is_object())
     throw RunError("this is not a JSON document, or is damaged");
   return out;
@@ -186,8 +184,9 @@ const ParityTolerance& ParityVectors::tolerance(const std::string& preset) const
 }
 
 ParityVectors read_parity_vectors(const std::string& path) {
+  const std::string text = InputFile(path, Pipes::by_descriptor).read_all(kMostVectors);
   try {
-    return read(parse(path));
+    return read(parse(text));
   } catch (const std::exception& e) {
     throw RunError(fmt::format("{}: {}", path, e.what()));
   }

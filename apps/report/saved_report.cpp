@@ -1,10 +1,8 @@
 #include "apps/report/saved_report.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -12,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/report/format.h"
+#include "pipeline/input_file.h"
 #include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -21,6 +20,8 @@ namespace {
 
 using PlainJson = nlohmann::json;
 
+constexpr std::size_t kMostDocument = 256 << 20;  // [bytes]
+
 PlainJson parsed(const std::string& path) {
   constexpr const char* kAdvice = "name the document of a run: `melflow run PIPELINE --json=FILE`";
   std::error_code error;
@@ -28,11 +29,8 @@ PlainJson parsed(const std::string& path) {
     throw RunError(fmt::format("{}: {}; {}", path, no_such_file(path, {".json"}), kAdvice));
   if (std::filesystem::is_directory(path, error))
     throw RunError(fmt::format("{}: this is a folder; {}", path, kAdvice));
-  std::ifstream in(path);
-  if (!in)
-    throw RunError(
-        fmt::format("{}: cannot be read: {}", path, std::generic_category().message(errno)));
-  PlainJson out = PlainJson::parse(in, nullptr, false);
+  PlainJson out = PlainJson::parse(InputFile(path, Pipes::by_descriptor).read_all(kMostDocument),
+                                   nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
         "{}: this is not a report of melflow; `melflow run PIPELINE --json=FILE` writes one",

@@ -2,8 +2,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +15,8 @@
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
+#include "config/text_check.h"
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 #include "stages/features/mel/mel_presets.h"
@@ -163,9 +163,7 @@ std::string starting_text(const std::string& from, const std::string& file) {
   if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
     return template_text(find_preset(from));
   const std::string path = find_pipeline(from);
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || text.empty()) throw RunError(path + ": cannot be read");
+  std::string text = InputFile(path).read_all(kMostText);
   // Its comments name the commands that run and test it.
   for (const std::string verb : {"melflow run ", "melflow test "})
     for (std::size_t at = 0; (at = text.find(verb + from, at)) != std::string::npos;)

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "apps/shipped.h"
 #include "apps/verbs/written_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/registry.h"
 #include "stages/files/own_file.h"
@@ -51,10 +50,8 @@ std::string renamed(std::string text, const std::string& stage) {
 
 std::string example_text(const std::string& file) {
   const fs::path path = shipped_file("own_stage/" + file, "apps/own_stage/" + file);
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || text.empty()) throw RunError(path.string() + ": cannot be read");
-  return text;
+  constexpr std::size_t kMostText = 1 << 20;  // [bytes]
+  return InputFile(path).read_all(kMostText);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/value.h"
 #include "stages/corpus/text_lines.h"
@@ -243,8 +244,7 @@ void write_manifest(const std::string& path, const Manifest& manifest,
 }
 
 FrozenCorpus read_manifest(const std::string& path, std::span<const ManifestRange> ranges) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail(path, "opened", errno);
+  const UniqueFd fd(InputFile(path).release());
   try {
     std::string head;
     while (head.find('\n') == head.npos) {

@@ -1,7 +1,5 @@
 #include "stages/corpus/text_lines.h"
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,15 +12,16 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kReadPiece = 1 << 16;  // that is read at a time [bytes]
+constexpr std::size_t kMostBytes = std::size_t{64} << 30;
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // [bytes]
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
 TextLines::TextLines(std::string path, std::string_view why_needed)
-    : path_(std::move(path)), in_(path_, std::ios::binary) {
-  if (!in_)
-    throw RunError(
-        fmt::format("{}: cannot be read: {}{}", path_, std::strerror(errno), why_needed));
+    : path_(std::move(path)), in_(path_, Pipes::by_descriptor) {
+  if (!in_.problem().empty())
+    throw RunError(fmt::format("{}: {}{}", path_, in_.problem(), why_needed));
   fill();
   if (const std::string why = why_no_text(buffer_, path_); !why.empty())
     throw RunError(fmt::format("{}: {}", path_, why));
@@ -30,10 +29,12 @@ TextLines::TextLines(std::string path, std::string_view why_needed)
 }
 
 bool TextLines::fill() {
-  buffer_.resize(kReadPiece);
-  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  if (in_.bad()) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
-  buffer_.resize(static_cast<std::size_t>(in_.gcount()));
+  buffer_ = in_.read(kReadPiece);
+  if (!in_.problem().empty()) throw RunError(fmt::format("{}: {}", path_, in_.problem()));
+  read_ += buffer_.size();
+  if (read_ > kMostBytes)
+    throw RunError(fmt::format("{}: is longer than {} GiB, more than a list may have", path_,
+                               kMostBytes >> 30));
   at_ = 0;
   return !buffer_.empty();
 }
@@ -46,6 +47,9 @@ bool TextLines::next(std::string& line) {
     any = true;
     const std::size_t end = buffer_.find('\n', at_);
     line.append(buffer_, at_, end - at_);
+    if (line.size() > kLongestLine)
+      throw RunError(fmt::format("{}:{}: the line is longer than {} MiB, so this is no list", path_,
+                                 number_ + 1, kLongestLine >> 20));
     at_ = end == buffer_.npos ? buffer_.size() : end + 1;
     if (end != buffer_.npos) line_end_ = "\n";
   }

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
 #include <string>
 #include <string_view>
+
+#include "pipeline/input_file.h"
 
 namespace melflow {
 
 class TextLines {
  public:
-  /// Throws RunError when the file cannot be read, with `why_needed` behind the reason, or is no text.
+  /// A pipe may be named by its descriptor (/dev/stdin, the shell's <(...)). Throws RunError when the
+  /// file cannot be read, with `why_needed` behind the reason, or is no text.
   explicit TextLines(std::string path, std::string_view why_needed = "");
 
   /// Reads the next line, without its end (LF or CRLF) and, in the first line, a UTF-8 byte order mark;
@@ -28,9 +30,10 @@ class TextLines {
   bool fill();
 
   std::string path_;
-  std::ifstream in_;
+  InputFile in_;
   std::string buffer_;
-  std::size_t at_ = 0;  // in the buffer
+  std::size_t at_ = 0;    // in the buffer
+  std::size_t read_ = 0;  // [bytes] so far
   int number_ = 0;
   std::string_view line_end_;
 };

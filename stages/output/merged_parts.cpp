@@ -1,6 +1,5 @@
 #include "stages/output/merged_parts.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/threads.h"
 #include "stages/files/unique_fd.h"
@@ -110,10 +110,12 @@ class OpenPart {
 }
 
 UniqueFd Merge::open_whole(const FinishedPart& part) const {
-  UniqueFd fd(::open(part.path.c_str(), O_RDONLY | O_CLOEXEC));
+  InputFile file(part.path);
+  if (!file.problem().empty()) refuse(part, file.problem());
+  UniqueFd fd(file.release());
   struct stat st {};
-  if (!fd || ::fstat(fd.get(), &st) != 0)
-    refuse(part, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (::fstat(fd.get(), &st) != 0)
+    refuse(part, fmt::format("cannot be read: {}", std::strerror(errno)));
   if (static_cast<std::uint64_t>(st.st_size) != part.bytes)
     refuse(part, fmt::format("this file is damaged: it has {} bytes, and its worker wrote {}",
                              st.st_size, part.bytes));

@@ -1,6 +1,7 @@
 // What a run says of its corpus: files that it does not take, texts that paths do not have, which
 // files failed.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <map>
@@ -13,6 +14,7 @@
 
 namespace corpus_test {
 
+namespace fs = std::filesystem;
 using namespace melflow;
 using test::Ended;
 using test::has;
@@ -43,6 +45,89 @@ Ended melflow_in(const TempFolder& folder, std::vector<std::string> words) {
 }
 
 }  // namespace
+
+TEST_CASE("input files: what has no end is refused at once, wherever a file is named") {
+  const TempFolder folder;
+  write_corpus(folder);
+  const auto pipeline = [&](const std::string& name, const std::string& files) {
+    write_text(folder / name, nodes_to_mel(files, "n_fft: 512, sample_rate: 16kHz") + kWrite);
+  };
+  write_text(folder / "list.csv", "path\nspk1/a.wav\n");
+  write_text(folder / "kaldi/segments", "u1 r1 0 0.2\n");
+  pipeline("whole.yaml", "root: data");
+  for (const auto& [kind, ending] : {std::pair("a FIFO", "fifo"), {"a device", "zero"}}) {
+    const auto odd = [&](const std::string& path) {
+      fs::remove(folder / path);
+      if (std::string(ending) == "zero")
+        fs::create_symlink("/dev/zero", folder / path);
+      else
+        REQUIRE(mkfifo((folder / path).c_str(), 0600) == 0);
+    };
+    for (const char* name : {"odd", "odd.yaml", "odd.txt", "odd.csv", "odd.jsonl", "odd.json",
+                             "kaldi/wav.scp", "kaldi/odd"})
+      odd(name);
+    pipeline("txt.yaml", "root: data, manifest: odd.txt");
+    pipeline("csv.yaml", "root: data, manifest: odd.csv");
+    pipeline("jsonl.yaml", "root: data, manifest: odd.jsonl");
+    pipeline("scp.yaml", "root: data, manifest: kaldi/segments");
+    pipeline("labels.yaml", "root: data, labels: file, label_file: odd.csv");
+    write_text(folder / "use.yaml",
+               "version: 1\ngraph:\n  some: {use: odd.yaml}\n  write: {stage: hdf5_write, from: "
+               "some, path: out.h5}\n");
+    struct Row {
+      const char* words;
+      const char* file;
+    };
+    const Row rows[] = {
+        {"run odd.yaml", "odd.yaml"},
+        {"update odd.yaml --dry-run", "odd.yaml"},
+        {"validate odd.yaml", "odd.yaml"},
+        {"test odd.yaml", "odd.yaml"},
+        {"graph odd.yaml", "odd.yaml"},
+        {"compare odd.yaml whole.yaml", "odd.yaml"},
+        {"validate use.yaml", "odd.yaml"},
+        {"run txt.yaml", "odd.txt"},
+        {"run csv.yaml", "odd.csv"},
+        {"run jsonl.yaml", "odd.jsonl"},
+        {"run scp.yaml", "kaldi/wav.scp"},
+        {"run labels.yaml", "odd.csv"},
+        {"report odd.json odd.json", "odd.json"},
+        {"verify-parity --vectors odd.json", "odd.json"},
+    };
+    for (const Row& row : rows) {
+      const std::string words = row.words;
+      // Without them a defect would wait for ever, or take all memory.
+      const Ended e =
+          run(folder,
+              {"/bin/sh", "-c", "ulimit -v 8000000; exec timeout 20 " MELFLOW_PROGRAM " " + words});
+      CHECK_MESSAGE(e.code != 124, words << " of " << kind << " waits");
+      CHECK_MESSAGE(e.code != 0, words << " of " << kind);
+      CHECK_MESSAGE(has(e.err, std::string(row.file) + ": this is " + kind + ", not a file"),
+                    words << ": " << e.err);
+    }
+  }
+}
+
+TEST_CASE("input files: a list, a pipeline or a report may come by a pipe of the shell") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_text(folder / "list.txt", "spk1/a.wav\nspk2/c.wav\n");
+  write_pipeline(folder, "");
+  const auto shell = [&](const std::string& command) {
+    const Ended e = run(folder, {"/usr/bin/timeout", "60", "bash", "-c", command});
+    CHECK_MESSAGE(e.code == 0, command << ": " << e.err);
+  };
+  const std::string program = MELFLOW_PROGRAM;
+  // The writer is late: the reader waits for it.
+  shell(program + " run p.yaml --set files.manifest=<(sleep 0.2; cat list.txt) --json=a.json");
+  CHECK(nlohmann::json::parse(read_text(folder / "a.json"))["files"]["ok"] == 2);
+  shell("cat list.txt | " + program +
+        " run p.yaml --set files.manifest=/dev/stdin --set write.overwrite=true --json=b.json");
+  CHECK(nlohmann::json::parse(read_text(folder / "b.json"))["files"]["ok"] == 2);
+  shell(program + " validate <(cat p.yaml)");
+  shell("cat p.yaml | " + program + " validate -");
+  shell(program + " report <(cat a.json) b.json");
+}
 
 TEST_CASE("corpus: files that include does not name are counted by their endings") {
   const TempFolder folder;

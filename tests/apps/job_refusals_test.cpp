@@ -1,6 +1,7 @@
 // What plan, work and merge refuse, and what they mend: parts that are missing, damaged or of another plan, inputs
 // that changed, programs that would make other bytes, workers that are gone.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -102,7 +103,41 @@ TEST_CASE("job: parts that are missing are named, and made") {
   fs::remove(example.folder / "job/parts/0001.h5");
   const Ended gone = example.merge();
   CHECK(gone.code == 1);
-  CHECK(has(gone.err, "job/parts/0001.h5: cannot be opened"));
+  CHECK(has(gone.err, "job/parts/0001.h5: cannot be read"));
+  example.check_mends();
+}
+
+TEST_CASE("job: what has no end in place of one of its files is refused at once") {
+  const Example example;
+  REQUIRE(example.work().code == 0);
+  struct Row {
+    const char *file, *verb;
+  };
+  const Row rows[] = {{"job.json", "status"},      {"job.json", "work"},
+                      {"job.json", "merge"},       {"done/0002.json", "status"},
+                      {"done/0002.json", "merge"}, {"parts/0001.h5", "merge"}};
+  for (const auto& [kind, device] : {std::pair("a FIFO", ""), {"a device", "/dev/zero"}}) {
+    for (const Row& row : rows) {
+      const std::string path = example.folder / (std::string("job/") + row.file);
+      REQUIRE(fs::exists(path));
+      fs::rename(path, path + ".kept");
+      if (*device == '\0')
+        REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+      else
+        fs::create_symlink(device, path);
+      // Without them a defect would wait for ever, or take all memory.
+      const Ended e =
+          test::run(example.folder, {"/bin/sh", "-c",
+                                     std::string("ulimit -v 8000000; exec timeout 20 ") +
+                                         MELFLOW_PROGRAM + " " + row.verb + " job"});
+      CHECK_MESSAGE(e.code != 124, row.verb << ", " << row.file << " waits");
+      CHECK_MESSAGE(
+          has(e.out + e.err, fmt::format("job/{}: this is {}, not a file", row.file, kind)),
+          row.verb << ", " << row.file << ": " << e.out << e.err);
+      fs::remove(path);
+      fs::rename(path + ".kept", path);
+    }
+  }
   example.check_mends();
 }
 

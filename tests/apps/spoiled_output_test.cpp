@@ -136,7 +136,7 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
               {"format 3", "in format 3, this program reads 1 to 2"},
               {"format of text", "out.index.json: this is not an index that melflow wrote"},
               {"fewer means", "1 means and 80 standard deviations of 80 columns"},
-              {"a pipe as document", "index.json: this is a pipe or a device, not a file"},
+              {"a pipe as document", "index.json: this is a FIFO, not a file"},
               {"a document that is nested deeply", "nested too deeply"},
               {"offset that wraps", "has its first row at 9223372036854775807", true},
               {"count below 0", "en/one.wav has rows: -1"},

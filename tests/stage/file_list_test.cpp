@@ -386,7 +386,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
       {"{manifest: '" + f + "/gone.txt'}", "@/gone.txt: cannot be read: No such file or directory"},
-      {"{manifest: '" + f + "/folder.txt'}", "@/folder.txt: cannot be read: Is a directory"},
+      {"{manifest: '" + f + "/folder.txt'}", "@/folder.txt: this is a folder, not a file"},
       {"{manifest: '" + f + "/gone.csv'}", "@/gone.csv: cannot be read: No such file or directory"},
       {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
       {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},

@@ -113,7 +113,7 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
   };
   const Row rows[] = {
       {"gone.csv", "gone.csv: cannot be read: No such file or directory"},
-      {"folder.csv", "folder.csv: cannot be read: Is a directory"},
+      {"folder.csv", "folder.csv: this is a folder, not a file"},
       {"empty.csv", "empty.csv: this file is empty, a header line is expected"},
       {"no.csv", "no.csv:1: there is no column 'path'; the header has name, label"},
       {"short.csv",

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 #include "stages/files/whole_io.h"
 
@@ -75,9 +76,10 @@ void AudioCacheFile::open_for_writing() {
 }
 
 void AudioCacheFile::open_for_reading() {
-  fd_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd_ && note_.empty()) note_ = fmt::format("cannot be opened: {}", std::strerror(errno));
-  if (!fd_) throw RunError(path_ + ": " + note_);
+  InputFile file(path_);
+  if (!file.problem().empty())
+    throw RunError(fmt::format("{}: {}", path_, note_.empty() ? file.problem() : note_));
+  fd_ = UniqueFd(file.release());
   load();
 }
 

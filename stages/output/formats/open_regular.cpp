@@ -1,6 +1,5 @@
 #include "stages/output/formats/open_regular.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,19 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/input_file.h"
 #include "pipeline/problem.h"
 
 namespace melflow {
 
 UniqueFd open_regular(const std::string& path, std::uint64_t& bytes) {
-  UniqueFd fd;
-  do {
-    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  } while (!fd && errno == EINTR);
+  UniqueFd fd(InputFile(path).release());
   struct stat st {};
-  if (!fd || fstat(fd.get(), &st) != 0)
-    throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
-  if (!S_ISREG(st.st_mode)) throw RunError(path + ": this is a pipe or a device, not a file");
+  if (fstat(fd.get(), &st) != 0) throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
   bytes = static_cast<std::uint64_t>(st.st_size);
   return fd;
 }
