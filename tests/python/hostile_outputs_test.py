@@ -6,6 +6,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import zlib
 
 import h5py
 import melflow
@@ -68,6 +69,17 @@ class HostileOutputsTest(unittest.TestCase):
             self.assertEqual(rows.unit, file["mel"].attrs["unit"])
             np.testing.assert_array_equal(rows.mean, file["statistics/mean"][:])
             self.assertEqual(rows.attributes, {name: value for name, value in file.attrs.items()})
+
+    def test_a_chunk_without_a_filter(self):
+        """HDF5 may leave any filter of a chunk out, and says so beside it."""
+        path = self.fresh("packed")
+        expected = melflow.open(path)[:]
+        with h5py.File(path, "r+") as file:
+            rows = file["mel"]
+            first = np.zeros(rows.chunks, rows.dtype)
+            first[:] = rows[:rows.chunks[0]]
+            rows.id.write_direct_chunk((0, 0), zlib.compress(first.tobytes()), filter_mask=1)
+        np.testing.assert_array_equal(melflow.open(path)[:], expected)
 
     def test_a_file_that_changes_is_told(self):
         for name in ("whole", "packed"):
