@@ -66,7 +66,7 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
     }
   }
   // Of some frames, always the same ones, since all would cost as much as the mean itself.
-  constexpr std::int64_t kStep = 16;
+  constexpr std::int64_t kStep = 127;
   for (std::int64_t i = (kStep - count_ % kStep) % kStep; i < n; i += kStep) {
     float sum = 0;
     for (int c = 0; c < channels_; ++c) sum += std::abs(static_cast<float>(in[i * channels_ + c]));
