@@ -130,10 +130,11 @@ TEST_CASE("job: what has no end in place of one of its files is refused at once"
           test::run(example.folder, {"/bin/sh", "-c",
                                      std::string("ulimit -v 8000000; exec timeout 20 ") +
                                          MELFLOW_PROGRAM + " " + row.verb + " job"});
-      CHECK_MESSAGE(e.code != 124, row.verb << ", " << row.file << " waits");
+      CHECK_MESSAGE(e.code != 124, std::string(row.verb)
+                                       << ", " << std::string(row.file) << " waits");
       CHECK_MESSAGE(
           has(e.out + e.err, fmt::format("job/{}: this is {}, not a file", row.file, kind)),
-          row.verb << ", " << row.file << ": " << e.out << e.err);
+          std::string(row.verb) << ", " << std::string(row.file) << ": " << e.out << e.err);
       fs::remove(path);
       fs::rename(path + ".kept", path);
     }
