@@ -81,8 +81,8 @@ class OneTest {
     const Plan first = load_plan(options_.pipeline, load_);
     check_nodes(first);
     for (const PlanNode& source : sources_of(first)) set_input(source);
+    add_sets(test_.sets);  // an input that the test itself sets counts
     set_outputs(first);
-    add_sets(test_.sets);  // a path that the test itself sets counts
     Runner runner(load_plan(options_.pipeline, load_));
     TestedRun run;
     run.report = runner.run();
@@ -137,7 +137,15 @@ class OneTest {
     }
   }
 
+  // All that is written goes below the folder of the test, wherever the pipeline or the test sends it.
   void set_outputs(const Plan& plan) {
+    for (const PlanNode& node : sources_of(plan)) {
+      const Value options = node.config->schema().echo();
+      const Value* cache = options.find("cache_path");
+      if (cache != nullptr && !cache->text().empty())
+        set(node, "cache_path",
+            to_json(Value::scalar((scratch_ / (node.written + ".cache")).string(), {}, true)));
+    }
     for (const PlanNode& node : plan.nodes) {
       if (node.info->traits.kind != StageKind::sink) continue;
       const fs::path folder = scratch_ / node.written;

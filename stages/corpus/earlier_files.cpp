@@ -11,8 +11,9 @@ namespace melflow {
 EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& outputs,
                       std::function<void(const std::string&)> tell) {
   EarlierFiles out;
-  out.recover = [outputs] {
-    for (const auto& output : outputs) output->recover();
+  out.recover = [outputs](RunContext& run) {
+    for (const auto& output : outputs) output->announce(run);
+    outputs.front()->recover(run);
   };
   // Each of several sources visits all of them.
   const auto is_told = std::make_shared<bool>(false);

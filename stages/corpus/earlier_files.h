@@ -11,6 +11,8 @@
 
 namespace melflow {
 
+struct RunContext;
+
 /// Given to the source by a sink that can update its output.
 struct EarlierFiles {
   /// `path`: as it was listed; `split`: name of the file's split, "" for none. Both stay valid
@@ -20,9 +22,12 @@ struct EarlierFiles {
   /// that may be part of the output's file names. Throws RunError when the output cannot be
   /// updated.
   std::function<void(const std::vector<std::string>& splits, const Visit& visit)> visit;
-  /// Completes what a run that was ended had begun with the output; of all sinks before the first
-  /// visit(), since their outputs get their names together.
-  std::function<void()> recover = [] {};
+  /// Says which files the output may have, and that nobody else's are beside it; of all sinks before
+  /// the first recover(). Throws RunError.
+  std::function<void(RunContext&)> announce = [](RunContext&) {};
+  /// Completes what a run that was ended had begun with the outputs that are announced, since they
+  /// get their names together; before the first visit().
+  std::function<void(RunContext&)> recover = [](RunContext&) {};
 };
 
 /// Those of several outputs as one: each file comes as often as it is in one of them, those of the first

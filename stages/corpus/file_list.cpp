@@ -218,7 +218,7 @@ class FileList final : public Source<FileRef>,
     std::optional<EarlierFiles> earlier;
     if (is_update_ && !earlier_.empty()) {
       earlier = together(earlier_, warn);
-      earlier->recover();
+      earlier->recover(run);
     }
     if (corpora_.size() == 1) {
       manifest_ =

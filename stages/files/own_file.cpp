@@ -45,6 +45,20 @@ std::string head_of(int fd) {
   return head;
 }
 
+void check_side_file(const std::string& path, const struct stat& st) {
+  if (!S_ISREG(st.st_mode)) refuse_foreign(path);
+  if (st.st_uid != ::geteuid())
+    throw RunError(
+        fmt::format("{}: belongs to user {}, and this run (user {}) goes on only with files of its "
+                    "own user; remove it, or write elsewhere",
+                    path, st.st_uid, ::geteuid()));
+  if (st.st_nlink > 1)
+    throw RunError(
+        fmt::format("{}: this file has {} names (hard links), so that another file would be "
+                    "changed with it; remove it, or write elsewhere",
+                    path, st.st_nlink));
+}
+
 // How many zeros it begins with.
 std::size_t zeros_of(const std::string& text) {
   return std::min(text.find_first_not_of('\0'), text.size());
@@ -113,16 +127,28 @@ Lock lock_file(int fd) {
   return error == EWOULDBLOCK ? Lock::taken : Lock::unsupported;
 }
 
+void check_side_file(const std::string& path, std::string_view mark) {
+  struct stat st {};
+  if (!has_name(path) || lstat(path.c_str(), &st) != 0) return;
+  check_side_file(path, st);
+  if (mark.empty()) return;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (fd && !is_own(fd.get(), mark)) refuse_foreign(path);
+}
+
 UniqueFd open_locked(const std::string& path) {
   for (;;) {
     // Writable: where locks go over a network nothing else can be locked.
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd && errno == ENOENT) return {};
-    if (!fd && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) refuse_foreign(path);
-    if (!fd) throw RunError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    if (!fd) {
+      const int error = errno;
+      check_side_file(path);
+      throw RunError(fmt::format("{}: cannot be opened: {}", path, std::strerror(error)));
+    }
     struct stat st {};
     if (fstat(fd.get(), &st) != 0) cannot_be_written(path, errno);
-    if (!S_ISREG(st.st_mode)) refuse_foreign(path);
+    check_side_file(path, st);
     if (lock_file(fd.get()) == Lock::taken)
       throw RunError(fmt::format("{}: another run is writing it", path));
     // Another run may have given the file another name before it was locked.
@@ -157,6 +183,13 @@ void refuse_foreign(const std::string& path) {
   throw RunError(
       fmt::format("{}: this exists already and is not melflow's; it would be written over: give it "
                   "another name, or write elsewhere",
+                  path));
+}
+
+void refuse_unfinished(const std::string& path) {
+  throw RunError(
+      fmt::format("{}: an interrupted run left this for the next one to complete, and a dry run "
+                  "changes nothing; run the same command without --dry-run first",
                   path));
 }
 

@@ -1,5 +1,7 @@
 // Makes, locks and recognizes the files of a run beside its output (`.part`, `.undo`, `.commit`,
-// `.replaced`), so that no file of another program or user is written to or removed.
+// `.replaced`, `.journal`), so that no file of another program or user is believed, written to or
+// removed. They may lie in a folder that others write to: a run goes on only with regular files of
+// its own user.
 #pragma once
 
 #include <functional>
@@ -30,6 +32,11 @@ int sync_folder_of(const std::string& path);
 /// 0 without one. `fd` stays open and locked.
 int close_error(int fd);
 
+/// Throws RunError where something has that name which is no regular file, belongs to another user
+/// than this process acts for (root included), or has a second name by which another file would be
+/// changed; with a `mark`, also where it is not melflow's (is_own()). Links are not followed.
+void check_side_file(const std::string& path, std::string_view mark = {});
+
 enum class Lock { held, taken, unsupported };
 /// Locks a file without waiting. unsupported: the file system has no locks, and errno has its
 /// error.
@@ -37,7 +44,7 @@ Lock lock_file(int fd);
 
 /// Opens and locks a regular file; the lock is held as long as it is open, and the file still has
 /// this name when this returns. An empty UniqueFd when there is no such file. Throws RunError when
-/// another run has it, or it is no regular file.
+/// another run has it, and as check_side_file() does.
 UniqueFd open_locked(const std::string& path);
 
 /// Tells by its contents whether a complete file was made by melflow. Reads the file, and does not
@@ -50,6 +57,8 @@ Recognizer has_one_of(std::vector<std::string> texts);
 bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
 /// Throws RunError saying that the file at `path` is not melflow's, or cannot be known as such.
 [[noreturn]] void refuse_foreign(const std::string& path);
+/// Throws RunError saying that what an interrupted run left at `path` has to be completed first.
+[[noreturn]] void refuse_unfinished(const std::string& path);
 
 /// Makes a new file, empty and locked; an old one that is melflow's, left by a run that was ended,
 /// is removed first. Throws RunError when another file has that name, another run has it, or it

@@ -24,6 +24,8 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
         fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write "
                     "elsewhere (option path of the {} node)",
                     target, folder, stage));
+  if (existing != Existing::refuse && has_name(target + ".replaced"))
+    refuse_foreign(target + ".replaced");
   if (stat(target.c_str(), &st) != 0) return;
   if (S_ISDIR(st.st_mode))
     throw RunError(fmt::format("{}: this is a folder; {}.path takes a file name", target, stage));
@@ -36,7 +38,6 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
                     : S_ISSOCK(st.st_mode) ? "socket"
                                            : "device",
                     stage));
-  if (has_name(target + ".replaced")) refuse_foreign(target + ".replaced");
   if (existing == Existing::refuse)
     throw RunError(fmt::format(
         "{}: exists already; remove it, write elsewhere, set overwrite: true in the {} node, or "
@@ -112,13 +113,19 @@ void PartFile::save(std::uint64_t head, std::uint64_t tail) {
         fmt::format("{}: its name cannot be brought to disk: {}", part_, std::strerror(error)));
 }
 
-void PartFile::recover(const std::string& path) {
+void PartFile::recover(const std::string& path, bool may_change) {
   const std::string target = without_links(path);
   if (!UndoFile::exists(target)) return;
-  // It is complete where only names were missing, perhaps those of other outputs, too.
+  if (!may_change) refuse_unfinished(target + ".undo");
+  // It is complete where only names are missing. Those of its own pipeline's outputs have been
+  // completed by now.
   if (const std::string commit = Publication::waiting(target); !commit.empty()) {
-    Publication::recover(commit.substr(0, commit.rfind('.')));
-    if (!UndoFile::exists(target)) return;
+    if (!open_locked(commit)) return recover(path);  // its run has just done so
+    throw RunError(fmt::format(
+        "{0}: a run of several outputs was interrupted before they all had their names "
+        "({1}); run its pipeline again, which completes them, or remove {1} to have {0} "
+        "made what it was",
+        target, commit));
   }
   const std::string part = target + ".part";
   const UniqueFd file = open_locked(part);

@@ -87,8 +87,9 @@ class PartFile {
   void remove();
 
   /// Restores the file at `path` after a program was ended while it extended it. Throws RunError
-  /// when another run still extends it, or it cannot be restored.
-  static void recover(const std::string& path);
+  /// when another run still extends it, it cannot be restored, or the names of that run's outputs
+  /// have to be completed first (Publication); where there is anything to do and not `may_change`.
+  static void recover(const std::string& path, bool may_change = true);
 
  protected:
   [[noreturn]] void fail(const std::string& what, int error) const;

@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kNamesMark = "melflow names 1\n";
 constexpr std::string_view kEnding = ".commit";
 constexpr std::size_t kHead = kNamesMark.size() + sizeof(XXH64_hash_t);
+constexpr std::size_t kLongest = 16 << 20;  // of a `.commit` [bytes]
 
 struct Member {
   std::string target;
@@ -87,7 +88,9 @@ UniqueFd write_commit(const std::string& commit, const Members& members, bool sy
 
 std::optional<Members> read_commit(const std::string& commit, int fd) {
   struct stat st {};
-  if (fstat(fd, &st) != 0 || static_cast<std::size_t>(st.st_size) < kHead) return std::nullopt;
+  if (fstat(fd, &st) != 0 || static_cast<std::size_t>(st.st_size) < kHead ||
+      static_cast<std::size_t>(st.st_size) > kLongest)
+    return std::nullopt;
   std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
   if (read_whole(fd, bytes.data(), bytes.size(), 0) != 0 || !bytes.starts_with(kNamesMark))
     return std::nullopt;
@@ -99,11 +102,44 @@ std::optional<Members> read_commit(const std::string& commit, int fd) {
   Members members;
   for (std::size_t at = kHead; at < bytes.size();) {
     const std::string name(bytes.c_str() + at + 1);
+    if (bytes[at] < '0' || bytes[at] > '0' + static_cast<int>(Existing::extend) || name.empty())
+      return std::nullopt;
     members.push_back(
         {name.starts_with('/') ? name : folder + name, static_cast<Existing>(bytes[at] - '0')});
     at += name.size() + 2;
   }
   return members;
+}
+
+// Where a file is, however its folder was named.
+std::string place_of(const std::string& target) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(folder_of(target), error);
+  return error ? target : (folder / target.substr(target.rfind('/') + 1)).string();
+}
+
+bool is_one_of(const std::string& target, std::span<const OutputName> names) {
+  const std::string place = place_of(target);
+  return std::any_of(names.begin(), names.end(), [&](const OutputName& name) {
+    if (!name.end) return place == place_of(without_links(name.begin));
+    const std::string begin = place_of(name.begin);
+    return place.size() >= begin.size() + name.end->size() && place.starts_with(begin) &&
+           place.ends_with(*name.end) && place.find('/', begin.size()) == place.npos;
+  });
+}
+
+void check_members(const std::string& commit, const Members& members,
+                   std::span<const OutputName> names) {
+  for (const Member& m : members) {
+    if (!is_one_of(m.target, names))
+      throw RunError(
+          fmt::format("{0}: says that an interrupted run was about to give {1} its name, which is "
+                      "no output of this pipeline; nothing is changed. Run that pipeline again, or "
+                      "remove {0}",
+                      commit, m.target));
+    check_side_file(m.part());
+    UndoFile::check(m.target);
+  }
 }
 
 // ---- the steps
@@ -167,7 +203,7 @@ bool take_back(const Members& members) {
     if (!has_name(m->part()))
       is_done = rename_file(m->target, m->part(), RENAME_NOREPLACE) == 0 && is_done;
   for (const Member& m : members) {
-    if (!has_name(m.old())) continue;
+    if (m.existing != Existing::replace || !has_name(m.old())) continue;
     is_done =
         (is_same_file(m.target, m.old()) ? ::unlink(m.old().c_str())
                                          : rename_file(m.old(), m.target, RENAME_NOREPLACE)) == 0 &&
@@ -176,11 +212,12 @@ bool take_back(const Members& members) {
   return is_done;
 }
 
-// Removes the earlier files, and `.commit` once they are all gone.
+// Removes the earlier files that were put aside, and `.commit` once they are all gone.
 void clear(const std::string& commit, const Members& members) {
   bool is_clear = true;
   for (const Member& m : members) {
-    is_clear = (::unlink(m.old().c_str()) == 0 || errno == ENOENT) && is_clear;
+    if (m.existing == Existing::replace)
+      is_clear = (::unlink(m.old().c_str()) == 0 || errno == ENOENT) && is_clear;
     if (m.existing == Existing::extend) UndoFile::remove(m.target);
   }
   if (is_clear) ::unlink(commit.c_str());
@@ -202,6 +239,15 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   if (!is_update)
     for (PartFile* f : files) f->settle();
   for (PartFile* f : files) f->complete_writes(sync);
+  // What has such a name from here on was put aside by this run.
+  for (const Member& m : members) {
+    if (m.existing != Existing::replace || !has_name(m.old())) continue;
+    if (!is_update)
+      for (PartFile* p : files) p->close();
+    throw RunError(
+        fmt::format("{}: cannot be put aside as {}, which exists; {}", m.target, m.old(),
+                    is_update ? "it is made what it was before the update" : parts_of(members)));
+  }
   const std::string commit = commit_path(path);
   const bool in_steps =
       members.size() > 1 || (sync && members.front().existing == Existing::replace);
@@ -245,7 +291,14 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   clear(commit, members);
 }
 
-bool Publication::recover(const std::string& path) {
+void Publication::check(const std::string& path) {
+  const std::string commit = commit_path(path);
+  check_side_file(commit, kNamesMark);
+  check_side_file(commit + ".part", kNamesMark);
+}
+
+bool Publication::recover(const std::string& path, std::span<const OutputName> names,
+                          bool may_change) {
   const std::string commit = commit_path(path);
   if (!has_name(commit)) return false;
   const UniqueFd lock = open_locked(commit);
@@ -257,6 +310,8 @@ bool Publication::recover(const std::string& path) {
         fmt::format("{}: this file is damaged; it said which files of an earlier run belong "
                     "together. Remove it, and build that output anew",
                     commit));
+  check_members(commit, *members, names);
+  if (!may_change) refuse_unfinished(commit);
   try {
     put_aside(*members);
     give_names(*members);
@@ -281,7 +336,10 @@ std::string Publication::waiting(const std::string& name) {
     std::string path = entry->path().string();
     if (!path.ends_with(kEnding)) continue;
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    const auto members = fd ? read_commit(path, fd.get()) : std::nullopt;
+    struct stat st {};
+    if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != ::geteuid())
+      continue;
+    const auto members = read_commit(path, fd.get());
     if (!members) continue;
     for (const Member& m : *members)
       if (m.target.substr(m.target.rfind('/') + 1) == target.substr(target.rfind('/') + 1))

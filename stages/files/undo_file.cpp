@@ -91,29 +91,27 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
 }
 
 void UndoFile::check(const std::string& target) {
-  const std::string path = path_of(target);
-  const UniqueFd in(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat st {};
-  if (!in && errno != ELOOP) fail(path, "cannot be opened", errno);
-  if (!in || fstat(in.get(), &st) != 0 || !S_ISREG(st.st_mode) || !is_own(in.get(), kUndoMark))
-    refuse_foreign(path);
+  check_side_file(path_of(target), kUndoMark);
+  check_side_file(path_of(target) + ".part", kUndoMark);
 }
 
 bool UndoFile::exists(const std::string& target) { return has_name(path_of(target)); }
 
 void UndoFile::apply(const std::string& target, int fd) {
   const std::string path = path_of(target);
-  const UniqueFd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd in = open_locked(path);
   struct stat st {};
   if (!in || fstat(in.get(), &st) != 0) fail(path, "cannot be read", errno);
   Header header{};
   get(path, in.get(), reinterpret_cast<char*>(&header), sizeof header, 0);
   const auto bytes = static_cast<std::uint64_t>(st.st_size);
-  std::string kept(bytes > sizeof header ? bytes - sizeof header : 0, '\0');
+  // Before memory is asked for: the file may claim any size.
+  const bool is_whole = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 &&
+                        header.head <= header.size && header.tail <= header.size &&
+                        bytes == sizeof header + header.head + (header.size - header.tail);
+  std::string kept(is_whole ? bytes - sizeof header : 0, '\0');
   get(path, in.get(), kept.data(), kept.size(), sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.head > header.size ||
-      header.tail > header.size || kept.size() != header.head + (header.size - header.tail) ||
-      header.hash != hash_of(header, kept))
+  if (!is_whole || header.hash != hash_of(header, kept))
     throw RunError(fmt::format(
         "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} anew",

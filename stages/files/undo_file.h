@@ -14,7 +14,8 @@ class UndoFile {
   static void write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
                     std::uint64_t size);
   [[nodiscard]] static bool exists(const std::string& target);
-  /// Throws RunError when the undo file is not melflow's.
+  /// Throws RunError, as check_side_file() does, where a file is in the way of write(), or the undo
+  /// file is not melflow's.
   static void check(const std::string& target);
   /// Restores `fd` to its state before it was extended. Throws RunError.
   static void apply(const std::string& target, int fd);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -232,7 +233,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
     for (std::size_t i = 0; i < run.source.count(); ++i) {
       if (!names_->problem(i).empty()) continue;
       const std::string target = names_->path(i, are_windows_ ? 0 : -1);
-      Publication::recover(target);
+      Publication::recover(target, std::array{OutputName{target}});
       if (!has_name(target)) continue;
       if (!options_.overwrite)
         throw RunError(fmt::format(

@@ -1,5 +1,8 @@
 #include "stages/output/earlier_output.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <unordered_set>
@@ -9,7 +12,6 @@
 #include "pipeline/kept_items.h"
 #include "pipeline/problem.h"
 #include "stages/corpus/update.h"
-#include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/row_hash.h"
 #include "stages/output/resume.h"
@@ -37,7 +39,6 @@ bool is_complete(const RunContext& run, std::size_t file) {
 void EarlierOutput::visit(const std::string& feature_fingerprint,
                           const std::vector<std::string>& splits,
                           const EarlierFiles::Visit& visit) {
-  recover();
   std::vector<std::string> names{""};
   if (target_.split_files) names.insert(names.end(), splits.begin(), splits.end());
   std::unordered_set<std::string> visited;
@@ -45,15 +46,13 @@ void EarlierOutput::visit(const std::string& feature_fingerprint,
     const std::string path = OutputSections::path_of(target_.path, names[i]);
     if (!visited.insert(path).second) continue;
     const auto [it, is_new] = opened_.try_emplace(path);  // by another of several sources
-    if (is_new) it->second = RowReuse::open(path, feature_fingerprint);
+    if (is_new) it->second = RowReuse::open(path, feature_fingerprint, may_change_);
     if (it->second == nullptr) continue;
     it->second->visit(visit);
     if (target_.split_files)
       names.insert(names.end(), it->second->splits().begin(), it->second->splits().end());
   }
 }
-
-void EarlierOutput::recover() const { Publication::recover(target_.path); }
 
 void EarlierOutput::match(RunContext& run, const Stage& sink, const OutputSections& sections,
                           const FeatureInfo& info, const std::string& feature_fingerprint,
@@ -85,7 +84,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   const std::string& path = sections.path(section);
   const auto opened = opened_.find(path);
   auto old = opened != opened_.end() ? std::move(opened->second)
-                                     : RowReuse::open(path, feature_fingerprint);
+                                     : RowReuse::open(path, feature_fingerprint, may_change_);
   if (opened != opened_.end()) opened_.erase(opened);
   auto* source = manifest_source(run);
   if (old == nullptr || source == nullptr) return nullptr;
@@ -189,8 +188,12 @@ void EarlierOutput::forget_opened(const RunContext& run) {
   opened_.clear();
 }
 
+// What is another user's could not be made what it was by the next run, which believes only its own
+// files; and where the output has a second name, as in a backup of links, that one keeps its bytes.
 bool EarlierOutput::stays(const RowReuse& old, const RunContext& run, std::int64_t extensible_at) {
-  return update_of(run) == Update::append && !old.has_dead_rows() && extensible_at >= 0 &&
+  struct stat st {};
+  return ::stat(old.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && st.st_nlink == 1 &&
+         update_of(run) == Update::append && !old.has_dead_rows() && extensible_at >= 0 &&
          old.rows_at() == extensible_at;
 }
 

@@ -33,13 +33,13 @@ class EarlierOutput {
   /// `target` outlives this one.
   explicit EarlierOutput(const RowSinkOptions& target) : target_(target) {}
 
+  /// Before the first visit(): whether the run may change what it finds.
+  void begin(const RunContext& run) { may_change_ = !is_preview(run); }
   /// Calls `visit` for every file of the output and of those beside it that are named after
   /// `splits` or after splits found in them. For the source, before the sink starts. Throws
   /// RunError for an output with other features.
   void visit(const std::string& feature_fingerprint, const std::vector<std::string>& splits,
              const EarlierFiles::Visit& visit);
-  /// Completes what a run that was ended had begun with the output.
-  void recover() const;
   /// Finds the rows that are still valid in every section's output, and tells the other sinks of the
   /// run (KeptItems) as `sink`; changes nothing yet. Throws RunError when an output cannot be
   /// updated, or too much of it would be dropped. `are_routes_kept`: what a route sent to another
@@ -114,7 +114,7 @@ class EarlierOutput {
   const RowSinkOptions& target_;
   // That the source asked for, by path, until match(); null for one that is not there.
   std::map<std::string, std::unique_ptr<RowReuse>> opened_;
-  bool is_there_ = false;
+  bool is_there_ = false, may_change_ = true;
   std::vector<std::unique_ptr<RowReuse>> matched_;      // of each section, or none, until keep()
   std::vector<std::unique_ptr<const RowReuse>> given_;  // whose rows are taken over, or none
   std::map<std::size_t, std::int64_t> rows_;            // where each file's begin there

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>  // RENAME_NOREPLACE
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -179,9 +180,14 @@ std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
   files_of_sections_.clear();
   std::string names;
   if (journal_ == nullptr) return names;
-  for (const std::string& part : parts_of(sections)) {
-    if (!keeps || !has_rows_) ::unlink(part.c_str());
-    if (!has_name(part)) continue;
+  std::vector<std::pair<std::string, UniqueFd>> left;  // all, before the first is touched
+  for (const std::string& part : parts_of(sections))
+    if (UniqueFd fd = open_locked(part)) left.emplace_back(part, std::move(fd));
+  for (const auto& [part, fd] : left) {
+    if (!keeps || !has_rows_) {
+      ::unlink(part.c_str());
+      continue;
+    }
     std::string aside = part + ".aside";
     for (int n = 2; has_name(aside); ++n) aside = fmt::format("{}.aside-{}", part, n);
     if (const int error = rename_file(part, aside, RENAME_NOREPLACE); error != 0)

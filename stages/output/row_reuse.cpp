@@ -24,8 +24,8 @@
 namespace melflow {
 
 std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
-                                         const std::string& feature_fingerprint) {
-  PartFile::recover(path);
+                                         const std::string& feature_fingerprint, bool may_change) {
+  PartFile::recover(path, may_change);
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
     if (is_gone(errno)) return nullptr;

@@ -47,9 +47,10 @@ class RowReuse {
   };
 
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
-  /// updated: it is not complete, of an earlier format, or has features with another fingerprint.
+  /// updated: it is not complete, of an earlier format, or has features with another fingerprint;
+  /// as PartFile::recover() does, with `may_change`.
   static std::unique_ptr<RowReuse> open(const std::string& path,
-                                        const std::string& feature_fingerprint);
+                                        const std::string& feature_fingerprint, bool may_change);
 
   /// Checks files [first, last) of the source: files that were ok and are unchanged are kept, and
   /// the source gets their stamps. A file is unchanged when path, size and time of change are the

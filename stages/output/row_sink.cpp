@@ -58,7 +58,13 @@ Requirements RowSink::require(const Requirements& below) const {
   earlier.visit = [this](const auto& splits, const auto& visit) {
     earlier_.visit(feature_fingerprint(feature_settings()), splits, visit);
   };
-  earlier.recover = [this] { earlier_.recover(); };
+  earlier.announce = [this](RunContext& run) {
+    announce(run);
+    earlier_.begin(run);
+  };
+  earlier.recover = [](RunContext& run) {
+    (void)run.services.find<JointPublication>()->recover(!is_preview(run));
+  };
   above.set(requirement::kEarlierFiles, {std::make_shared<const EarlierFiles>(std::move(earlier))});
   return above;
 }
@@ -138,17 +144,18 @@ void RowSink::start(RunContext& run) {
   writer_ = std::make_unique<RowWriter>(
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_, copied}, *ledger_,
       run.ledger.counts().found);
-  if (Publication::recover(target_.path))
+  announce(run);
+  run.services.find<JointPublication>()->expect(
+      [this] { Resumption::clear(target_.path, sections_); });
+}
+
+// All outputs have started, so that the files of all of them are known.
+std::optional<std::size_t> RowSink::resumable(RunContext& run) {
+  for (const std::string& path : run.services.find<JointPublication>()->recover(!is_preview(run)))
     run.warn(
         fmt::format("{}: a run was ended when it was complete, before its files had their "
                     "names: they have them now",
-                    target_.path));
-  Resumption::clear(target_.path, sections_);
-  run.services.find_or_make<JointPublication>()->expect();
-}
-
-// All outputs have started: what an ended run left of giving names is done.
-std::optional<std::size_t> RowSink::resumable(RunContext& run) {
+                    path));
   check_files(run);
   earlier_.match(run, *this, sections_, *info_, feature_fingerprint(feature_settings()),
                  is_routed_by_content_);
@@ -229,7 +236,7 @@ void RowSink::warn_of_locks(RunContext& run) const {
 void RowSink::check_files(const RunContext& run) const {
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
-      PartFile::recover(file);
+      PartFile::recover(file, !is_preview(run));
       if (parts_ != nullptr && !target_.overwrite && std::filesystem::exists(file))
         throw RunError(fmt::format(
             "{}: exists already; remove it, or write elsewhere: `melflow merge JOB -o FILE`",

@@ -94,6 +94,7 @@ class RowSink : public Sink<MelBatch>,
 
  private:
   void check_folder(PlanCheck& check) const;
+  void announce(RunContext& run) const;
   void find_places(const RunContext& run);
   [[nodiscard]] std::unique_ptr<RowPartFile> open_work(const RunContext& run, std::size_t section,
                                                        bool resumes) const;

@@ -28,9 +28,15 @@ void RowSink::begin_part(const RunContext& run) {
 
 void RowSink::merge(RunContext& run) {
   mark_ = RunJournal::create(target_.path);
-  mark_->append(facts(run));
-  for (const std::string& path : sections_.paths())
-    files_.push_back(make_row_file(path, opening(run, false)));
+  try {
+    mark_->append(facts(run));
+    for (const std::string& path : sections_.paths())
+      files_.push_back(make_row_file(path, opening(run, false)));
+  } catch (...) {
+    files_.clear();
+    remove_journal();
+    throw;
+  }
   warn_of_locks(run);
   merge_parts(*parts_, {run, *writer_, *statistics_, sections_, files_});
 }

@@ -1,14 +1,46 @@
 // What a row sink does with work that is not complete: where it goes on, what it leaves, and how new rows of
 // an update come into the output that they are added to.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
 #include "stages/corpus/update.h"
 #include "stages/files/publication.h"
+#include "stages/files/undo_file.h"
+#include "stages/output/joint_publication.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {
+
+// Before anything is touched. In an update also before its splits are known, by which their files are
+// named.
+void RowSink::announce(RunContext& run) const {
+  std::vector<OutputName> names;
+  const bool are_listed = sections_.size() > 0;
+  for (const std::string& path : are_listed ? sections_.paths() : std::vector{target_.path})
+    for (const std::string& file : part_ ? std::vector{path} : files_of(path))
+      names.push_back({file});
+  Publication::check(target_.path);
+  check_side_file(RunJournal::path_of(target_.path));
+  for (const OutputName& name : names) {
+    const std::string file = without_links(name.begin);
+    UndoFile::check(file);
+    check_side_file(file + ".part");
+    check_side_file(Resumption::added_path(file) + ".part");
+  }
+  if (target_.split_files) {
+    // Two names of splits, to see where they stand.
+    const std::vector<std::string> a = files_of(OutputSections::path_of(target_.path, "a")),
+                                   b = files_of(OutputSections::path_of(target_.path, "b"));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto split = std::mismatch(a[i].begin(), a[i].end(), b[i].begin()).first;
+      names.push_back({{a[i].begin(), split}, std::string(split + 1, a[i].end())});
+    }
+  }
+  run.services.find_or_make<JointPublication>()->announce(target_.path, names);
+}
 
 // Where new rows of an update go.
 void RowSink::find_places(const RunContext& run) {

@@ -11,6 +11,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
+#include "tests/support/commit_file.h"
 
 namespace dry_run_test {
 
@@ -247,6 +248,29 @@ TEST_CASE("dry run: each of several outputs says what it would take") {
   CHECK(refused.code == 1);
   CHECK(has(refused.err, "out.h5: 6 of its 9 files with rows"));
   CHECK(has(refused.err, "second.npy: 6 of its 9 files with rows"));
+}
+
+TEST_CASE("dry run: what an interrupted run left to be completed is not") {
+  const Corpus corpus("", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  const fs::path undo = corpus.folder / "out.h5.undo", commit = corpus.folder / "out.h5.commit";
+  write_text(corpus.folder / "out.h5.journal", "melflow log 1\n");  // beside nothing
+  write_text(undo, "melflow undo 2\n");
+  const auto refused = [&](const fs::path& left) {
+    const auto before = state_of(corpus.folder);
+    const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
+    CHECK(e.code == 1);
+    CHECK_MESSAGE(has(e.err, left.filename().string() + ": an interrupted run left this"), e.err);
+    CHECK(has(e.err, "run the same command without --dry-run first"));
+    CHECK(state_of(corpus.folder) == before);
+  };
+  refused(undo);
+  fs::remove(undo);
+  test::write_commit(commit, '0', {"out.h5"});
+  fs::rename(corpus.folder / "out.h5", corpus.folder / "out.h5.part");
+  refused(commit);
+  CHECK(corpus.melflow({"update", "-q"}, "out.h5").code == 3);
+  CHECK(corpus.dry_run("out.h5")["kept_files"] == 8);
 }
 
 TEST_CASE("dry run: a sink that would write is refused") {

@@ -358,6 +358,20 @@ TEST_CASE("job: two workers that make one part at the same time do no harm") {
   example.check_mends();
 }
 
+TEST_CASE("merge: one that cannot begin leaves nothing") {
+  const Example job;
+  REQUIRE(job.work().code == 0);
+  write_text(job.folder / "out.h5.part", "precious");
+  const auto before = test::names_in(job.folder.path());
+  const Ended merged = job.merge();
+  CHECK(merged.code == 1);
+  CHECK(has(merged.err, "out.h5.part: this exists already and is not melflow's"));
+  CHECK(test::names_in(job.folder.path()) == before);
+  CHECK(test::read_text(job.folder / "out.h5.part") == "precious");
+  fs::remove(job.folder / "out.h5.part");
+  job.check_mends();
+}
+
 TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   const TempFolder folder;
   fs::create_directories(folder / "data");

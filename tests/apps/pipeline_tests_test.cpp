@@ -260,6 +260,19 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
   }
 }
 
+TEST_CASE("test: nothing is written outside of the test's folder, whatever the test sets") {
+  const TempFolder folder;
+  write_text(folder / "precious.h5", "precious");
+  write_pipeline(folder, kSilence, "{outputs: {write: {files: 3}}}",
+                 "    set: {write.path: precious.h5, write.overwrite: true, files.feed: cache, "
+                 "files.cache_path: cache}\n");
+  const Ended e = melflow_in(folder, {"test", "p.yaml"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(test::read_text(folder / "precious.h5") == "precious");
+  CHECK_FALSE(fs::exists(folder / "cache"));
+}
+
 TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   const TempFolder folder;
   struct Row {

@@ -1,7 +1,6 @@
 // What a run finds where it is to write, and what it leaves there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <filesystem>
 #include <map>
@@ -11,6 +10,7 @@
 #include "stages/files/publication.h"
 #include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/commit_file.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
@@ -56,15 +56,6 @@ Names names_in(const TempFolder& folder) {
     out.insert(entry.path().filename());
   out.erase("clips");
   return out;
-}
-
-// As docs of files/publication.h have it.
-void write_commit(const std::string& path, char how, const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += how + name + '\0';
-  const std::uint64_t hash = XXH3_64bits(list.data(), list.size());
-  write_bytes(path, "melflow names 1\n" +
-                        std::string(reinterpret_cast<const char*>(&hash), sizeof hash) + list);
 }
 
 const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"};

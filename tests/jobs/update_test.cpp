@@ -137,6 +137,20 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   }
 }
 
+TEST_CASE("update: a second name of the output, as in a backup of links, keeps its bytes") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const std::string before = read_bytes(folder / "out.h5");
+  std::filesystem::create_hard_link(folder / "out.h5", folder / "backup.h5");
+  clip(folder, "train/a/1.wav", 51);
+  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(kept_by(job) == 17);
+  CHECK(read_bytes(folder / "backup.h5") == before);
+  CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
+}
+
 TEST_CASE("update: files that are gone or have changed leave no rows behind") {
   for (const char* write :
        {"layout: contiguous", "dtype: float16", "dtype: bfloat16",

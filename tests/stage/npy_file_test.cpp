@@ -82,7 +82,9 @@ TEST_CASE("npy file: where a name cannot be given none is, and the next run has 
     CHECK(read_bytes(folder / "out.npy.part").size() == 4096 + 4);
     CHECK(read_bytes(folder / in_the_way) == "precious");
     std::filesystem::remove(folder / in_the_way);
-    CHECK(Publication::recover(folder / "out.npy"));
+    std::vector<OutputName> names;
+    for (const char* name : kSet) names.push_back({folder / name});
+    CHECK(Publication::recover(folder / "out.npy", names));
     CHECK(names_in(folder.path()) == kWhole);
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -88,7 +89,7 @@ TEST_CASE("part file: links, folders and FIFOs at the names that are used are le
     const std::string precious = folder.write("precious", "precious");
     const auto attempt = [&] {
       return complaint([&] {
-        Publication::recover(target);
+        Publication::recover(target, std::array{OutputName{target}});
         make(target, Existing::replace);
       });
     };
@@ -110,6 +111,32 @@ TEST_CASE("part file: links, folders and FIFOs at the names that are used are le
     CHECK(read_bytes(precious) == "precious");
     CHECK(read_bytes(target) == "old");
     CHECK_FALSE(std::filesystem::exists(folder / "nowhere"));
+  }
+}
+
+TEST_CASE("own file: what is another user's, or has a second name, is not believed") {
+  const TempFolder folder;
+  const std::string precious = folder.write("precious", "precious"), path = folder / "out.part";
+  std::filesystem::create_hard_link(precious, path);
+  CHECK(complaint([&] { open_locked(path); }).starts_with(path + ": this file has 2 names"));
+  CHECK(complaint([&] {
+          make(folder / "out", Existing::refuse);
+        }).starts_with(path + ": this file has 2 names"));
+  std::filesystem::remove(path);
+  CHECK_NOTHROW(check_side_file(path));
+  if (::geteuid() != 0) return;  // who may give files away
+  for (const std::string name : {"out.part", "out.undo", "out.commit"}) {
+    CAPTURE(name);
+    const std::string theirs = folder.write(name, "");  // or any content
+    REQUIRE(::chown(theirs.c_str(), 4711, 4711) == 0);
+    CHECK(complaint([&] {
+            Publication::recover(folder / "out", std::array{OutputName{folder / "out"}});
+            make(folder / "out", Existing::refuse);
+          }) == theirs +
+                    ": belongs to user 4711, and this run (user 0) goes on only with files of "
+                    "its own user; remove it, or write elsewhere");
+    CHECK(std::filesystem::exists(theirs));
+    std::filesystem::remove(theirs);
   }
 }
 
@@ -206,6 +233,17 @@ TEST_CASE("undo file: one whose numbers are not what was written is refused, eve
           UndoFile::apply(target, fd.get());
         }).starts_with(target + ".undo: this file is damaged"));
   CHECK(read_bytes(target) == "old content");
+}
+
+TEST_CASE("undo file: no more memory is asked for than the file has") {
+  const TempFolder folder;
+  const std::string target = folder.write("out", "old content");
+  const UniqueFd fd(::open(target.c_str(), O_RDWR));
+  UndoFile::write(target, fd.get(), 3, 8, 11);
+  std::filesystem::resize_file(target + ".undo", std::uintmax_t{1} << 40);
+  CHECK(complaint([&] {
+          UndoFile::apply(target, fd.get());
+        }).starts_with(target + ".undo: this file is damaged"));
 }
 
 }  // namespace part_file_test

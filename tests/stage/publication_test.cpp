@@ -10,6 +10,7 @@
 
 #include "stages/files/undo_file.h"
 #include "tests/stage/failing_calls.h"
+#include "tests/support/commit_file.h"
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
@@ -116,9 +117,15 @@ class Output {
       if (std::filesystem::exists(folder_ / f)) expected.insert(f);
     return names_in(folder_) == expected;
   }
+  // Those that a run may have which makes all of them.
+  [[nodiscard]] std::vector<OutputName> names() const {
+    std::vector<OutputName> out;
+    for (const std::string& f : c_.files) out.push_back({folder_ / f});
+    return out;
+  }
   // What the next run of this output does before anything else.
   void recover() const {
-    Publication::recover(path());
+    Publication::recover(path(), names());
     for (const std::string& f : c_.files) PartFile::recover(folder_ / f);
   }
 
@@ -242,7 +249,11 @@ TEST_CASE("publication: nor which of several outputs the next run asks for first
     CAPTURE(n);
     const Output out(c);
     if (!ends_in_call(n, [&] { out.publish(); })) break;
-    PartFile::recover(out.folder() / "b");
+    // A run of that output alone leaves it to one of all of them.
+    const std::string before = out.generation();
+    if (complaint([&] { PartFile::recover(out.folder() / "b"); }).find("a.commit") !=
+        std::string::npos)
+      CHECK(out.generation() == before);
     out.recover();
     CHECK((out.is_old() || out.is_new()));
     if (!out.is_new()) continue;
@@ -311,17 +322,17 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
       files.clear();
       CHECK(out.has_parts());
       CHECK(Publication::waiting(folder / "b") == folder / "a.commit");
-      const std::string message = complaint([&] { Publication::recover(out.path()); });
+      const std::string message = complaint([&] { Publication::recover(out.path(), out.names()); });
       CHECK(message.starts_with(what));
       CHECK(message.ends_with("Make way for them and run again, or remove " +
                               (folder / "a.commit") + " to give them up"));
       CHECK(out.has_parts());
       if (!replaces) CHECK(read_bytes(folder / in_the_way) == "precious");
       std::filesystem::remove(folder / in_the_way);
-      CHECK(Publication::recover(out.path()));
+      CHECK(Publication::recover(out.path(), out.names()));
       CHECK(out.is_new());
       CHECK(out.is_tidy());
-      CHECK_FALSE(Publication::recover(out.path()));
+      CHECK_FALSE(Publication::recover(out.path(), out.names()));
     }
   }
 }
@@ -334,10 +345,10 @@ TEST_CASE("publication: another run's is not carried out while that is at it") {
     if (!std::filesystem::exists(commit)) continue;
     {
       const UniqueFd lock = open_locked(commit);
-      CHECK(complaint([&] { Publication::recover(out.path()); }) ==
+      CHECK(complaint([&] { Publication::recover(out.path(), out.names()); }) ==
             commit + ": another run is writing it");
     }
-    CHECK(Publication::recover(out.path()));
+    CHECK(Publication::recover(out.path(), out.names()));
     CHECK(out.is_new());
     break;
   }
@@ -347,13 +358,99 @@ TEST_CASE("publication: a .commit that is damaged, or nobody's") {
   const Output out(kCases[0]);
   const std::string commit = out.folder().write("a.commit", "git commit -m precious");
   CHECK(complaint([&] {
-          Publication::recover(out.path());
+          Publication::recover(out.path(), out.names());
         }).starts_with(commit + ": this exists already and is not melflow's"));
   CHECK(read_bytes(commit) == "git commit -m precious");
   out.folder().write("a.commit", "melflow names 1\n12345678abc");
   CHECK(complaint([&] {
-          Publication::recover(out.path());
+          Publication::recover(out.path(), out.names());
         }).starts_with(commit + ": this file is damaged"));
+}
+
+TEST_CASE("publication: a .commit counts only for files that this run makes, too") {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "in");
+  const std::string target = folder / "in/out", commit = target + ".commit";
+  const std::vector<OutputName> names{{target}, {folder / "in/out.", ".h5"}};
+  struct Row {
+    std::string name;
+    bool is_known;
+  };
+  const Row rows[] = {
+      {"out", true},
+      {target, true},
+      {folder / "in/../in/out", true},
+      {"out.train.h5", true},
+      {"precious", false},
+      {"../precious", false},
+      {"../in/../precious", false},
+      {folder / "precious", false},
+      {"out.sub/x.h5", false},
+      {"out.h5", false},  // the name of no split
+      {"", false},
+      {"out.part", false},
+  };
+  for (const Row& row : rows) {
+    for (const char how : {'0', '1', '2', '3'}) {
+      CAPTURE(row.name);
+      CAPTURE(how);
+      std::filesystem::remove_all(folder / "in");
+      std::filesystem::create_directories(folder / "in/out.sub");
+      const std::filesystem::path in = folder / "in", file = in / row.name;
+      write_commit(commit, how, {row.name});
+      folder.write("precious", "precious");
+      folder.write("precious.part", "new");
+      if (!row.name.empty()) write_bytes(file.string() + ".part", "new");
+      const std::string message = complaint([&] { Publication::recover(target, names); });
+      if (row.is_known && how != '3') {
+        CHECK(message == "");
+        CHECK(content(file) == "new");
+        continue;
+      }
+      CHECK(message.starts_with(commit + ": "));
+      CHECK(message.find(row.name.empty() || how == '3'
+                             ? "this file is damaged"
+                             : "no output of this pipeline") != message.npos);
+      CHECK(content(folder / "precious") == "precious");
+      CHECK(content(folder / "precious.part") == "new");
+    }
+  }
+}
+
+TEST_CASE("publication: nothing is done where nothing may be changed") {
+  const Output out(kCases[0]);
+  write_commit(out.path() + ".commit", '0', {"a"});
+  out.folder().write("a.part", "new");
+  CHECK(complaint([&] {
+          Publication::recover(out.path(), out.names(), /*may_change=*/false);
+        }).starts_with(out.path() + ".commit: an interrupted run left this"));
+  CHECK(names_in(out.folder()) == std::set<std::string>{"a.commit", "a.part"});
+}
+
+TEST_CASE("publication: a file that is called .replaced is not removed, whatever happens") {
+  for (const Existing existing : {Existing::refuse, Existing::replace}) {
+    const TempFolder folder;
+    const std::string target = folder / "out";
+    std::string message;
+    {
+      PartFile file(target, "test", existing);
+      folder.write("out.replaced", "precious");  // comes there while the run goes on
+      PartFile* const parts[] = {&file};
+      message = complaint([&] { Publication::publish(target, parts, true); });
+    }
+    CHECK(read_bytes(folder / "out.replaced") == "precious");
+    if (existing == Existing::refuse) {
+      CHECK(message == "");
+      continue;
+    }
+    CHECK(message == target + ": cannot be put aside as " + target +
+                         ".replaced, which exists; the complete file is " + target + ".part");
+    CHECK(std::filesystem::exists(target + ".part"));
+    // That of a run which has not begun is in its way.
+    CHECK(complaint([&] {
+            PartFile(target, "test", existing);
+          }).starts_with(target + ".replaced: this exists already"));
+  }
 }
 
 }  // namespace publication_test

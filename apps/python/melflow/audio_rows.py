@@ -147,7 +147,9 @@ class AudioRows(Rows):
         numbers = np.stack([self.status.astype(np.int64), self.count], 1)
         work = f"{self.index}.{os.getpid()}.part"
         try:
-            with open(work, "wb") as file:
+            if os.path.lexists(work):  # of a process that was ended
+                os.unlink(work)
+            with open(work, "xb") as file:  # does not follow a link that somebody else put there
                 np.savez(file, identity=np.array(self._identity()), path=column(self.path), stamps=stamps, numbers=numbers,
                          hashes=self._hashes, node=column([said.get(i, none)[0] for i in range(len(self.path))]),
                          reason=column([said.get(i, none)[1] for i in range(len(self.path))]))

@@ -17,6 +17,7 @@
 
 #include "pipeline/input_file.h"
 #include "pipeline/problem.h"
+#include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 
 namespace melflow {
@@ -94,9 +95,8 @@ bool AudioCacheFile::is_at_path() const {
 // then, so nobody else does the same.
 void AudioCacheFile::replace() {
   const std::string fresh = path_ + ".new";
-  ::unlink(fresh.c_str());
-  UniqueFd fd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(fresh.c_str(), path_.c_str()) != 0)
+  UniqueFd fd = create_own(fresh, "melflowA");
+  if (::rename(fresh.c_str(), path_.c_str()) != 0)
     throw RunError(
         fmt::format("{}: {}, but cannot be replaced: {}", path_, note_, std::strerror(errno)));
   fd_ = std::move(fd);
