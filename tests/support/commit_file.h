@@ -4,10 +4,9 @@
 #include <xxhash.h>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
-
-#include "tests/support/temp_folder.h"
 
 namespace melflow::test {
 
@@ -17,8 +16,9 @@ inline void write_commit(const std::string& path, char how, const std::vector<st
   std::string list;
   for (const std::string& name : names) list += how + name + '\0';
   const std::uint64_t hash = XXH3_64bits(list.data(), list.size());
-  write_bytes(path, "melflow names 1\n" +
-                        std::string(reinterpret_cast<const char*>(&hash), sizeof hash) + list);
+  std::ofstream(path, std::ios::binary)
+      << "melflow names 1\n"
+      << std::string(reinterpret_cast<const char*>(&hash), sizeof hash) << list;
 }
 
 }  // namespace melflow::test
