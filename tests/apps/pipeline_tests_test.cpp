@@ -263,7 +263,7 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
 TEST_CASE("test: nothing is written outside of the test's folder, whatever the test sets") {
   const TempFolder folder;
   write_text(folder / "precious.h5", "precious");
-  write_pipeline(folder, kSilence, "{outputs: {write: {files: 3}}}",
+  write_pipeline(folder, kSilence, "{ok: 3}",
                  "    set: {write.path: precious.h5, write.overwrite: true, files.feed: cache, "
                  "files.cache_path: cache}\n");
   const Ended e = melflow_in(folder, {"test", "p.yaml"});
