@@ -126,7 +126,7 @@ TEST_CASE("routing: files leave by the first output whose conditions they meet, 
     outputs:
       long:  {duration: "> 10s"}
       dogs:  {label: dog, duration: 0.5s..1.25s}
-      named: {path: ["cat/[01].wav", "dog/0*"]}
+      named: {path: [cat/0.wav, cat/1.wav, "dog/0*"]}
     else: rest
 )" + Corpus::chain("route.long", "long.h5") +
                             Corpus::chain("route.dogs", "dogs.npy") +

@@ -77,7 +77,7 @@ void read_filters(hid_t made, std::size_t value_bytes, const std::string& name, 
 RowPlaces read_layout(const OpenH5& file, hid_t rows, const std::string& name,
                       std::size_t value_bytes, const FeatureData& data) {
   RowPlaces out;
-  if (data.rows() == 0) return out;
+  if (std::count(data.shape.begin(), data.shape.end(), 0) > 0) return out;
   const Hid made(H5Dget_create_plist(rows), H5Pclose, name);
   const H5D_layout_t layout = H5Pget_layout(made);
   if (layout == H5D_CONTIGUOUS) {
