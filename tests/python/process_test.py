@@ -82,7 +82,7 @@ class ProcessTest(corpus.CorpusTest):
             os.link(self.mel, moved)
             rows = melflow.open(moved)
             os.unlink(moved)
-            with self.assertRaisesRegex(OSError, "moved.h5"):
+            with self.assertRaisesRegex(melflow.RunError, "moved.h5"):
                 pool.apply_async(first, (rows,)).get(60)
 
     def test_a_forked_process_ends_without_a_word(self):

@@ -172,7 +172,11 @@ class NpyRows final : public FeatureRows {
     to_float(bytes.data(), out.size(), type_, out.data());
     return out;
   }
-  [[nodiscard]] RowPlaces places() const override { return {.at = NpyFile::kDataOffset}; }
+  [[nodiscard]] RowPlaces places() const override {
+    RowPlaces out;
+    out.at = NpyFile::kDataOffset;
+    return out;
+  }
 
  private:
   std::string path_;
