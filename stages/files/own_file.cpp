@@ -45,7 +45,7 @@ std::string head_of(int fd) {
   return head;
 }
 
-void check_side_file(const std::string& path, const struct stat& st) {
+void check_kind_and_owner(const std::string& path, const struct stat& st) {
   if (!S_ISREG(st.st_mode)) refuse_foreign(path);
   if (st.st_uid != ::geteuid())
     throw RunError(
@@ -130,7 +130,7 @@ Lock lock_file(int fd) {
 void check_side_file(const std::string& path, std::string_view mark) {
   struct stat st {};
   if (!has_name(path) || lstat(path.c_str(), &st) != 0) return;
-  check_side_file(path, st);
+  check_kind_and_owner(path, st);
   if (mark.empty()) return;
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (fd && !is_own(fd.get(), mark)) refuse_foreign(path);
@@ -148,7 +148,7 @@ UniqueFd open_locked(const std::string& path) {
     }
     struct stat st {};
     if (fstat(fd.get(), &st) != 0) cannot_be_written(path, errno);
-    check_side_file(path, st);
+    check_kind_and_owner(path, st);
     if (lock_file(fd.get()) == Lock::taken)
       throw RunError(fmt::format("{}: another run is writing it", path));
     // Another run may have given the file another name before it was locked.

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kNamesMark = "melflow names 1\n";
 constexpr std::string_view kEnding = ".commit";
 constexpr std::size_t kHead = kNamesMark.size() + sizeof(XXH64_hash_t);
-constexpr std::size_t kLongest = 16 << 20;  // of a `.commit` [bytes]
+constexpr std::size_t kMostCommitBytes = 16 << 20;  // of a `.commit` [bytes]
 
 struct Member {
   std::string target;
@@ -89,7 +89,7 @@ UniqueFd write_commit(const std::string& commit, const Members& members, bool sy
 std::optional<Members> read_commit(const std::string& commit, int fd) {
   struct stat st {};
   if (fstat(fd, &st) != 0 || static_cast<std::size_t>(st.st_size) < kHead ||
-      static_cast<std::size_t>(st.st_size) > kLongest)
+      static_cast<std::size_t>(st.st_size) > kMostCommitBytes)
     return std::nullopt;
   std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
   if (read_whole(fd, bytes.data(), bytes.size(), 0) != 0 || !bytes.starts_with(kNamesMark))
