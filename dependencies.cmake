@@ -46,7 +46,8 @@ macro(melflow_find_dependencies)
     melflow_find_module(libfftw3-dev fftw3 fftw3)
     melflow_find_module(libsoxr-dev soxr soxr)
     melflow_find_module(libre2-dev re2 re2)
-    if(TARGET PkgConfig::re2)  # its -pthread says nothing to a C library that has threads in it, and a macro that no precompiled header has
+    # Threads are part of the C library, and -pthread defines a macro that no precompiled header has.
+    if(TARGET PkgConfig::re2)
       set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
     endif()
     melflow_find_module(libxxhash-dev xxhash libxxhash)

@@ -329,7 +329,7 @@ std::string read_text(const std::string& path, const std::string& name) {
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError("this is a folder; name a YAML file", mark);
   InputFile file(path, Pipes::by_descriptor);
-  std::string text = file.read(kMostText + 1);  // whoever reads it says where it is too long
+  std::string text = file.read(kMostText + 1);  // the caller says where it is too long
   if (!file.problem().empty()) throw ConfigError(file.problem(), mark);
   return text;
 }

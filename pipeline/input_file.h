@@ -1,5 +1,5 @@
 // Reads files that a user or another program names: configurations, lists, documents of runs. Only
-// what ends is read: a FIFO that nobody writes to, or a device, would be waited for for ever.
+// what ends is read: a FIFO without a writer would block for ever, and a device may have no end.
 #pragma once
 
 #include <cstddef>

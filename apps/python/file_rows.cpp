@@ -37,10 +37,10 @@ struct FileRows::Unpacked final : Scratch {
 };
 
 FileRows::Opened FileRows::open(const std::string& path) {
-  struct stat before {
-  }, now{};
-  const bool is_there =
-      ::stat(path.c_str(), &before) == 0;  // else the next line says what is wrong
+  struct stat before {};
+  struct stat now {};
+  // Where there is none, FeatureFile says so.
+  const bool is_there = ::stat(path.c_str(), &before) == 0;
   FeatureFile file(path);
   if (const std::string flaw = file.flaw(); !flaw.empty()) throw RunError(flaw);
   std::uint64_t bytes = 0;

@@ -24,7 +24,8 @@ class FileRows final : public RowReader {
     FeatureFile file;
     std::shared_ptr<FileRows> rows;
   };
-  /// Throws RunError where the program would not use the file either, and where it changes meanwhile.
+  /// Throws RunError where the program would not use the file either, and where it changes
+  /// meanwhile.
   static Opened open(const std::string& path);
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;

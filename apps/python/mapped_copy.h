@@ -1,4 +1,5 @@
-// Copies from a map of a file that others may cut off: an error of the call, where it would be SIGBUS.
+// Copies from a map of a file that others may cut off, which is then an error of the call and not
+// a SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace melflow {
 /// again from time to time, since others take the signal, too.
 void take_bus_errors();
 
-/// False where the file no longer has the bytes, or they cannot be read. `streams`: by stream_copy().
+/// False where the file no longer has the bytes, or they cannot be read. `streams`: by
+/// stream_copy().
 bool mapped_copy(std::byte* to, const std::byte* from, std::size_t bytes, bool streams);
 
 }  // namespace melflow

@@ -70,8 +70,8 @@ class MissingCells {
 /// columns that there are, when there is none of that name.
 int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option);
-/// What to do where the column with the paths is missing and one that other tools give them is there:
-/// "; the paths may be in file_name: ..."; else "".
+/// What to do where the column `missing` is that of the paths, and one that other tools write is there:
+/// "; where file_name has the paths, write ..."; else "".
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
 /// Whether the path ends in .csv or .tsv, in upper or lower case.
 bool has_separators(std::string_view path);

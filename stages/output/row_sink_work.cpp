@@ -31,7 +31,7 @@ void RowSink::announce(RunContext& run) const {
     check_side_file(Resumption::added_path(file) + ".part");
   }
   if (target_.split_files) {
-    // Two names of splits, to see where they stand.
+    // Of two splits, to see which part of the names is theirs.
     const std::vector<std::string> a = files_of(OutputSections::path_of(target_.path, "a")),
                                    b = files_of(OutputSections::path_of(target_.path, "b"));
     for (std::size_t i = 0; i < a.size(); ++i) {

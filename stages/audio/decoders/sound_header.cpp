@@ -52,12 +52,11 @@ std::uint64_t id3_size(Bytes head) {
   return out;
 }
 
-// Behind the ID3 tags that the file begins with.
-std::uint64_t behind_tags(const ReadAt& read) {
-  std::uint64_t at = 0;
-  std::array<std::byte, 10> buffer;
+// Behind the tags that begin at `at`, of the kinds whose size `size_of` knows.
+std::uint64_t behind_tags(const ReadAt& read, std::uint64_t at, std::uint64_t (*size_of)(Bytes)) {
+  std::array<std::byte, 32> buffer;
   for (int i = 0; i < kMostTags; ++i) {
-    const std::uint64_t size = id3_size(read_into(buffer, read, at));
+    const std::uint64_t size = size_of(read_into(buffer, read, at));
     if (size == 0) break;
     at += size;
   }
@@ -173,17 +172,6 @@ std::optional<std::uint64_t> first_mp3_frames(const ReadAt& read, std::uint64_t 
   return std::nullopt;
 }
 
-// Behind the tags of any kind that begin at `at`.
-std::uint64_t behind_all_tags(const ReadAt& read, std::uint64_t at) {
-  std::array<std::byte, 32> buffer;
-  for (int i = 0; i < kMostTags; ++i) {
-    const std::uint64_t size = tag_size(read_into(buffer, read, at));
-    if (size == 0) break;
-    at += size;
-  }
-  return at;
-}
-
 }  // namespace
 
 bool is_chunk_name(Bytes head) {
@@ -219,7 +207,7 @@ std::optional<PlainSamples> plain_samples(const ReadAt& read, std::uint64_t size
 
 SoundKind sound_kind(const ReadAt& read) {
   SoundKind out;
-  out.begin = behind_tags(read);
+  out.begin = behind_tags(read, 0, id3_size);
   std::array<std::byte, 40> buffer;
   const Bytes head = read_into(buffer, read, out.begin);
   struct Magic {
@@ -250,7 +238,8 @@ SoundKind sound_kind(const ReadAt& read) {
                          (little_endian(head, 20, 2) == 0x55 || little_endian(head, 20, 2) == 0x50);
   if ((is_nameless && !are_mp3_frames(read, out.begin, 2)) || is_in_wav) {
     if (const auto frames = first_mp3_frames(read, out.begin)) {
-      if (!is_in_wav) out.junk = *frames - std::min(*frames, behind_all_tags(read, out.begin));
+      if (!is_in_wav)
+        out.junk = *frames - std::min(*frames, behind_tags(read, out.begin, tag_size));
       out.begin = *frames;
       out.name = "MP3";
     }

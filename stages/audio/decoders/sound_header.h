@@ -37,8 +37,8 @@ bool is_chunk_name(std::span<const std::byte> head);
 /// The kind of a file, by its first bytes behind ID3 tags, which may precede any kind.
 struct SoundKind {
   std::string_view name;  ///< "WAV", "FLAC", …; "" for what is no sound file
-  std::uint64_t begin =
-      0;  ///< its first byte behind the tags; of MP3 the first frame, also in a WAV
+  /// Its first byte behind the tags; of MP3 the first frame, also in a WAV.
+  std::uint64_t begin = 0;
   std::uint64_t junk = 0;  ///< bytes before that frame that are no tags
   bool is_bw64 = false;
   bool is_ogg_flac = false, is_opus = false;  ///< of what is "Ogg"

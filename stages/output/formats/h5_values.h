@@ -33,8 +33,8 @@ std::vector<std::uint64_t> h5_shape(hid_t space, const std::string& what);
 /// What is there by that name, which starts with a slash; links to other files are not followed.
 Hid open_dataset(hid_t file, const std::string& name);
 Hid open_group(hid_t file, const std::string& name);
-/// Throws unless all values of the dataset, `bytes` in total, are in the file itself.
 inline constexpr std::uint64_t kMostUnpacked = 1032;  ///< of a byte by deflate
+/// Throws unless all values of the dataset, `bytes` in total, are in the file itself.
 void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std::string& name);
 
 class H5Dataset {
