@@ -105,9 +105,9 @@ class HostileOutputsTest(unittest.TestCase):
         program = textwrap.dedent("""
             import faulthandler, os, sys, melflow
             rows = melflow.open(sys.argv[1])
+            faulthandler.enable()  # which takes SIGBUS as well
             batches = iter(rows.batches(2, prefetch=1))
             next(batches)
-            faulthandler.enable()  # which takes SIGBUS as well
             os.truncate(sys.argv[1], 4096)
             for what in (lambda: rows[len(rows) - 1], lambda: list(batches)):
                 try:
