@@ -1,6 +1,10 @@
 #include "apps/json_value.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "pipeline/text.h"
+#include "pipeline/utf8.h"
 
 namespace melflow {
 
@@ -35,6 +39,24 @@ Value value_of(const Json& json) {
     return out;
   }
   return Value::scalar(json.is_string() ? json.get<std::string>() : json.dump());
+}
+
+std::string json_string(std::string_view text) {
+  // As almost every path is; there may be half a million.
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  std::string out = "\"";
+  if (std::all_of(text.begin(), text.end(), is_plain)) return out.append(text) += '"';
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && utf8_length(text, end) > 0) end += utf8_length(text, end);
+    if (end > begin) {
+      const std::string quoted = Json(text.substr(begin, end - begin)).dump();
+      out.append(quoted, 1, quoted.size() - 2);
+    }
+    if (end < text.size()) out += utf8_or_escaped(text.substr(end++, 1));
+    begin = end;
+  }
+  return out += '"';
 }
 
 }  // namespace melflow

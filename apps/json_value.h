@@ -1,7 +1,9 @@
-// Converts settings to JSON and back.
+// Converts settings and texts to JSON, and settings back.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
 
 #include "pipeline/value.h"
 
@@ -12,5 +14,9 @@ nlohmann::ordered_json json_of(const Value& value);
 
 /// JSON as settings. Strings become plain scalars, as in YAML without quotes.
 Value value_of(const nlohmann::ordered_json& json);
+
+/// `text` as a string of JSON, in quotes. A byte that is no UTF-8 becomes an escape, as in
+/// utf8_or_escaped().
+std::string json_string(std::string_view text);
 
 }  // namespace melflow

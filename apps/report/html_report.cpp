@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "apps/report/format.h"
+#include "apps/report/report_json.h"
 #include "apps/report/svg.h"
 
 namespace melflow {
@@ -331,7 +332,7 @@ class Page {
                                                         : value.dump()));
     out_ +=
         "</table>\n<h2>Configuration</h2>\n<details><summary>with every default</summary><pre>" +
-        html_text(part(r_, "config").dump(2)) + "</pre></details>\n";
+        html_text(json_text(part(r_, "config"))) + "</pre></details>\n";
   }
 
   const Json& r_;

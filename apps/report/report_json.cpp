@@ -109,10 +109,33 @@ Json remark_json(const Remark& r) {
           {"reason", r.entry.reason}};
 }
 
+// `line_end`: a line feed and the indentation of the line that `value` begins on.
+void append(std::string& out, const Json& value, std::string& line_end) {
+  if (value.is_string()) {
+    out += json_string(value.get_ref<const std::string&>());
+  } else if (!value.is_structured() || value.empty()) {
+    out += value.dump();
+  } else {
+    out += value.is_object() ? '{' : '[';
+    line_end += "  ";
+    const char* separator = "";
+    for (const auto& [key, item] : value.items()) {
+      out.append(separator).append(line_end);
+      if (value.is_object()) out += json_string(key) + ": ";
+      append(out, item, line_end);
+      separator = ",";
+    }
+    line_end.resize(line_end.size() - 2);
+    out.append(line_end) += value.is_object() ? '}' : ']';
+  }
+}
+
 }  // namespace
 
 std::string json_text(const Json& document) {
-  return printable(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+  std::string out, line_end = "\n";
+  append(out, document, line_end);
+  return printable(out) + "\n";
 }
 
 Json config_json(const Plan& plan) { return json_of(plan.settings.config); }

@@ -11,7 +11,8 @@
 
 namespace melflow {
 
-/// The text of a document; bytes that are no UTF-8, as in odd file names, are replaced.
+/// The text of a document. Bytes that are no UTF-8, as in odd file names, are escaped as \udc80 to
+/// \udcff, so that Python's os.fsencode() gives them back.
 std::string json_text(const nlohmann::ordered_json& document);
 
 /// The whole configuration, with every default filled in.

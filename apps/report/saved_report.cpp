@@ -14,6 +14,7 @@
 #include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
+#include "pipeline/utf8.h"
 
 namespace melflow {
 namespace {
@@ -29,8 +30,8 @@ PlainJson parsed(const std::string& path) {
     throw RunError(fmt::format("{}: {}; {}", path, no_such_file(path, {".json"}), kAdvice));
   if (std::filesystem::is_directory(path, error))
     throw RunError(fmt::format("{}: this is a folder; {}", path, kAdvice));
-  PlainJson out = PlainJson::parse(InputFile(path, Pipes::by_descriptor).read_all(kMostDocument),
-                                   nullptr, false);
+  const std::string text = InputFile(path, Pipes::by_descriptor).read_all(kMostDocument);
+  PlainJson out = PlainJson::parse(without_escaped_bytes(text), nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
         "{}: this is not a report of melflow; `melflow run PIPELINE --json=FILE` writes one",

@@ -10,6 +10,7 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include "apps/json_value.h"
 #include "apps/report/format.h"
 
 namespace melflow {
@@ -19,13 +20,6 @@ namespace {
 constexpr std::size_t kFollowed = 1000;  // files
 
 using Track = std::vector<const Visit*>;
-
-std::string json_string(const std::string& text) {
-  // As almost every path is; there may be half a million.
-  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 bool is_before(const Visit* a, const Visit* b) {
   return a->began != b->began ? a->began < b->began : a->ended > b->ended;

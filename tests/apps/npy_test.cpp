@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/utf8.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
@@ -46,6 +47,8 @@ struct Folder : TempFolder {
   }
 };
 
+Json parsed(const std::string& document) { return Json::parse(without_escaped_bytes(document)); }
+
 }  // namespace
 
 TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
@@ -61,7 +64,8 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
       const Ended e = folder.melflow({"inspect", file, "--json", "--files"});
       INFO(e.err);
       REQUIRE(e.code == 0);
-      Json json = Json::parse(e.out);
+      CHECK(has(e.out, R"("path": "fr/d\udce9j\udce0.wav")"));
+      Json json = parsed(e.out);
       CHECK(json["path"] == file);
       CHECK(json["bytes"] == fs::file_size(folder / file));
       json.erase("path");
@@ -100,13 +104,21 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
   }
 }
 
-TEST_CASE("npy: the configuration of an output is read where a path in it is no UTF-8") {
+TEST_CASE("npy: an output and a run with a path that is no UTF-8 can be read") {
   const Folder folder;
   fs::rename(folder / "data", folder / "d\xE9");
-  REQUIRE(folder.melflow({"run", "p.yaml", "--quiet", "--var", "ROOT=d\xE9"}).code == 3);
+  REQUIRE(folder
+              .melflow({"run", "p.yaml", "--quiet", "--var", "ROOT=d\xE9", "--json=r.json",
+                        "--report=r.html"})
+              .code == 3);
+  for (const char* report : {"r.json", "r.html"}) {
+    INFO(report);
+    CHECK(has(read_text(folder / report), "d\\udce9"));
+  }
+  CHECK(folder.melflow({"report", "r.json", "r.json"}).code == 0);
   for (const char* file : {"out.npy", "out.h5"}) {
     INFO(file);
-    const Json said = Json::parse(folder.melflow({"inspect", file, "--json"}).out);
+    const Json said = parsed(folder.melflow({"inspect", file, "--json"}).out);
     REQUIRE(said["config"].is_object());
     CHECK(said["config"]["graph"]["files"]["root"] == "d\uFFFD");
   }
