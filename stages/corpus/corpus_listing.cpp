@@ -294,10 +294,10 @@ class Listing {
   }
 
   // A name from a path that is meant to tell files apart, but is that of their split.
-  void note_folder_of_split(const std::string& option, std::string_view name, std::string_view path,
+  void note_folder_of_split(std::string_view option, std::string_view name, std::string_view path,
                             std::size_t file) {
     if (options_.splits == Splits::top_dir && !name.empty() && name == first_folder(path))
-      ++folders_of_splits_.try_emplace(option, file, 0).first->second.second;
+      ++folders_of_splits_.try_emplace(std::string(option), file, 0).first->second.second;
   }
 
   void take_labels_of_column() {
