@@ -1,6 +1,7 @@
 #include "cuda/cufft_library.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 
 #include "cuda/error.h"
@@ -62,34 +63,32 @@ SharedLibrary open_first(const std::vector<std::string>& places) {
 }  // namespace
 
 const char* cufft_error_name(int result) {
-  switch (result) {
-    case 0:
-      return "CUFFT_SUCCESS";
-    case 1:
-      return "CUFFT_INVALID_PLAN";
-    case 2:
-      return "CUFFT_ALLOC_FAILED";
-    case 4:
-      return "CUFFT_INVALID_VALUE";
-    case 5:
-      return "CUFFT_INTERNAL_ERROR";
-    case 6:
-      return "CUFFT_EXEC_FAILED";
-    case 7:
-      return "CUFFT_SETUP_FAILED";
-    case 8:
-      return "CUFFT_INVALID_SIZE";
-    case 11:
-      return "CUFFT_INVALID_DEVICE";
-    case 13:
-      return "CUFFT_NO_WORKSPACE";
-    case 14:
-      return "CUFFT_NOT_IMPLEMENTED";
-    case 16:
-      return "CUFFT_NOT_SUPPORTED";
-    default:
-      return "an error that cuFFT's documentation does not name";
-  }
+  static constexpr std::array texts = {
+      "CUFFT_SUCCESS",
+      "CUFFT_INVALID_PLAN",
+      "CUFFT_ALLOC_FAILED",
+      "CUFFT_INVALID_TYPE",
+      "CUFFT_INVALID_VALUE",
+      "CUFFT_INTERNAL_ERROR",
+      "CUFFT_EXEC_FAILED",
+      "CUFFT_SETUP_FAILED",
+      "CUFFT_INVALID_SIZE",
+      "CUFFT_UNALIGNED_DATA",
+      "CUFFT_INCOMPLETE_PARAMETER_LIST",
+      "CUFFT_INVALID_DEVICE",
+      "CUFFT_PARSE_ERROR",
+      "CUFFT_NO_WORKSPACE",
+      "CUFFT_NOT_IMPLEMENTED",
+      "CUFFT_LICENSE_ERROR",
+      "CUFFT_NOT_SUPPORTED",
+      "CUFFT_MISSING_DEPENDENCY (a library that cuFFT loads is not there)",
+      "CUFFT_NVRTC_FAILURE (libnvrtc, which cuFFT loads, failed)",
+      "CUFFT_NVJITLINK_FAILURE (libnvJitLink, which cuFFT loads, failed)",
+      "CUFFT_NVSHMEM_FAILURE",
+  };
+  const auto number = static_cast<std::size_t>(result);
+  return number < texts.size() ? texts[number]
+                               : "an error that cuFFT's documentation does not name";
 }
 
 std::vector<std::string> CufftLibrary::default_places() {

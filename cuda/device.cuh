@@ -15,6 +15,7 @@ namespace melflow::cuda {
 
 inline void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;
+  cudaGetLastError();  // or a library that asks for it later takes this error for its own
   throw CudaError(std::string(call) + ": " + cudaGetErrorName(result) + ", " +
                   cudaGetErrorString(result));
 }

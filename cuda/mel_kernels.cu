@@ -249,7 +249,7 @@ class MelKernels::Impl {
  public:
   Impl(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
       : options_(options), most_frames_(most_frames), takes_int16_(front_end.takes_int16) {
-    require(most_frames >= 1 && most_frames <= 1U << 30,
+    require(most_frames >= 1 && most_frames <= frame_limit,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
     const bool fused = options.path == Path::fused ||
                        (options.path == Path::automatic && has_fused_kernel(front_end));

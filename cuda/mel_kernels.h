@@ -33,6 +33,8 @@ struct KernelOptions {
 
 class MelKernels {
  public:
+  static constexpr std::uint32_t frame_limit = 1U << 30;  // of a launch
+
   struct Launch {
     const void* samples = nullptr;  // aligned to 16 bytes
     SampleType sample_type = SampleType::int16;

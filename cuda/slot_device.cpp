@@ -52,7 +52,8 @@ SlotDevice::SlotDevice(Gpus& gpus, int index, SlotSettings settings,
   for (const auto& slot : slots_) free.push_back(slot.get());
 }
 
-SlotDevice::~SlotDevice() = default;
+// Slots report to what is declared behind them.
+SlotDevice::~SlotDevice() { slots_.clear(); }
 
 std::size_t SlotDevice::row_bytes(std::uint32_t frames) const {
   return frames * size_of(settings_.kernel.rows) *

@@ -4,7 +4,7 @@
 # what follows from the figures, in a table.
 #
 # In:  perf/gpu.sh [--bundle FILE] [--out DIR] [--work DIR] [--python PATH] [--steps LIST]
-#                  [--seconds N] [--limit N] [--quick] [--cpu]
+#                  [--seconds N] [--limit N] [--add] [--quick] [--cpu]
 #        --bundle FILE  an archive of the target `bundle`, or the folder it was unpacked to; without,
 #                       it is built first (inside a bundle: its own programs)
 #        --out DIR      for the results; default perf/results
@@ -15,6 +15,7 @@
 #                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
 #        --seconds N    for all of it; default 470
 #        --limit N      seconds for a step at most, where less than its own limit
+#        --add          to the results of earlier calls, which are replaced without
 #        --quick        small and few: shows that everything runs, gives no figures to quote
 #        --cpu          without a device: the recordings, and whole jobs on the processor
 # Out: DIR/gpu-DEVICE.md, .jsonl (a line a figure) and .log, each added to as soon as something is
@@ -31,7 +32,7 @@ die() {
   exit 2
 }
 
-bundle='' work='' out=$here/results wanted='' total_seconds=470 most_seconds=470 cpu_only=0
+bundle='' work='' out=$here/results wanted='' total_seconds=470 most_seconds=470 cpu_only=0 adds=0
 export PYTHON=python3 QUICK=0 BACKENDS='cpu cuda'
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -48,6 +49,7 @@ while [[ $# -gt 0 ]]; do
       esac
       shift
       ;;
+    --add) adds=1 ;;
     --quick) QUICK=1 ;;
     --cpu) cpu_only=1 BACKENDS=cpu ;;
     -h | --help)
@@ -130,8 +132,8 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 md=$out/$name.md log=$out/$name.log
 export WORK=$work HERE=$here LINES_OUT=$out/$name.jsonl FIRST_DEVICE=${devices%%$'\t'*}
-: >"$log"
-: >"$LINES_OUT"
+[[ $adds == 1 ]] || rm -f "$md" "$log" "$LINES_OUT"
+touch "$log" "$LINES_OUT"
 echo "gpu.sh: $device; results in $md" >&2
 
 if [[ $cpu_only == 0 ]]; then
@@ -143,11 +145,16 @@ if [[ $cpu_only == 0 ]]; then
     done
   fi
   cufft=$(timeout 60 "$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
-  # One program has the devices open all the time, so that they do not wake up anew for every other.
-  mkfifo "$work/hold"
-  "$BIN/melflow_gpu_bench" --hold <"$work/hold" >>"$log" 2>&1 &
-  holder=$!
-  exec 9>"$work/hold"
+  # One program has the devices open all the time, so that they do not wake up anew for every other;
+  # not where a device is open to one program at a time.
+  mode=$(timeout 30 nvidia-smi --query-gpu=compute_mode --format=csv,noheader 2>>"$log" | sort -u) || mode=''
+  if [[ -z $mode || $mode == Default ]]; then
+    rm -f "$work/hold" # of an earlier call
+    mkfifo "$work/hold"
+    "$BIN/melflow_gpu_bench" --hold <"$work/hold" >>"$log" 2>&1 &
+    holder=$!
+    exec 9>"$work/hold"
+  fi
 fi
 
 # ---- results, added to what is there
@@ -160,7 +167,7 @@ fi
   if [[ $QUICK == 1 ]]; then echo "Run with --quick: not figures to quote."; fi
   if [[ $HAS_CUFFT == 0 ]]; then echo "Without cuFFT: $cufft"; fi
   if [[ $cpu_only == 0 ]]; then
-    echo 'One program keeps the devices open all the time.'
+    if [[ -n $holder ]]; then echo 'One program keeps the devices open all the time.'; else echo "Compute mode: $mode."; fi
     printf '\n| device | name | architecture | memory [MiB] |\n|---|---|---|---|\n'
     sed 's/\t/ | /g;s/^/| /;s/$/ |/' <<<"$devices"
     if command -v nvidia-smi >/dev/null; then
@@ -169,7 +176,7 @@ fi
         sed 's/^/    /' || true
     fi
   fi
-} >"$md"
+} >>"$md"
 
 failed=() decided=0
 decide() {

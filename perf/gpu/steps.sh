@@ -75,7 +75,7 @@ do_tests() {
     grep -E 'at most|test cases:|assertions:' "$WORK/tests" | sed 's/^ *//'
     echo '```'
   } || true
-  if grep -q 'skipped, no CUDA device' "$WORK/tests"; then problem 'the tests found no device'; fi
+  if grep -q 'skipped: no CUDA device' "$WORK/tests"; then problem 'the tests found no device'; fi
   if [[ $status != 0 ]]; then problem "$(grep 'test cases:' "$WORK/tests" || echo 'the tests ended early')"; fi
 }
 

@@ -1,7 +1,6 @@
 #include "stages/device/slot_load.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -90,8 +89,8 @@ cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& g
                                  static_cast<double>(kFloat * block_of_floats.samples)});
   const double frames =
       std::max(files * static_cast<double>(each.frames) + 1, static_cast<double>(block.frames) + 2);
-  constexpr double kMost = std::numeric_limits<std::uint32_t>::max() - 1024.0;
-  return {static_cast<std::size_t>(bytes), static_cast<std::uint32_t>(std::min(kMost, frames))};
+  return {static_cast<std::size_t>(bytes),
+          static_cast<std::uint32_t>(std::min<double>(cuda::MelKernels::frame_limit, frames))};
 }
 
 }  // namespace melflow

@@ -55,6 +55,21 @@ fi
 [[ $(find "$folder/out" -type f | wc -l) -le 8 ]] || fail 'more files than eight'
 nothing_left
 
+# ---- a second call in the same folder adds to the results of the first, or replaces them
+check --work "$folder/work" --steps corpus || fail "exit status $?"
+check --work "$folder/work" --add --steps tests || fail "a second call in the same folder: exit status $?"
+[[ $(grep -c '^## ' "$md") == 4 && $(grep -c '"step"' "$lines") == 2 ]] || fail 'the second call added nothing'
+check --work "$folder/work" --steps tests || fail "exit status $?"
+[[ $(grep -c '^## ' "$md") == 2 && $(grep -c '"step"' "$lines") == 1 ]] || fail 'the third call replaced nothing'
+nothing_left
+
+# ---- a device that is open to one program at a time is not kept open
+mkdir "$folder/smi"
+printf '#!/bin/sh\necho Exclusive_Process\n' >"$folder/smi/nvidia-smi"
+chmod +x "$folder/smi/nvidia-smi"
+PATH=$folder/smi:$PATH check --steps tests || fail "exit status $?"
+grep -q '^Compute mode: Exclusive_Process' "$md" || fail 'the compute mode is not in the report'
+
 # ---- what was measured decides, whatever else is missing
 cat >"$folder/lines" <<'LINES'
 {"kind":"kernel","geometry":"builder: 80","case":"fused, fp32","windows_per_second":1e9}

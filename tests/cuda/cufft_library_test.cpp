@@ -66,6 +66,9 @@ TEST_CASE("cufft library: it is opened where it is installed") {
 
 TEST_CASE("cufft errors have their names") {
   CHECK(std::string(cufft_error_name(2)) == "CUFFT_ALLOC_FAILED");
+  CHECK(std::string(cufft_error_name(16)) == "CUFFT_NOT_SUPPORTED");
+  CHECK(std::string(cufft_error_name(19)).starts_with("CUFFT_NVJITLINK_FAILURE"));
+  CHECK(std::string(cufft_error_name(-1)) == cufft_error_name(999));
   CHECK(std::string(cufft_error_name(999)) == "an error that cuFFT's documentation does not name");
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("fused kernel on the host: a click at any place of a frame, in bands o
 
 TEST_CASE("fused kernel on the host: operands of 16 bits stay within their limits") {
   const std::vector<Errors> worst = errors_of_all(
-      {{"fp16", NumberType::float16}, {"bf16", NumberType::bfloat16}}, recording(2201));
+      {{"fp16", NumberType::float16}, {"bf16", NumberType::bfloat16}}, recording(3001));
   CHECK(worst[0].of_peak <= fp16_operand_limits.of_peak);
   CHECK(worst[0].db <= fp16_operand_limits.db);
   CHECK(worst[1].of_peak <= bf16_operand_limits.of_peak);

@@ -32,6 +32,14 @@ JobResult run_on(HostGpus& gpus, const TempFolder& folder, const std::string& se
 
 }  // namespace
 
+TEST_CASE("cuda slots: never more frames than a launch can have") {
+  MelOptions o;
+  o.hop = 1;
+  const std::size_t batch = std::size_t{8} << 30;
+  CHECK(slot_size(MelPlan(o), std::nullopt, batch, 16000, std::size_t{1} << 20).frames ==
+        cuda::MelKernels::frame_limit);
+}
+
 TEST_CASE("cuda slots: what a recording takes is what crosses the link for it, to the byte") {
   struct Row {
     const char* name;

@@ -73,7 +73,7 @@ struct Errors {
   double db = 0.0;       // of a level within 60 dB of it [dB]
 };
 // For operands of 16 bits, over all of front_ends.
-constexpr Errors fp16_operand_limits = {2e-3, 1.5};
+constexpr Errors fp16_operand_limits = {2e-3, 2.0};
 constexpr Errors bf16_operand_limits = {1.5e-2, 10.0};
 void widen(Errors& worst, const Errors& more);
 
