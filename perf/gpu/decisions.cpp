@@ -169,7 +169,8 @@ Seconds job_seconds(const Lines& all, const char* series, const char* by,
 double seconds_of_rows(double files, int workers) {
   for (const Geometry& g : geometries())
     if (geometry_of({{"geometry", g.name}}) == "two-stage")
-      return cpu_seconds(MelPlan(g.options), {}, files, files * static_cast<double>(g.samples)) /
+      return device_gain(MelPlan(g.options), {}, files, files * static_cast<double>(g.samples))
+                 .rows /
              workers;
   return 0;
 }

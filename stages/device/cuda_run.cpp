@@ -112,7 +112,7 @@ void CudaRun::start(RunContext& run) {
   set_splits(run);
   if (is_automatic()) {
     const std::string why =
-        why_on_cpu(cpu_seconds(*front_.mel_plan(), grid_, corpus.files, corpus.samples),
+        why_on_cpu(device_gain(*front_.mel_plan(), grid_, corpus.files, corpus.samples),
                    run.workers, options_.auto_from);
     if (!why.empty()) return use_host(why);
   }

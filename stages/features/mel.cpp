@@ -38,7 +38,10 @@ class Mel final : public Transform<Batch, MelBatch> {
   // Which one auto took, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
-    if (backend_ == MelBackend::automatic) text += " (" + why_not_cuda() + ")";
+    if (backend_ == MelBackend::automatic)
+      text += " (" + why_not_cuda() + ")";
+    else if (cuda::gpus().may_have_some())
+      text += " (there may be a CUDA device; backend: auto weighs whether it is worth it)";
     return {{"backend", Value::scalar(std::move(text))}};
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {

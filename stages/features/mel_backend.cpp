@@ -90,14 +90,14 @@ void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
           "where rows are computed; cpu: on the CPU; cuda: on CUDA devices, by the nodes of "
           "accumulate, h2d, d2h and rows, which are put before and after this one; auto: on CUDA "
-          "devices if there are any and the job is expected to take at least auto_from, else on "
-          "the CPU")
+          "devices if there are any, they save more than packing batches for them costs, and rows "
+          "are expected to take the CPU at least auto_from, else on the CPU")
       .tuning();
   const auto may_be_device = [this] { return backend != MelBackend::cpu; };
   constexpr const char* kDevice = "backend: cuda or auto";
   s.field("auto_from", auto_from,
-          "estimated duration [s] of the computation on the CPU, with all workers at once, from "
-          "which backend: auto uses CUDA devices")
+          "estimated duration [s] of the computation of rows on the CPU, with all workers at once, "
+          "from which backend: auto uses CUDA devices; 0: always")
       .range(0, 1e9)
       .tuning()
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
@@ -181,7 +181,7 @@ bool can_run(const NodeSpec& spec) {
 
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");
-  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "auto";
+  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "cpu";
   if (text != "cuda" && text != "auto") return {spec};
   // An automatic choice starts no driver before the run.
   if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};

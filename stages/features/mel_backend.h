@@ -58,7 +58,7 @@ struct AccumulateOptions {
 };
 
 struct MelBackendOptions {
-  MelBackend backend = MelBackend::automatic;
+  MelBackend backend = MelBackend::cpu;
   double auto_from = 10;  // [s]
   Devices devices;
   std::optional<int> slots;

@@ -105,7 +105,7 @@ cat >"$folder/expected" <<'TABLE'
 | slots | builder: 6 of 600,000 files/s | 6 |
 | graphs | builder: +20.0 % | on |
 | callback before the copy back | builder: costs 0.5 %; builder, small batches: costs 10.0 % | go |
-| backend: auto | cpu: 0.10 s and 100.0 µs a file; cuda: 0.60 s and 50.0 µs a file | cuda from 10,000 files on, auto_from: 0.034 |
+| backend: auto | cpu: 0.10 s and 100.0 µs a file; cuda: 0.60 s and 50.0 µs a file | cuda from 10,000 files on, auto_from: 0.013 |
 | workers | 8: cpu 8.00 s, cuda 3.00 s; 16: cpu 2.00 s, cuda 3.00 s | the device is ahead up to 8 |
 | scaling | cpu 1: 15.00 s; 8: 7.50 s; 16: 1.50 s | cpu 10.0 times with 16 |
 | fused kernel, windows of 512/s | 1,000,000,000 | reached |

@@ -196,7 +196,8 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
   make_clips(folder);
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
-  const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper"), folder, "out.h5");
+  const JobResult job =
+      run_cuda(cuda_pipeline("", "preset: whisper, backend: auto"), folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(read_output(folder / "out.h5").texts.at("backend") == "cpu");
   std::string told;
@@ -629,8 +630,8 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job =
-        run_cuda(cuda_pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
+    const JobResult job = run_cuda(
+        cuda_pipeline("", "preset: whisper, precision: double, backend: auto"), folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     std::string told;
     for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
