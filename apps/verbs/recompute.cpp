@@ -93,7 +93,7 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed) {
   const std::string config = file.text("config");
-  if (config.empty() || file.format() == 1)
+  if (config.empty())
     throw RunError(file.path() + ": does not say by which configuration it was made");
   Plan plan = load_plan_text(config, file.path() + ": config", {});
   check_root(plan, file);

@@ -44,7 +44,7 @@ struct Examined {
 
 std::string config_of(const FeatureFile& file) {
   std::string config = file.text("config");
-  if (config.empty() || file.format() == 1)
+  if (config.empty())
     throw RunError(file.path() + ": does not say by which configuration it was made");
   if (!file.complete())
     throw RunError(file.path() +

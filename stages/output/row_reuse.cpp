@@ -36,11 +36,6 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
   const FeatureFile& file = *out->file_;
   if (!file.complete())
     throw RunError(path + ": this file is not complete, so it cannot be updated; remove it");
-  if (file.format() != FeatureData::kFormat)
-    throw RunError(fmt::format(
-        "{}: is in format {}, which this program reads but does not go on with (it writes {}), so "
-        "it cannot be updated; build it anew with `melflow run` and overwrite: true on its sink",
-        path, file.format(), FeatureData::kFormat));
   if (!file.is_index_as_written())
     throw RunError(fmt::format(
         "{}: this file is damaged: what it says of its files is not what was written, so it "

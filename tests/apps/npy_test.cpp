@@ -161,7 +161,8 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
       {"offsets of another run", rows, shifted, document,
        "melflow: out.npy: this file is damaged: the rows of en/two.wav begin at "},
       {"a later format", rows, index, with(document, "\"format\": 2", "\"format\": 3"),
-       "melflow: out.npy: was written by melflow 0.1.0 in format 3, this program reads 1 to 2"},
+       "melflow: out.npy: was written by melflow 0.1.0 in format 3, this program reads format 2 "
+       "only"},
   };
   for (const Row& row : table) {
     CAPTURE(std::string(row.what));

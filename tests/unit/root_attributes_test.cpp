@@ -41,18 +41,16 @@ struct Attributes {
   }
 };
 
-Attributes all_of(std::int64_t format) {
+Attributes all_of_them() {
   Attributes out;
   for (const RootAttribute& a : root_attributes())
-    if (const std::string name = a.name_in(format); !name.empty())
-      out.of[name] = a.is_text() ? "text of " + name : std::to_string(out.of.size());
-  out.of["format"] = std::to_string(format);
+    out.of[a.name] =
+        a.is_text() ? fmt::format("text of {}", a.name) : std::to_string(out.of.size());
   return out;
 }
 
 FeatureData read(const Attributes& from) {
   FeatureData out;
-  out.integers["format"] = from.integer("format");
   read_root_attributes(from, out);
   return out;
 }
@@ -76,34 +74,16 @@ TEST_CASE("root attributes: names are once each, and what tells an output comes 
   CHECK(std::string(root_attributes().front().name) == "melflow_version");
 }
 
-TEST_CASE("root attributes: those of format 1 are read under the names of today") {
-  const FeatureData two = read(all_of(2));
-  CHECK(two.rows_name() == "text of rows");
-  CHECK(two.text("feature_settings") == "text of feature_settings");
-  CHECK(two.text("feature_fingerprint") == "text of feature_fingerprint");
-  const FeatureData one = read(all_of(1));
-  CHECK(one.rows_name() == "mel");
-  CHECK(one.text("rows").empty());
-  CHECK(one.text("feature_settings") == "text of features");
-  CHECK(one.text("feature_fingerprint") == "text of feature_hash");
-  CHECK(one.text("features").empty());
-}
-
-TEST_CASE(
-    "root attributes: one that is missing is damage, but for what not all have and in format 1") {
+TEST_CASE("root attributes: one that is missing is damage, but for what not all have") {
   for (const RootAttribute& a : root_attributes()) {
-    if (std::string(a.name) == "format") continue;
     CAPTURE(std::string(a.name));
-    Attributes two = all_of(2), one = all_of(1);
-    two.of.erase(a.name);
-    one.of.erase(a.name_in(1));
+    Attributes all = all_of_them();
+    all.of.erase(a.name);
     if (a.is_wanted != nullptr || !a.is_in_all)
-      CHECK(read(two).text(a.name).empty());
+      CHECK(read(all).text(a.name).empty());
     else
-      CHECK_THROWS_WITH_AS(read(two), fmt::format("there is no attribute '{}'", a.name).c_str(),
+      CHECK_THROWS_WITH_AS(read(all), fmt::format("there is no attribute '{}'", a.name).c_str(),
                            RunError);
-    CHECK_FALSE(read(one).integer(a.name).has_value());
-    CHECK((read(one).text(a.name).empty()));
   }
 }
 

@@ -90,10 +90,11 @@ void check_contents(const FeatureData& data) {
 }
 
 void check_format(const std::string& path, const FeatureData& data) {
-  if (data.format() >= 1 && data.format() <= FeatureData::kFormat) return;
-  throw RunError(
-      fmt::format("{}: was written by melflow {} in format {}, this program reads 1 to {}", path,
-                  data.text("melflow_version"), data.format(), FeatureData::kFormat));
+  if (data.format() == FeatureData::kFormat) return;
+  throw RunError(fmt::format(
+      "{}: was written by melflow {} in format {}, this program reads format {} only; read it with "
+      "that version, or build it again with `melflow run` and overwrite: true on its sink",
+      path, data.text("melflow_version"), data.format(), FeatureData::kFormat));
 }
 
 }  // namespace melflow

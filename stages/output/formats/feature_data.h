@@ -15,7 +15,7 @@
 namespace melflow {
 
 struct FeatureData {
-  static constexpr std::int64_t kFormat = 2;  ///< the format written, and the latest that is read
+  static constexpr std::int64_t kFormat = 2;  ///< the format that is written and read
   enum class Status : std::int8_t { ok, skipped, failed, not_run };
   /// The names of the statuses; outputs store the number.
   static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
@@ -53,7 +53,7 @@ struct FeatureData {
   std::vector<Remark> remarks;
   std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;
-  /// The root attributes that are numbers or flags, by their names in format kFormat.
+  /// The root attributes that are numbers or flags, by their names.
   std::map<std::string, std::int64_t> integers;
   std::map<std::string, std::string> texts;  ///< likewise those that are texts or JSON
 
@@ -66,8 +66,8 @@ struct FeatureData {
   [[nodiscard]] std::uint64_t bands() const { return has_samples() ? 1 : shape.back(); }
   [[nodiscard]] std::uint64_t values_per_row() const { return frames_per_row() * bands(); }
   [[nodiscard]] std::int64_t format() const { return integer("format").value_or(0); }
-  /// The name of the dataset of rows, which in format 1 was always the same.
-  [[nodiscard]] std::string rows_name() const { return format() == 1 ? "mel" : text("rows"); }
+  /// The name of the dataset of rows.
+  [[nodiscard]] std::string rows_name() const { return text("rows"); }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
     const auto it = integers.find(name);
     return it == integers.end() ? std::nullopt : std::optional(it->second);

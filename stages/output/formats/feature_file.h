@@ -25,7 +25,7 @@ class FeatureFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
-  /// The number of the output format; files of format 1 can be read, but not updated.
+  /// The number of the output format.
   [[nodiscard]] std::int64_t format() const { return data().format(); }
   /// The name of the rows: "mel", "mfcc", "waveform" and others.
   [[nodiscard]] std::string rows_name() const { return data().rows_name(); }

@@ -35,11 +35,6 @@ RootAttribute files_with(FeatureData::Status status, const char* what) {
       FeatureData::kStatusNames[s], [s](const X& x) { return x.files_by_status[s]; }, what);
 }
 
-RootAttribute formerly(const char* in_format_1, RootAttribute attribute) {
-  attribute.in_format_1 = in_format_1;
-  return attribute;
-}
-
 RootAttribute only(const char* where, bool (*is_wanted)(const X&), RootAttribute attribute) {
   attribute.only = where;
   attribute.is_wanted = is_wanted;
@@ -88,10 +83,10 @@ std::vector<RootAttribute> table() {
       attribute(
           "complete", [](const X& x) { return x.complete; },
           "1; 0 in a `.part` file left by a run that was stopped"),
-      formerly("", attribute(
-                       "rows", [](const X& x) { return x.info.name; },
-                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`, `features`, "
-                       "`waveform` or `windows`")),
+      attribute(
+          "rows", [](const X& x) { return x.info.name; },
+          "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`, `features`, "
+          "`waveform` or `windows`"),
       attribute(
           "found", [](const X& x) { return static_cast<std::int64_t>(x.files()); },
           "files that were listed: ok + skipped + failed + not_run"),
@@ -116,11 +111,11 @@ std::vector<RootAttribute> table() {
               "the preset and what was changed of it, such as `whisper, with n_mels changed`")),
       only(
           "`concat`", [](const X& x) { return !x.info.groups.empty(); },
-          formerly("", attribute(
-                           "column_groups", [](const X& x) { return groups_of(x.info); },
-                           "which columns of a row (or of a frame in it) come from which node, in "
-                           "their order: a list, `{\"node\": \"mel\", \"rows\": \"mel\", "
-                           "\"unit\": \"dB\", \"columns\": 80}`"))),
+          attribute(
+              "column_groups", [](const X& x) { return groups_of(x.info); },
+              "which columns of a row (or of a frame in it) come from which node, in "
+              "their order: a list, `{\"node\": \"mel\", \"rows\": \"mel\", "
+              "\"unit\": \"dB\", \"columns\": 80}`")),
       attribute(
           "backend", [](const X& x) { return x.info.computed_by->backend; },
           "what computed the rows, such as `cpu`"),
@@ -128,37 +123,33 @@ std::vector<RootAttribute> table() {
           "instruction_set", [](const X& x) { return x.info.computed_by->instruction_set; },
           "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets, "
           "and for avx2 and avx512 unless FFTW does the transform"),
-      formerly("feature_hash",
-               attribute(
-                   "feature_fingerprint",
-                   [](const X& x) { return feature_fingerprint(x.feature_settings); },
-                   "XXH3-128 of `feature_settings`, 32 hexadecimal digits: equal for equal "
-                   "features")),
-      formerly("features",
-               attribute(
-                   "feature_settings", [](const X& x) { return x.feature_settings; },
-                   "what can change a value of the rows, in canonical form "
-                   "([features.md](features.md)): a list of the stages on the way, `{\"stage\": "
-                   "\"mel\", ...}`")),
+      attribute(
+          "feature_fingerprint", [](const X& x) { return feature_fingerprint(x.feature_settings); },
+          "XXH3-128 of `feature_settings`, 32 hexadecimal digits: equal for equal "
+          "features"),
+      attribute(
+          "feature_settings", [](const X& x) { return x.feature_settings; },
+          "what can change a value of the rows, in canonical form "
+          "([features.md](features.md)): a list of the stages on the way, `{\"stage\": "
+          "\"mel\", ...}`"),
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
           "the whole configuration, all defaults filled in; `auto` is kept where it depends on "
           "the machine (`concurrency`, `queue`), the report of a run has the numbers"),
       only(
           "several sources", [](const X& x) { return !x.sources().empty(); },
-          formerly("", lately(attribute(
-                           kSources, sources_of,
+          lately(attribute(kSources, sources_of,
                            "the sources, in their order: a list, `{\"name\": \"train\", "
                            "\"root\": \"/data/a\"}`. The paths of a source's files begin with "
-                           "its name and a slash; what follows is below its root, or absolute")))),
+                           "its name and a slash; what follows is below its root, or absolute"))),
       only(
           "`split_files: true`", [](const X& x) { return x.is_of_several; },
-          formerly("", attribute("run_hash", &X::run_hash,
-                                 "16 hexadecimal digits: equal in the files of one run, whatever "
-                                 "their splits"))),
-      formerly("", lately(attribute(kIndexHash, &X::hash,
-                                    "XXH3 (64 bits) of what the output says of its files and of "
-                                    "itself, 16 hexadecimal digits; `melflow verify` compares"))),
+          attribute("run_hash", &X::run_hash,
+                    "16 hexadecimal digits: equal in the files of one run, whatever "
+                    "their splits")),
+      lately(attribute(kIndexHash, &X::hash,
+                       "XXH3 (64 bits) of what the output says of its files and of "
+                       "itself, 16 hexadecimal digits; `melflow verify` compares")),
   };
 }
 

@@ -30,7 +30,6 @@ struct RootAttribute {
   Type type;
   const char* what;  ///< for the documentation
   std::function<RootValue(const OutputIndex&)> value;
-  const char* in_format_1 = name;  ///< its name in outputs of format 1; "" where it was missing
   /// For the documentation: which outputs have it; "" for all.
   const char* only = "";
   bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< whether this output has it; null: all do
@@ -40,34 +39,25 @@ struct RootAttribute {
   [[nodiscard]] bool is_in(const OutputIndex& index) const {
     return is_wanted == nullptr || is_wanted(index);
   }
-  /// Its name in outputs of this format; "" where they have none.
-  [[nodiscard]] const char* name_in(std::int64_t format) const {
-    return format == 1 ? in_format_1 : name;
-  }
-  /// Whether an output of this format is damaged without it; never in format 1, whose programs
-  /// differed.
-  [[nodiscard]] bool is_needed(std::int64_t format) const {
-    return format > 1 && is_wanted == nullptr && is_in_all;
-  }
+  /// Whether an output is damaged without it.
+  [[nodiscard]] bool is_needed() const { return is_wanted == nullptr && is_in_all; }
 };
 
 const std::vector<RootAttribute>& root_attributes();
 
-/// Fills `integers` and `texts` of `to`, whose format() is known, from an output. source.has(name)
+/// Fills `integers` and `texts` of `to` from an output. source.has(name)
 /// tells whether it has an attribute, source.text(name) and source.integer(name) give its value.
 /// Throws RunError when an attribute that is needed is missing.
 template <class Source>
 void read_root_attributes(const Source& source, FeatureData& to) {
-  const std::int64_t format = to.format();
   for (const RootAttribute& a : root_attributes()) {
-    const std::string name = a.name_in(format);
-    if (name.empty()) continue;
+    const std::string name = a.name;
     if (!source.has(name)) {
-      if (a.is_needed(format)) throw RunError("there is no attribute '" + name + "'");
+      if (a.is_needed()) throw RunError("there is no attribute '" + name + "'");
     } else if (a.is_text()) {
-      to.texts[a.name] = source.text(name);
+      to.texts[name] = source.text(name);
     } else {
-      to.integers[a.name] = source.integer(name);
+      to.integers[name] = source.integer(name);
     }
   }
 }
