@@ -182,6 +182,9 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
   CHECK(has(folder.melflow({"inspect", "foreign.bin"}).err,
             "foreign.bin: this is a .npy file, but no rows that melflow wrote; name an output of "
             "`melflow run`\n"));
+  for (const char* name : {"out.index.npy", "out.index.json"})
+    CHECK(has(folder.melflow({"inspect", name}).err,
+              std::string(name) + ": this is the index of out.npy; name that\n"));
   write_text(folder / "new.npy.part", std::string(5000, '\0'));
   CHECK(has(folder.melflow({"inspect", "new.npy.part"}).err, "cannot be read yet"));
 }

@@ -1,6 +1,7 @@
 """melflow.open beside h5py."""
 
 import os
+import shutil
 import tempfile
 import unittest
 import warnings
@@ -123,6 +124,40 @@ class RowsTest(unittest.TestCase):
             melflow.open(self.files["half"]).batches(normalize=True)
         as_float = next(iter(melflow.open(self.files["half"]).batches(dtype="float32")))["mel"]
         self.assertEqual(as_float.dtype, np.float32)
+
+    def test_npy_gives_what_hdf5_gives(self):
+        root, audio = os.path.join(self.folder.name, "audio"), ", splits: ratio, split_ratios: {train: 70, val: 30}"
+        cases = {"ragged": dict(), "windows": dict(segment=", length: 2000, hop: 1500"),
+                 "samples": dict(segment=", length: 2000", chain=corpus.SAMPLES)}
+        for name, case in cases.items():
+            npy, h5 = (os.path.join(self.folder.name, f"{name}_both.{ending}") for ending in ("npy", "h5"))
+            options = ", statistics: train, split_files: false" + (", dtype: int16" if name == "samples" else "")
+            text = corpus.pipeline(root, f"stage: hdf5_write, path: {h5}{options}", files=audio, **case)
+            corpus.write_rows(self.folder.name, name + "_both", text + f"  more: {{stage: npy_write, from: rows, path: {npy}{options}}}\n")
+            with self.subTest(name):
+                rows, expected = melflow.open(npy), melflow.open(h5)
+                np.testing.assert_array_equal(rows[:], np.load(npy))
+                index = np.load(npy[:-4] + ".index.npy")
+                np.testing.assert_array_equal(rows.recording(3), rows[index["offset"][3]:index["offset"][3] + index["count"][3]])
+                self.assertEqual((len(rows), rows.shape, rows.dtype, rows.label_names, rows.is_ragged),
+                                 (len(expected), expected.shape, expected.dtype, ["ant", "bee", "cat"], name == "ragged"))
+                options = dict(batch_size=7, split="train", seed=3, normalize=name != "samples")
+                loader, other = rows.batches(**options), expected.batches(**options)
+                self.assertEqual(len(loader), len(other))
+                self.assertEqual(loader.state_dict(), other.state_dict())
+                for batch, wanted in zip(loader, other, strict=True):
+                    self.assertEqual(list(batch), list(wanted))
+                    for key, value in wanted.items():
+                        np.testing.assert_array_equal(batch[key], value)
+                for batch in melflow.open({"a": npy, "b": h5}).batches(9, seed=1):
+                    np.testing.assert_array_equal(batch["a"], batch["b"])
+                self.assertEqual(rows.select({"label": "bee"}).tolist(), expected.select({"label": "bee"}).tolist())
+                copy = os.path.join(self.folder.name, "alone.npy")
+                shutil.copy(npy, copy)
+                for path, said in ((copy, "alone.npy: .* no rows that melflow wrote .there is no .*alone.index.json"),
+                                   (npy[:-4] + ".index.npy", "index.npy: this is the index of .*_both.npy; name that")):
+                    with self.assertRaisesRegex(melflow.RunError, said):
+                        melflow.open(path)
 
     def test_where_takes_recordings_by_their_texts(self):
         root = os.path.join(self.folder.name, "audio")

@@ -1,4 +1,4 @@
-"""Rows by number, by recording, and in batches; those that melflow has written to HDF5."""
+"""Rows by number, by recording, and in batches; those that melflow has written, to HDF5 or .npy."""
 
 from __future__ import annotations
 

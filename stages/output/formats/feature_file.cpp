@@ -18,6 +18,7 @@
 #include "stages/files/publication.h"
 #include "stages/output/formats/h5_reader.h"
 #include "stages/output/formats/index_hash.h"
+#include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
@@ -69,6 +70,16 @@ std::string advice(const std::string& path) {
   return {};
 }
 
+// The rows that an index of theirs lies beside; "" for what is none, or lies alone.
+std::string rows_of_index(const std::string& path) {
+  for (const std::string ending : {".index.json", ".index.npy"}) {
+    if (!path.ends_with(ending)) continue;
+    const std::string rows = path.substr(0, path.size() - ending.size()) + kNpyEnding;
+    if (has_name(rows)) return rows;
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* to_text(FeatureFile::Status status) {
@@ -100,6 +111,8 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   if (S_ISDIR(st.st_mode))
     throw RunError(path_ + ": this is a folder; name the .h5 or .npy file in it");
   if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": this is a pipe or a device, not a file");
+  if (const std::string rows = rows_of_index(path_); !rows.empty())
+    throw RunError(fmt::format("{}: this is the index of {}; name that", path_, rows));
   file_bytes_ = static_cast<std::uint64_t>(st.st_size);
   contents_ = is_npy(path_) ? read_npy(path_, file_bytes_) : read_h5(path_);
   try {
