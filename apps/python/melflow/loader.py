@@ -15,8 +15,9 @@ class Loader(Epochs):
     pipeline: the path of a YAML file, its text (with a line break in it, or beginning with {), or
       the same as a dict; it ends in one node of the stage `batches`.
     batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
-      the YAML. `melflow stages batches` explains them. shuffle is a number of samples; False: nothing
-      is shuffled, recordings neither.
+      the YAML. `melflow stages batches` explains them. shuffle is a number of samples, of which the next is drawn;
+      while they gather, one leaves for every four that come, so that the first batch does not wait for them.
+      False: nothing is shuffled, recordings neither.
     workers: threads that compute; not given: as many as there are cores.
     shuffle_recordings: recordings come in random order, another one in each epoch, and not as they are listed. Not
       given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is

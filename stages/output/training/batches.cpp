@@ -77,7 +77,8 @@ struct BatchesOptions {
         .tuning();
     s.field("shuffle", shuffle,
             "size of the shuffle buffer: this many examples are held, and the next is drawn from "
-            "them at random; 0: the order of the list")
+            "them at random; while it fills, one leaves for every four that come, so that the "
+            "first batch need not wait until it is full; 0: the order of the list")
         .range(0, 1 << 24)
         .tuning();
     s.field(

@@ -39,23 +39,18 @@ SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
 
 bool SampleBatcher::add(const SampleView& sample) {
   if (settings_.shuffle == 0) return place(sample);
-  if (shuffled_.size() < settings_.shuffle) {
-    shuffled_.push_back(hold(sample));
-    return is_wanted_;
-  }
-  return draw(&sample);
+  const bool is_full = shuffled_.size() == settings_.shuffle;
+  if (is_full && !draw()) return false;
+  shuffled_.push_back(hold(sample));
+  if (is_full || ++came_ % kComeForOne != 0) return is_wanted_;
+  return draw();
 }
 
-// Gives one of those that are held; `next`, if there is one, takes its place.
-bool SampleBatcher::draw(const SampleView* next) {
-  Held& at = shuffled_[draws_.below(shuffled_.size())];
-  if (next == nullptr) std::swap(at, shuffled_.back());
-  Held& place_of = next == nullptr ? shuffled_.back() : at;
-  const Held drawn = std::move(place_of);
-  if (next != nullptr)
-    place_of = hold(*next);
-  else
-    shuffled_.pop_back();
+// Gives one of those that are held.
+bool SampleBatcher::draw() {
+  std::swap(shuffled_[draws_.below(shuffled_.size())], shuffled_.back());
+  const Held drawn = std::move(shuffled_.back());
+  shuffled_.pop_back();
   return place(drawn.view);
 }
 
@@ -173,7 +168,7 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
 
 void SampleBatcher::end() {
   while (is_wanted_ && !shuffled_.empty())
-    if (!draw(nullptr)) return;
+    if (!draw()) return;
   if (is_wanted_ && !bucket_.empty() && !give_bucket(true)) return;
   if (!is_wanted_ || settings_.drop_last) return;
   if (!recordings_.empty())

@@ -26,12 +26,15 @@ struct SampleView {
 /// Not thread-safe.
 class SampleBatcher {
  public:
+  static constexpr std::size_t kComeForOne = 4;
   struct Settings {
     std::size_t size = 32;     ///< samples of a batch
     std::size_t max_rows = 0;  ///< by the first input, of a batch with its padding; 0: any number
-    std::size_t shuffle = 0;   ///< of so many samples the next one is drawn; 0: in their order
-    std::size_t bucket = 0;    ///< of so many recordings those of similar length come together, by
-                               ///< that of the first input, in batches that leave in any order
+    /// Of so many samples the next one is drawn; until so many are held, one leaves for every
+    /// kComeForOne that come. 0: in their order.
+    std::size_t shuffle = 0;
+    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together, by
+                             ///< that of the first input, in batches that leave in any order
     std::uint64_t seed = 0, epoch = 0;
     std::uint64_t skip = 0;  ///< the first samples that are not given; of buckets in whole batches
     bool drop_last = false;  ///< no batch that is not full
@@ -62,7 +65,7 @@ class SampleBatcher {
     return static_cast<std::size_t>(rows) * row_bytes_[input];
   }
   [[nodiscard]] Held hold(const SampleView& sample);
-  [[nodiscard]] bool draw(const SampleView* next);
+  [[nodiscard]] bool draw();
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
   [[nodiscard]] bool place_recording(const SampleView& sample);
@@ -80,6 +83,7 @@ class SampleBatcher {
   Draws draws_;
   std::shared_ptr<BufferPool> pool_;
   std::vector<Held> shuffled_;
+  std::size_t came_ = 0;  // before it was full
   std::vector<Held> bucket_;
   std::size_t arrived_ = 0;       // in the bucket since it gave batches
   std::vector<Held> recordings_;  // of the batch

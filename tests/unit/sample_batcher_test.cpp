@@ -1,0 +1,104 @@
+// The shuffle buffer of batches: what leaves it, and when.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "stages/output/training/sample_batcher.h"
+
+using namespace melflow;
+
+namespace {
+
+struct Left {
+  std::vector<std::int64_t> samples;  // in their order
+  std::vector<std::int64_t> came;     // how many samples had come when each batch left
+};
+
+// Windows of one value, which is their number.
+Left run(std::int64_t samples, SampleBatcher::Settings settings) {
+  settings.row_shapes = {{1}};
+  Left out;
+  std::int64_t came = 0;
+  SampleBatcher batcher(settings, [&](const SampleBatch& batch) {
+    for (std::size_t i = 0; i < batch.files.size(); ++i) {
+      float value = 0;
+      std::memcpy(&value, batch.inputs[0].data.data() + i * sizeof(value), sizeof(value));
+      CHECK(static_cast<std::int64_t>(value) == batch.files[i]);
+    }
+    out.samples.insert(out.samples.end(), batch.files.begin(), batch.files.end());
+    out.came.push_back(came);
+    return true;
+  });
+  for (; came < samples;) {
+    const auto value = static_cast<float>(came);
+    SampleView view;
+    view.inputs = {{reinterpret_cast<const std::byte*>(&value), 1}};
+    view.file = came++;
+    CHECK(batcher.add(view));
+  }
+  batcher.end();
+  return out;
+}
+
+SampleBatcher::Settings settings(std::size_t size, std::size_t shuffle, std::uint64_t seed,
+                                 std::uint64_t skip = 0) {
+  SampleBatcher::Settings out;
+  out.row_shapes = {{1}};
+  out.size = size;
+  out.shuffle = shuffle;
+  out.seed = seed;
+  out.skip = skip;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("shuffle buffer: while it fills, one sample leaves for every four that come") {
+  const Left one = run(8000, settings(10, 1500, 3));
+  REQUIRE(one.came.size() == 800);
+  // Full when 2000 have come, of which 500 left; then one leaves for each that comes.
+  for (std::int64_t i = 0; i < 800; ++i) {
+    const std::int64_t left = 10 * (i + 1);
+    const std::int64_t expected =
+        left <= 500 ? 4 * left : std::min<std::int64_t>(8000, 1500 + left);
+    CHECK(one.came[static_cast<std::size_t>(i)] == expected);
+  }
+  // How far from its place a sample leaves grows with what is held, which is three for each that left.
+  const auto mean_distance = [&one](std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      sum += std::abs(static_cast<double>(one.samples[i]) - static_cast<double>(i));
+    return sum / static_cast<double>(end - begin);
+  };
+  CHECK(mean_distance(0, 50) < mean_distance(50, 200));
+  CHECK(mean_distance(50, 200) < mean_distance(200, 500));
+  CHECK(mean_distance(200, 500) < mean_distance(2000, 6000));
+  std::vector<std::int64_t> all = one.samples, wanted(8000);
+  std::sort(all.begin(), all.end());
+  std::iota(wanted.begin(), wanted.end(), 0);
+  CHECK(all == wanted);
+}
+
+TEST_CASE(
+    "shuffle buffer: a smaller one is full sooner, and one that never fills gives every sample") {
+  for (const std::size_t shuffle : {1U, 2U, 3U, 5U, 64U, 99U, 100U, 101U, 5000U})
+    for (const std::uint64_t skip : {0U, 17U}) {
+      CAPTURE(shuffle);
+      const Left whole = run(100, settings(7, shuffle, 5));
+      const Left rest = run(100, settings(7, shuffle, 5, skip));
+      REQUIRE(whole.samples.size() == 100);
+      CHECK(rest.samples == std::vector(whole.samples.begin() + static_cast<std::ptrdiff_t>(skip),
+                                        whole.samples.end()));
+      // Nothing leaves before a quarter of the samples up to it has come, nor before its turn.
+      std::vector<std::int64_t> all = whole.samples;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        CHECK(all[i] <= std::min<std::int64_t>(4 * static_cast<std::int64_t>(i) + 3,
+                                               static_cast<std::int64_t>(i + shuffle)));
+      std::sort(all.begin(), all.end());
+      CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+      if (shuffle > 1) CHECK(whole.samples != run(100, settings(7, shuffle, 6)).samples);
+    }
+}
