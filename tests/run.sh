@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Installs what is missing, checks the format, builds, and passes all the tests: as released, then
-# under AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test
-# that fails, so the last lines are always ctest's own.
+# Installs what is missing, builds, and runs tests: of the program as released and of the Python package. With
+# `--all` also what a change to the code wants. Stops at the first build or test that fails, so the last lines are
+# always ctest's own.
 #
-# Compiling takes most of the time, so a test is built where it finds most. As released: the program,
-# values to the last bit, memory. AddressSanitizer: every test of the libraries, so of all code that
-# reads files of strangers; not the program, whose tests are of its output, nor the benchmarks, nor
-# kernels, which run on a device (their phases, on the host, are in it). ThreadSanitizer: the framework
-# and whole jobs, which is where threads meet. `--everything` builds and runs all tests as released, too,
-# and those of a release in a bare system (tests/bare_root.sh).
+# Compiling takes most of the time, so a test is built where it finds most:
+#   release     the program as released: its verbs, values to the last bit, memory
+#   python      the Python package, built and tested beside that program
+#   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads files of
+#               strangers; not the program, whose tests are of its output
+#   tsan        with ThreadSanitizer: the framework and whole jobs, which is where threads meet
+#   format      the source's format and the reference of the public interface
+#   everything  all tests of `release` and `asan` as released
+#   cuda        compiles the kernels for devices, and tests what of them needs none, or all where there is one
 #
-# At the end the Python package is built and tested, beside the program as released. `cuda` compiles the kernels
-# and tests what of them needs no device, or all where there is one.
-#
-# In:  tests/run.sh [--everything] [--repeat N] [--busy N] [PRESET...]     default: release asan tsan python
+# In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release asan
+#      tsan python
 #      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
 #      round: that no test depends on timing. --busy: so many loops beside them that take a core each.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
@@ -21,16 +22,22 @@
 #      skipped, and so it is with Python's packages.
 set -euo pipefail
 
-presets=() rounds=1 busy=0 everything=0
+parts=() rounds=1 busy=0 all=0
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --everything) everything=1; shift ;;
+    --all) all=1; shift ;;
     --repeat) rounds=$2; shift 2 ;;
     --busy) busy=$2; shift 2 ;;
-    *) presets+=("$1"); shift ;;
+    release | python | asan | tsan | format | everything | cuda) parts+=("$1"); shift ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    *) echo "tests/run.sh: there is no $1; --help has all options and parts" >&2; exit 2 ;;
   esac
 done
-[[ ${#presets[@]} -gt 0 ]] || presets=(release asan tsan python)
+if [[ $all == 1 ]]; then
+  parts+=(format release asan tsan python)
+elif [[ ${#parts[@]} -eq 0 ]]; then
+  parts=(release python)
+fi
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repository"
@@ -40,10 +47,6 @@ bash apps/install_deps.sh --tests
 export MELFLOW_TEST_AUDIO=$repository/build/test-audio
 bash tests/support/fetch_audio.sh "$MELFLOW_TEST_AUDIO" \
   asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav alsa-utils
-
-# Skipped, and said so, where clang-format 14 or doxygen is not there.
-bash tests/check.sh format || [[ $? == 77 ]]
-bash tests/check.sh reference || [[ $? == 77 ]]
 
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
@@ -55,7 +58,6 @@ fi
 
 loops=() red=()
 trap '[[ ${#loops[@]} -eq 0 ]] || kill "${loops[@]}"' EXIT
-
 run_tests() {
   local preset=$1 wrapper=() round
   # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel randomises 32 bits of an
@@ -74,35 +76,39 @@ run_tests() {
   done
 }
 
-for preset in "${presets[@]}"; do
-  printf '\n== %s\n' "$preset"
-  if [[ $preset == python ]]; then
-    bash tests/python/run.sh || [[ $? == 77 ]]
-    continue
-  fi
-  if [[ $preset == cuda ]] && ! command -v nvcc >/dev/null; then
-    echo "tests: the kernels are skipped: nvcc is not there"
-    continue
-  fi
-  cmake --preset "$preset"
-  targets=() tests=()
-  case $preset in
-    release)
-      if [[ $everything == 0 ]]; then
-        targets=(--target melflow_release_tests)
-        tests=(--label-regex '^release$')
-      fi
+for part in "${parts[@]}"; do
+  printf '\n== %s\n' "$part"
+  preset=$part targets=() tests=()
+  case $part in
+    format) # skipped, and said so, where clang-format 14 or doxygen is not there
+      bash tests/check.sh format || [[ $? == 77 ]]
+      bash tests/check.sh reference || [[ $? == 77 ]]
+      continue
       ;;
+    python)
+      bash tests/python/run.sh || [[ $? == 77 ]]
+      continue
+      ;;
+    release)
+      targets=(--target melflow_release_tests)
+      tests=(--label-regex '^release$')
+      ;;
+    everything) preset=release ;;
     asan) targets=(--target melflow_tests) ;;
     tsan)
       targets=(--target melflow_thread_tests)
       tests=(--label-regex '^thread$')
       ;;
     cuda)
+      if ! command -v nvcc >/dev/null; then
+        echo "tests: the kernels are skipped: nvcc is not there"
+        continue
+      fi
       targets=(--target melflow_device_tests)
       tests=(--tests-regex '^device\.')
       ;;
   esac
+  cmake --preset "$preset"
   cmake --build --preset "$preset" "${targets[@]}"
   for ((i = ${#loops[@]}; i < busy; ++i)); do
     while :; do :; done &
@@ -116,6 +122,5 @@ if [[ ${#red[@]} -gt 0 ]]; then
   printf '%s\n' "${red[@]}"
   exit 1
 fi
-if [[ $everything == 1 ]]; then
-  bash tests/bare_root.sh release || [[ $? == 77 ]]
-fi
+printf '\nAll tests of %s passed.\n' "${parts[*]}"
+[[ $all == 1 ]] || echo 'bash tests/run.sh --all adds every test of the libraries under AddressSanitizer and ThreadSanitizer, and the format.'
