@@ -236,8 +236,9 @@ void Runner::Impl::settle(RunReport& report) {
     report.ending = Ending::failed;
     keeps_what_is_done_ = true;
     report.error = fmt::format(
-        "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures, or correct "
-        "the files or leave them out, and run it again",
+        "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures and run it "
+        "again, or correct the files or leave them out first, and what comes behind the first of "
+        "them is computed again",
         c.failed, c.found, began_with_too_many_ ? "had failed already" : "failed",
         OptionType<CountOrShare>::echo(plan_.max_failures).text(),
         began_with_too_many_ ? "nothing more was computed" : "the run was stopped");

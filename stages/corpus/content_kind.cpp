@@ -1,9 +1,12 @@
 #include "stages/corpus/content_kind.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -89,6 +92,40 @@ std::string why_no_text(std::string_view head, const std::string& path) {
                        ? "write it as UTF-8: iconv -f UTF-16BE -t UTF-8 {} > NEW"
                        : "write it as UTF-8: iconv -f UTF-16LE -t UTF-8 {} > NEW");
   return {};
+}
+
+std::string why_packed(const std::string& path) {
+  if (path.ends_with(".tar.gz") || path.ends_with(".tgz"))
+    return path + " is an archive; unpack it (tar -xf), and name the list in it";
+  constexpr std::pair<const char*, const char*> kPacked[] = {
+      {".gz", "gunzip -k"}, {".bz2", "bunzip2 -k"}, {".xz", "unxz -k"}, {".zst", "unzstd"}};
+  const std::filesystem::path file(path);
+  for (const auto& [ending, command] : kPacked)
+    if (file.extension() == ending)
+      return fmt::format("{0} is packed; unpack it ({1} {0}), and name {2}", path, command,
+                         (file.parent_path() / file.stem()).string());
+  return {};
+}
+
+std::string why_no_list(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  if (ending == ".json")
+    return fmt::format(
+        "{0} has no ending that is known; one JSON object a line, as NeMo has it, is "
+        "read from a .jsonl: rename it to {1}.jsonl",
+        path, file.stem().string());
+  if (ending == ".scp")
+    return path +
+           " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
+           "or where there are none, make them: awk '{print $1, $1, 0, -1}' wav.scp > segments";
+  if (ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet")
+    return path +
+           " is not a text file with one path per line, a .csv, .tsv or .jsonl; "
+           "save the table as one of these";
+  return why_packed(path);
 }
 
 }  // namespace melflow

@@ -218,7 +218,14 @@ class Listing {
         is_row = table->next();
         if (is_row) take_row();
       } catch (const BadLine& e) {
-        if (manifest_.size() == before) add_bad_line(*table, spans);
+        if (manifest_.size() == before) {
+          add_bad_line(*table, spans);
+          // What else the line says of it, such as the utterance's id.
+          try {
+            if (columns) columns->take(*table, manifest_, before);
+          } catch (const BadLine&) {
+          }
+        }
         bad.add(manifest_, before, e.what());
       }
     }
@@ -258,13 +265,26 @@ class Listing {
 
   void read_lines() {
     TextLines lines(options_.manifest);
+    std::size_t comments = 0;
+    int first_comment = 0;
     for (std::string line; lines.next(line);) {
-      if (line.empty() || line.starts_with('#')) continue;
+      if (line.empty()) continue;
+      if (line.starts_with('#')) {
+        // "#1.wav" may be meant as a path, "# 1" hardly.
+        if (line.size() > 1 && line[1] != ' ' && line[1] != '#' && comments++ == 0)
+          first_comment = lines.number();
+        continue;
+      }
       add(plain(line));
       const std::string below = below_root_(line);
       lines_.add(below, lines.number());
       added(below);
     }
+    if (comments > 0)
+      tell(fmt::format(
+          "{}: {} {} with # and {} read as {}, line {} first; a file of such a name is ./#...",
+          options_.manifest, comments, comments == 1 ? "line begins" : "lines begin",
+          comments == 1 ? "is" : "are", comments == 1 ? "a comment" : "comments", first_comment));
   }
 
   // Takes label, split and group of the file added last from its path below the root. `cell`: what

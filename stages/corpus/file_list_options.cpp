@@ -1,4 +1,5 @@
 #include "stages/corpus/file_list_options.h"
+#include "stages/corpus/content_kind.h"
 
 #include <algorithm>
 #include <cctype>
@@ -193,9 +194,14 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
+// One problem is enough of a manifest that is no list by its name.
+bool may_be_table(const FileListOptions& o) {
+  return is_table(o.manifest) || !why_no_list(o.manifest).empty();
+}
+
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
   if (!o.utterances) return;
-  if (!is_table(o.manifest))
+  if (!may_be_table(o))
     check.error(
         "utterances",
         fmt::format("needs a manifest with the columns path, start and end (.csv, .tsv, "
@@ -246,7 +252,7 @@ std::string split_folder_problem(const FileListOptions& o, const std::string& ru
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
   const std::string& rule = o.group_rule();
   std::string problem = NameRule::problem(rule);
-  if (NameRule::is_column(rule) && !is_table(o.manifest))
+  if (NameRule::is_column(rule) && !may_be_table(o))
     problem = no_column(rule, "manifest", "an entry of columns, ");
   else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic && o.manifest.empty())
     problem = "groups files for splits, but there are no splits; add splits: ratio";
@@ -263,7 +269,7 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
       check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
     if (const std::string problem = split_folder_problem(o, rule); !problem.empty())
       check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
-    if (NameRule::is_column(rule) && o.label_file.empty() && !is_table(o.manifest))
+    if (NameRule::is_column(rule) && o.label_file.empty() && !may_be_table(o))
       check.error("columns", no_column(rule, "label_file or manifest"));
   }
   std::vector<std::string> names = o.columns.names();
@@ -272,50 +278,10 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     check.error("columns", fmt::format("'{}' stands there twice", excerpt(*twice)));
 }
 
-// A list of another ending is read as a path a line, which a spreadsheet is not.
-bool is_spreadsheet(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet";
-}
-
-// What a list that is packed should be instead; "" where it is none by its name.
-std::string packed_list(const std::string& path) {
-  constexpr std::pair<const char*, const char*> kPacked[] = {
-      {".gz", "gunzip -k"}, {".bz2", "bunzip2 -k"}, {".xz", "unxz -k"}, {".zst", "unzstd"}};
-  const std::filesystem::path file(path);
-  for (const auto& [ending, command] : kPacked)
-    if (file.extension() == ending)
-      return fmt::format("{0} is packed; unpack it ({1} {0}), and name {2}", path, command,
-                         (file.parent_path() / file.stem()).string());
-  return {};
-}
-
-// What other toolkits call their lists, which are not read by these names.
-std::string other_list(const std::string& path) {
-  const std::filesystem::path file(path);
-  if (file.extension() == ".json")
-    return fmt::format(
-        "{0} has no ending that is known; one JSON object a line, as NeMo has it, is "
-        "read from a .jsonl: rename it to {1}.jsonl",
-        path, file.stem().string());
-  if (file.extension() == ".scp")
-    return path +
-           " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
-           "or a text file with one path per line";
-  return packed_list(path);
-}
-
 void check_tables(const FileListOptions& o, PlanCheck& check) {
-  const std::string other = other_list(o.manifest), packed = packed_list(o.label_file);
+  const std::string other = why_no_list(o.manifest), packed = why_packed(o.label_file);
   if (!other.empty()) check.error("manifest", other);
-  if (is_spreadsheet(o.manifest))
-    check.error("manifest",
-                o.manifest +
-                    " is not a text file with one path per line, a .csv, .tsv or .jsonl; "
-                    "save the table as one of these");
-  const bool is_labelled = is_table(o.manifest) || !other.empty();
+  const bool is_labelled = may_be_table(o);
   if (o.labels == Labels::file && o.label_file.empty())
     check.error("labels", "file needs a label_file");
   if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty() &&
@@ -395,7 +361,7 @@ void FileListOptions::check(PlanCheck& check) const {
   check_patterns(*this, check);
   check_tables(*this, check);
   check_utterances(*this, check);
-  if (splits == Splits::manifest && !is_table(manifest))
+  if (splits == Splits::manifest && !may_be_table(*this))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::automatic && manifest.empty()) {
     if (split_ratios.list != FileListOptions().split_ratios.list)

@@ -103,7 +103,11 @@ bool KaldiSegments::next() {
   words >> utterance >> recording >> start >> end;
   const bool is_complete = !end.empty() && (words >> more).fail();
   if (end.starts_with('-')) end.clear();  // the end of the recording
-  row_.assign(columns_.size(), "");
+  row_ = {"", "", "", utterance, recording};
+  for (const Other& other : others_) {
+    const auto it = other.texts.find(utterance);
+    row_.push_back(it == other.texts.end() ? "" : it->second);
+  }
   if (!is_complete)
     throw BadLine(fmt::format(
         "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end",
@@ -111,13 +115,12 @@ bool KaldiSegments::next() {
   ids_.add(utterance, lines_.path(), this->line());
   const auto path = paths_.find(recording);
   const bool is_known = path != paths_.end();
-  row_ = {is_known ? path->second : recording, start, end, utterance, recording};
+  row_[0] = is_known ? path->second : recording;
+  row_[1] = start;
+  row_[2] = end;
   ++utterances_;
-  for (Other& other : others_) {
-    const auto it = other.texts.find(utterance);
-    if (it == other.texts.end()) other.missing.add(utterance);
-    row_.push_back(it == other.texts.end() ? "" : it->second);
-  }
+  for (Other& other : others_)
+    if (!other.texts.contains(utterance)) other.missing.add(utterance);
   if (is_known) return true;
   const auto why = unusable_.find(recording);
   throw BadLine(why != unusable_.end()

@@ -261,6 +261,18 @@ TEST_CASE("resume: never begins from the beginning, require wants something to g
             "--resume to start over");
 }
 
+TEST_CASE("resume: require says why an interrupted run is of no use") {
+  Stopped s(speech_pipeline({.batch = 1}));
+  write_wav(s.folder.file("clips/" + clip(0)), 9000, 16000, 77);
+  const JobResult refused = s.go_on(Resume::When::required);
+  CHECK_FALSE(refused.started);
+  CHECK(refused.error ==
+        s.folder /
+            ("out.h5: there is nothing to resume: the interrupted run began with another file, or "
+             "with other contents, than " +
+             clip(0) + "; leave out --resume to start over"));
+}
+
 TEST_CASE("log file: what was appended comes back, up to the first byte that is another") {
   const TempFolder folder;
   const std::string path = folder / "log";

@@ -249,6 +249,20 @@ TEST_CASE("utterances: durations, samples and other names of columns") {
   CHECK(read_output(corpus.path("u.h5")).files[0].path == "long.wav#samples=24000,48000");
 }
 
+TEST_CASE("utterances: what a bad line says of an utterance is kept") {
+  Corpus corpus;
+  corpus.folder().write("data/kaldi/segments", "one rec 1.5 3\ntwo rec 2.5\nthree none 1 2\n");
+  corpus.folder().write("data/kaldi/wav.scp", "rec long.wav\n");
+  corpus.folder().write("data/kaldi/text", "one A\ntwo B\nthree C\n");
+  const JobResult job =
+      corpus.run({.list = "utterances: {}, columns: [utterance, text]"}, "kaldi/segments", "u.h5");
+  REQUIRE_MESSAGE(job.report.counts.failed == 2, job.text());
+  std::vector<std::vector<std::string>> texts;
+  const FeatureFile file(corpus.path("u.h5"));
+  for (const FeatureData::Entry& e : file.files()) texts.push_back(e.texts);
+  CHECK(texts == std::vector<std::vector<std::string>>{{"A", "one"}, {"B", "two"}, {"C", "three"}});
+}
+
 TEST_CASE("utterances: one that overlaps far with the one before it costs a second reading") {
   Corpus corpus;
   const std::vector<Utterance> utterances{{"long.wav", 0, 40, "all"},
@@ -541,7 +555,9 @@ TEST_CASE("utterances: a manifest that makes no sense is refused with its line")
           ":2: the utterance ends at 2, and starts at 2; an empty duration is the end of the "
           "recording");
   CHECK(error("u.csv", "path,from,end\nshort.wav,2,3\n") ==
-        csv + ": there is no column 'start', which utterances.start asks for");
+        csv +
+            ": there is no column 'start', which utterances.start asks for; where each line is a "
+            "whole recording, leave out utterances");
   CHECK(error("u.csv", "path,start,length\nshort.wav,2,3\n") ==
         csv +
             ": there is no column 'end', which utterances.end is by default; name the column of "

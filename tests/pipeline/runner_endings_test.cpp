@@ -304,8 +304,10 @@ TEST_CASE("runner: more failures taken over than are allowed end a run before an
       CHECK(world.log("files").started == 0);
       CHECK(o.report.error ==
             "6 of 100 files had failed already, more than max_failures (" + std::string(limit) +
-                ") allows; nothing more was computed; raise max_failures, or correct the files or "
-                "leave them out, and run it again");
+                ") allows; nothing more was computed; raise max_failures and run it again, or "
+                "correct "
+                "the files or leave them out first, and what comes behind the first of them is "
+                "computed again");
     }
 }
 

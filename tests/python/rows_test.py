@@ -252,6 +252,10 @@ class RowsTest(unittest.TestCase):
                             state = {**loaders[0].state_dict(), "epoch": 0, "delivered": count}
                             loaders[0].load_state_dict(state)
                             self.assertEqual(list(loaders[0]), [])
+                        if count < size * ranks and "max_rows" not in more:
+                            with self.assertRaisesRegex(ValueError, f"drop_last: there are {count} samples, fewer than batch_size {size} for"):
+                                rows.batches(size, world_size=ranks, drop_last=True, **more)
+                            continue
                         dropped = [sum(map(len, (places(b) for b in rows.batches(size, rank=r, world_size=ranks, drop_last=True, **more))))
                                    for r in range(min(ranks, 8))]
                         if not more:

@@ -169,6 +169,21 @@ TEST_CASE("file list: a pattern of exclude that leaves out nothing is named") {
               "root"});
 }
 
+TEST_CASE("file_list: a line of a list that may be a path and is read as a comment is told") {
+  TempFolder folder;
+  for (const char* name : {"1.wav", "#2.wav"}) folder.write(name, "");
+  folder.write("plain.txt", "# two recordings\n##\n#\n1.wav\n./#2.wav\n");
+  folder.write("told.txt", "# two recordings\n1.wav\n#2.wav\n#3.wav\n");
+  const auto list = [&](const char* name) {
+    return List("{root: '" + folder.path() + "', manifest: '" + (folder / name) + "'}");
+  };
+  CHECK(list("plain.txt").warnings().empty());
+  CHECK(list("told.txt").warnings() ==
+        std::vector<std::string>{(folder / "told.txt") +
+                                 ": 2 lines begin with # and are read as comments, line 3 first; a "
+                                 "file of such a name is ./#..."});
+}
+
 TEST_CASE("file list: hidden files and folders are taken only by patterns that name them") {
   const TempFolder folder;
   for (const char* p : {"._a.wav", ".git/b.wav", "a.wav", "x/.c/d.wav", "x/e.wav"})
@@ -635,9 +650,13 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"root: 'a://' is a URL, and paths of mounted disks are read and written; copy between it "
         "and a folder with the program that it is for, and name the folder"}},
       {"{root: 'no url://x'}", {}},
-      {"{manifest: train.scp}",
+      {"{manifest: train.scp, utterances: {}, columns: [text], splits: manifest, split_group: "
+       "speaker}",
        {"manifest: train.scp has ids before its paths; give Kaldi's segments in place of it "
-        "(manifest: segments), or a text file with one path per line"}},
+        "(manifest: segments), or where there are none, make them: awk '{print $1, $1, 0, -1}' "
+        "wav.scp > segments"}},
+      {"{manifest: lists.tar.gz, labels: manifest}",
+       {"manifest: lists.tar.gz is an archive; unpack it (tar -xf), and name the list in it"}},
       {"{manifest: x, exclude: '*.wav'}",
        {"exclude: a manifest is taken as it stands; leave the files out there"}},
   };

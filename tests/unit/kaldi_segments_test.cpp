@@ -110,7 +110,7 @@ TEST_CASE("kaldi segments: a bad line is left behind, and missing lines of text 
   folder.write("segments", "u1 rec1 0 1\nu2 rec2 1 2\nu3 rec2\nu4 rec3 0 1\nu5 rec2 2 3\n");
   folder.write("wav.scp", "rec1 cat a.wav |\nrec2 b.wav\nrec9 cat c.wav |\n");
   folder.write("text", "u1 A\nu5 B\nu9 C\n");
-  folder.write("utt2spk", "u1 s\nu2 s\nu4 s\nu5 s\n");
+  folder.write("utt2spk", "u1 s\nu2 s\nu3 r\nu4 s\nu5 s\n");
   KaldiSegments table(folder / "segments", {});
   CHECK_THROWS_AS(table.next(), BadLine);
   CHECK(table.cell("path") == "rec1");
@@ -119,8 +119,11 @@ TEST_CASE("kaldi segments: a bad line is left behind, and missing lines of text 
   CHECK(table.cell("path") == "b.wav");
   CHECK_THROWS_AS(table.next(), BadLine);
   CHECK(table.cell("path").empty());
+  CHECK(table.cell("utterance") == "u3");
+  CHECK(table.cell("speaker") == "r");
   CHECK_THROWS_AS(table.next(), BadLine);
   CHECK(table.cell("path") == "rec3");
+  CHECK(table.cell("utterance") == "u4");
   REQUIRE(table.next());
   CHECK(table.cell("text") == "B");
   CHECK_FALSE(table.next());

@@ -262,6 +262,9 @@ class RowLoader(Epochs):
         self._prefetch, self._workers = prefetch, workers
         self._split = split
         self._made_order: Tuple[Any, Any] = None, None
+        if drop_last and not max_rows and 0 < self.samples < batch_size * world_size:
+            raise ValueError(f"drop_last: there are {self.samples} samples, fewer than batch_size {batch_size} for each of "
+                             f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or leave out drop_last")
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
         """The numbers of the recordings whose samples it takes, in the order of their rows."""

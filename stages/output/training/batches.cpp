@@ -156,6 +156,10 @@ class Batches final : public Sink<MelBatch>,
       throw RunError(
           "batches: keeps nothing, so there is nothing to update; use melflow run instead");
     delivery_ = run.services.find<BatchDelivery>();
+    if (delivery_ == nullptr)
+      run.warn(
+          "batches: nothing takes them in this run, and nothing is written; a training program "
+          "takes them by melflow.Loader");
     const std::size_t files = run.ledger.counts().found;
     order_ = std::make_unique<RowOrder>(
         files,
@@ -214,8 +218,14 @@ class Batches final : public Sink<MelBatch>,
     if (delivery_ != nullptr) delivery_->queue->end();
   }
 
-  void finish(RunContext&, Ending ending) override {
+  void finish(RunContext& run, Ending ending) override {
     if (error_) std::rethrow_exception(error_);
+    if (delivery_ != nullptr && ending == Ending::complete && options_.drop_last && batches_ == 0 &&
+        delivery_->skip == 0 && run.ledger.counts().ok > 0)
+      throw RunError(fmt::format(
+          "batches: drop_last: an epoch has fewer samples than a batch of {}, so it gives none; "
+          "take a smaller batch, or leave out drop_last",
+          options_.size));
     if (delivery_ != nullptr && ending == Ending::complete &&
         batcher_->passed_over() < delivery_->skip)
       throw RunError(fmt::format(
