@@ -86,6 +86,7 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
 Plan make_plan(GraphDraft& graph) {
   Plan plan;
   plan.host_memory = graph.spec.host_memory.count;
+  plan.settings.host_memory = plan.host_memory;
   plan.settings.pinned_memory = graph.spec.pinned_memory.count;
   plan.settings.device_memory = graph.spec.device_memory.count;
   plan.max_failures = graph.spec.max_failures;

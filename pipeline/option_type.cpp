@@ -52,6 +52,11 @@ std::string to_text(Bytes bytes) {
   return fmt::format("{}B", bytes.count);
 }
 
+std::string rounded_up(std::size_t bytes) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  return to_text(Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
+}
+
 namespace detail {
 
 std::string describe_value(const Value& v) {

@@ -37,6 +37,8 @@ struct Bytes {
 };
 /// A size as text, "512MiB", "1.5GiB" or "100 B", that reads back as exactly the same size.
 std::string to_text(Bytes bytes);
+/// A size that is enough, as it is written in a pipeline: whole MiB from there on.
+std::string rounded_up(std::size_t bytes);
 /// The shortest text that reads back as the same number of the same type.
 std::string number_text(double value);
 std::string number_text(float value);

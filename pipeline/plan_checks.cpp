@@ -179,12 +179,6 @@ int find_cutter(Plan& plan) {
   return cutter;
 }
 
-// A size that is enough, as it is written in a pipeline: whole MiB from there on.
-std::string rounded_up(std::size_t bytes) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  return to_text(Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
-}
-
 std::string too_little_memory(const Plan& plan) {
   const std::string least = rounded_up(plan.least_memory);
   // A budget of so few bytes is a number that lacks its unit.
@@ -222,7 +216,12 @@ void check_memory(GraphDraft& graph, Plan& plan) {
   }
   plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
   if (plan.least_memory > plan.host_memory)
-    graph.error(graph.spec.memory_mark, too_little_memory(plan));
+    return graph.error(graph.spec.memory_mark, too_little_memory(plan));
+  for (const PlanNode& n : plan.nodes) {
+    if (n.faces.keeps == nullptr || n.is_inserted) continue;
+    PlanCheck check = check_of(graph, plan, n);
+    n.faces.keeps->check_memory(plan.host_memory, plan.least_memory, check);
+  }
 }
 
 }  // namespace melflow

@@ -25,6 +25,7 @@ class SourceStage;
 struct RunSettings {
   Value config;                   ///< the whole configuration, every default filled in
   std::string file;               ///< the file of the configuration; "" where there is none
+  std::size_t host_memory = 0;    ///< budget of the run, memory.host [bytes]
   std::size_t pinned_memory = 0;  ///< limit of page-locked memory [bytes]
   std::size_t device_memory = 0;  ///< limit of memory on each device [bytes]
   int sinks = 1;                  ///< number of sinks in the graph

@@ -101,6 +101,10 @@ class KeepsMemory {
   /// The most memory [bytes] that it keeps, with `concurrency` items at a time; charged to the
   /// budget. Called when the source has its index, before start().
   [[nodiscard]] virtual std::size_t kept_memory(const RunContext& run, int concurrency) const = 0;
+  /// Reports what of it is known not to fit before the run, which has `host` bytes, of which all
+  /// else needs `others` at least. Called after plan().
+  virtual void check_memory(std::size_t /*host*/, std::size_t /*others*/,
+                            PlanCheck& /*check*/) const {}
 
  protected:
   ~KeepsMemory() = default;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/python/process.h"
@@ -68,6 +69,8 @@ class BatchRun final : public EndsWithPython {
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// After the last batch.
   [[nodiscard]] const RunReport& report() const { return report_; }
+  /// What batches said of the pass since the last call.
+  [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
 
  private:
@@ -81,6 +84,7 @@ class BatchRun final : public EndsWithPython {
   std::string fingerprint_;
   RunReport report_;
   std::string error_;
+  std::vector<std::string> warnings_;
   std::mutex joining_;  // who takes batches and who stops them may be two
   std::thread thread_;
 };

@@ -197,6 +197,7 @@ NB_MODULE(_melflow, m) {
                     return dict_of(list);
                   })
       .def("stop", &BatchRun::stop, nb::call_guard<WithoutLock>())
+      .def("warnings", &BatchRun::take_warnings)
       .def("report", &report_of)
       .def("listing", [](const BatchRun& r) {
         Listing list;

@@ -41,7 +41,7 @@ struct Taken {
   std::vector<std::string> samples;  ///< where they are from, and their bytes
   std::vector<std::size_t> sizes;
   RunReport report;
-  std::vector<std::string> remarks;
+  std::vector<std::string> remarks, said;  ///< said: by batches
 };
 
 // Where a sample is from, "12 3 ", and the values behind that.
@@ -99,6 +99,7 @@ Taken run(const TempFolder& folder, const Options& o) {
     out.remarks.push_back(fmt::format("{}: {}", r.name, r.entry.reason));
   for (const SampleBatch& b : kept) {
     out.sizes.push_back(b.files.size());
+    if (!b.remark.empty()) out.said.push_back(b.remark);
     const std::size_t begin = out.samples.size();
     for (std::size_t i = 0; i < b.files.size(); ++i) {
       const std::size_t listed = source->manifest().listed(static_cast<std::size_t>(b.files[i]));
@@ -250,6 +251,59 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
     CHECK_THROWS_WITH_AS(run(folder, {.segment = "length: 2000", .batches = option + ": 8"}),
                          doctest::Contains((option + ": is for whole recordings").c_str()),
                          ConfigError);
+}
+
+TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said") {
+  const TempFolder folder;
+  write_clips(folder);
+  // A window has 26 frames of 8 values, and 4 KiB in memory.
+  const Taken small = run(folder, {.batches = "size: 7, shuffle: 1000"});
+  const Taken none = run(folder, {});
+  CHECK(small.report.memory_peak >= 1000 * 4096);
+  CHECK(none.report.memory_peak < small.report.memory_peak);
+  CHECK(small.report.warnings.empty());
+  for (const auto& [batches, message] :
+       {std::pair{"size: 7, shuffle: 20000",
+                  "out.shuffle: 20000 examples take 79MiB, and the rest of this pipeline needs "},
+        {"size: 7, shuffle: 20000", ", or dtype: float16, which takes half"},
+        {"size: 7, dtype: float16, shuffle: 20000", "is more than memory.host (64MiB); set "}}) {
+    CAPTURE(batches);
+    CHECK_THROWS_WITH_AS(run(folder, {.batches = batches}), doctest::Contains(message),
+                         ConfigError);
+  }
+  // What the message says is enough: 1000 examples and what the rest needs.
+  std::string set;
+  try {
+    run(folder, {.memory = "10MiB", .batches = "size: 7, shuffle: 1000"});
+  } catch (const ConfigError& e) {
+    const std::string said = e.what();
+    const std::size_t at = said.find("set memory.host: ") + 17;
+    set = said.substr(at, said.find(',', at) - at);
+  }
+  REQUIRE_FALSE(set.empty());
+  CHECK(run(folder, {.memory = set, .batches = "size: 7, shuffle: 1000"}).samples == small.samples);
+  // Two recordings of 5.6 MB, of which half of the budget has room for one.
+  for (const char* name : {"clips/00b.wav", "clips/09b.wav"})
+    write_wav(folder.file(name), 14'000'000, 8000, 97);
+  const Options whole{.memory = "20MiB", .segment = "", .batches = "size: 4, shuffle: 22, seed: 3"};
+  const Taken cut = run(folder, whole);
+  REQUIRE(cut.report.warnings.size() == 1);
+  CHECK(cut.report.warnings[0].find("batches: shuffle: ") == 0);
+  CHECK(cut.report.warnings[0].find("and not 22, fill the part of memory.host that it may take "
+                                    "(10MiB); raise memory.host") != std::string::npos);
+  CHECK(cut.said == cut.report.warnings);
+  Options with = whole;
+  with.workers = 5;
+  CHECK(run(folder, with).samples == cut.samples);
+  Options larger = whole;
+  larger.memory = "64MiB";
+  const Taken all = run(folder, larger);
+  CHECK(all.report.warnings.empty());
+  CHECK(sorted(all.samples) == sorted(cut.samples));
+  CHECK_THROWS_WITH_AS(
+      run(folder, {.memory = "12MiB", .segment = "", .batches = "size: 4, shuffle: 22"}),
+      doctest::Contains("out.shuffle: half of memory.host (12MiB) is for the recordings"),
+      ConfigError);
 }
 
 TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes no more") {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import h5py
 import melflow
@@ -237,6 +238,35 @@ class LoaderTest(unittest.TestCase):
             self.assertEqual(len(r["remarks"]), r["skipped"] + r["failed"])
         self.assertEqual([(r["other_splits"] > 0, r["other_ranks"] > 0) for r in reports], [(False, False), (True, False), (True, True)])
         self.assertTrue(set(reports[2]["remarks"]) <= set(reports[1]["remarks"]) <= set(reports[0]["remarks"]))
+
+    def test_what_shuffle_holds_is_part_of_the_budget(self):
+        windows = self.text(segment=", length: 2000")
+        for chain, text, said in (("mel", windows, "shuffle: 100000 examples take 391MiB, .* more than memory.host .64MiB.; set memory.host: "),
+                                  ("samples", self.text(segment=", length: 2000", chain=corpus.SAMPLES),
+                                   "; set memory.host: [0-9]+MiB, or shuffle: [0-9]+, or dtype: int16, which takes half")):
+            with self.subTest(chain), self.assertRaisesRegex(melflow.ConfigError, said):
+                melflow.Loader(text, shuffle=100_000)
+        # All recordings together take 9 MiB, and half of the budget is 4.
+        text = self.text(chain=corpus.SAMPLES, memory="8MiB")
+        options = dict(batch_size=4, shuffle=60, seed=1, sets={"read.whole": "64KiB", "read.buffer": "64KiB"})
+        loader = melflow.Loader(text, **options)
+        with self.assertWarnsRegex(UserWarning, "batches: shuffle: [0-9]+ recordings at a time, and not 60, .*raise memory.host") as warned:
+            batches = list(loader)
+        self.assertEqual(len(warned.warnings), 1)
+        self.assertEqual(warned.filename, __file__)
+        self.assertEqual(len({f for b in batches for f in b["file"].tolist()}), 55)
+        state = None
+        for workers in (1, 3):
+            other = melflow.Loader(text, workers=workers, **options)
+            with self.assertWarnsRegex(UserWarning, "batches: shuffle: "):
+                for i, batch in enumerate(other):
+                    self.assertEqual(key(batch), key(batches[i]))
+                    if i == 5:
+                        state = other.state_dict()
+        other.load_state_dict(state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertEqual([key(b) for b in other], [key(b) for b in batches[6:]])
 
     def test_a_rank_without_recordings_says_so(self):
         text = self.text(files=", splits: ratio, split_ratios: {train: 100}")

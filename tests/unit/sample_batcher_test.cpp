@@ -102,3 +102,47 @@ TEST_CASE(
       if (shuffle > 1) CHECK(whole.samples != run(100, settings(7, shuffle, 6)).samples);
     }
 }
+
+TEST_CASE("shuffle buffer: of recordings as many are held as fit its bytes") {
+  // Rows of 1 KiB; recordings of 1 to 40 rows, which are 4 to 40 KiB in memory.
+  constexpr std::size_t kRow = 1024, kLimit = 500 * 1024;
+  const auto rows_of = [](std::int64_t i) { return 1 + i * 7 % 40; };
+  struct Case {
+    std::size_t shuffle, bucket, most;  // bytes
+  };
+  for (const Case& c : {Case{1000, 0, kLimit}, Case{0, 1000, kLimit}, Case{1000, 1000, 2 * kLimit}})
+    for (const std::int64_t longest : {0, 600}) {  // rows; one alone is more than there is room for
+      CAPTURE(c.shuffle);
+      CAPTURE(c.bucket);
+      SampleBatcher::Settings s = settings(4, c.shuffle, 3);
+      s.bucket = c.bucket;
+      s.is_ragged = true;
+      s.held_bytes = kLimit;
+      s.row_shapes = {{kRow / sizeof(float)}};
+      s.pool = std::make_shared<BufferPool>(std::size_t{1} << 30);
+      std::vector<std::int64_t> left;
+      SampleBatcher batcher(s, [&](const SampleBatch& batch) {
+        left.insert(left.end(), batch.files.begin(), batch.files.end());
+        return true;
+      });
+      const std::vector<std::byte> bytes(600 * kRow);
+      std::size_t most = 0;
+      for (std::int64_t i = 0; i < 500; ++i) {
+        SampleView view;
+        view.inputs = {{bytes.data(), i == 250 && longest > 0 ? longest : rows_of(i)}};
+        view.file = i;
+        CHECK(batcher.add(view));
+        most = std::max(most, batcher.held_bytes());
+      }
+      CHECK(most > c.most * 8 / 10);
+      // A bucket may hold less than a batch beside what has no room.
+      CHECK(most <= c.most + (c.bucket > 0 ? 4 * (longest > 0 ? 640 : 40) * kRow : 0));
+      CHECK((batcher.most_shuffled() > 10) == (c.shuffle > 0));
+      CHECK((batcher.most_in_bucket() > 10) == (c.bucket > 0));
+      CHECK(batcher.most_shuffled() < 100);
+      batcher.end();
+      std::sort(left.begin(), left.end());
+      REQUIRE(left.size() == 500);
+      CHECK(std::adjacent_find(left.begin(), left.end()) == left.end());
+    }
+}

@@ -111,6 +111,7 @@ class Loader(Epochs):
         if not self._is_listed:
             self._facts, self._is_listed = run.listing(), True
         self._delivered += len(taken["file"])
+        arguments.warn(run.warnings(), 4)
         return taken
 
     def _end(self, run: BatchRun) -> None:

@@ -22,10 +22,14 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -78,14 +82,17 @@ struct BatchesOptions {
     s.field("shuffle", shuffle,
             "size of the shuffle buffer: this many examples are held, and the next is drawn from "
             "them at random; while it fills, one leaves for every four that come, so that the "
-            "first batch need not wait until it is full; 0: the order of the list")
+            "first batch need not wait until it is full. Windows that are held are part of "
+            "memory.host; of whole recordings as many are held as fit half of it. 0: the order of "
+            "the list")
         .range(0, 1 << 24)
         .tuning();
     s.field(
          "bucket", bucket,
          "where an example is a whole recording: this many are held, and those of similar length "
          "(of several inputs, the first one's) come in one batch, so that little padding is "
-         "needed; the batches leave in random order; 0: batches in the order of the samples")
+         "needed; the batches leave in random order. They take at most half of memory.host, with "
+         "shuffle a quarter each. 0: batches in the order of the samples")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
@@ -110,6 +117,7 @@ struct BatchesOptions {
 class Batches final : public Sink<MelBatch>,
                       public PairedInputs,
                       public HoldsItems,
+                      public KeepsMemory,
                       public BatchSource {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
@@ -151,6 +159,31 @@ class Batches final : public Sink<MelBatch>,
   }
   [[nodiscard]] bool has_buckets() const override { return options_.bucket > 0; }
 
+  [[nodiscard]] std::size_t kept_memory(const RunContext& run, int) const override {
+    return held_memory(run.settings.host_memory);
+  }
+  void check_memory(std::size_t host, std::size_t others, PlanCheck& check) const override {
+    const std::size_t held = held_memory(host);
+    if (held + others <= host) return;
+    if (is_ragged())
+      return check.error(
+          options_.shuffle > 0 ? "shuffle" : "bucket",
+          fmt::format("half of memory.host ({}) is for the recordings that it holds, and the rest "
+                      "of this pipeline needs {} at least; set memory.host: {}",
+                      to_text(Bytes{host}), rounded_up(others), rounded_up(2 * others)));
+    std::string smaller;
+    if (size_of(options_.dtype) > 2)
+      smaller = fmt::format(", or dtype: {}, which takes half",
+                            inputs_.front().rows->is_samples() ? "int16" : "float16");
+    check.error(
+        "shuffle",
+        fmt::format("{} examples take {}, and the rest of this pipeline needs {} "
+                    "at least, which is more than memory.host ({}); set "
+                    "memory.host: {}, or shuffle: {}{}",
+                    options_.shuffle, rounded_up(held), rounded_up(others), to_text(Bytes{host}),
+                    rounded_up(held + others), (host - others) / row_memory(), smaller));
+  }
+
   void start(RunContext& run) override {
     if (update_of(run) != Update::none)
       throw RunError(
@@ -173,7 +206,10 @@ class Batches final : public Sink<MelBatch>,
       if (!is_ragged()) recording_.back().leave_in_blocks();
     }
     sample_.inputs.resize(inputs_.size());
-    batcher_ = std::make_unique<SampleBatcher>(batcher_settings(), [this](SampleBatch batch) {
+    warn_ = run.warn;
+    const SampleBatcher::Settings settings = batcher_settings(run.settings.host_memory);
+    batcher_ = std::make_unique<SampleBatcher>(settings, [this](SampleBatch batch) {
+      batch.remark = say_cut();
       ++batches_;
       samples_ += batch.files.size();
       return delivery_ == nullptr || delivery_->queue->put(std::move(batch));
@@ -240,12 +276,43 @@ class Batches final : public Sink<MelBatch>,
 
  private:
   [[nodiscard]] bool is_ragged() const { return inputs_.front().rows->frames == 0; }
-  [[nodiscard]] SampleBatcher::Settings batcher_settings() const {
+  [[nodiscard]] std::size_t row_memory() const {
+    std::size_t out = 0;
+    for (const BatchInput& input : inputs_) {
+      std::size_t bytes = size_of(options_.dtype);
+      for (const std::size_t n : row_shape(*input.rows)) bytes *= n;
+      out += BufferPool::rounded(bytes);
+    }
+    return out;
+  }
+  // Windows are all as long; of recordings, how long they are is found out on the way.
+  [[nodiscard]] std::size_t held_memory(std::size_t host) const {
+    if (options_.shuffle == 0 && options_.bucket == 0) return 0;
+    return is_ragged() ? host / 2 : static_cast<std::size_t>(options_.shuffle) * row_memory();
+  }
+  // Once, with the next batch: fewer are held than was asked for.
+  std::string say_cut() {
+    for (const auto& [option, asked, most] :
+         {std::tuple("shuffle", options_.shuffle, batcher_->most_shuffled()),
+          std::tuple("bucket", options_.bucket, batcher_->most_in_bucket())}) {
+      if (most == 0 || !said_.insert(option).second) continue;
+      std::string text = fmt::format(
+          "batches: {}: {} recordings at a time, and not {}, fill the part of memory.host that it "
+          "may take ({}); raise memory.host where more are wanted",
+          option, most, asked, rounded_up(held_bytes_));
+      if (warn_) warn_(text);
+      return text;
+    }
+    return {};
+  }
+  [[nodiscard]] SampleBatcher::Settings batcher_settings(std::size_t host) {
     SampleBatcher::Settings s;
     s.size = static_cast<std::size_t>(options_.size);
     s.max_rows = static_cast<std::size_t>(options_.max_rows);
     s.shuffle = static_cast<std::size_t>(options_.shuffle);
     s.bucket = static_cast<std::size_t>(options_.bucket);
+    if (is_ragged()) held_bytes_ = held_memory(host) / (s.shuffle > 0 && s.bucket > 0 ? 2 : 1);
+    s.held_bytes = held_bytes_;
     s.seed = options_.seed;
     if (delivery_ != nullptr) {
       s.epoch = delivery_->epoch;
@@ -417,6 +484,9 @@ class Batches final : public Sink<MelBatch>,
   // Of the thread that makes batches.
   bool is_wanted_ = true;
   std::unique_ptr<SampleBatcher> batcher_;
+  std::size_t held_bytes_ = 0;  // SampleBatcher::Settings::held_bytes
+  std::set<std::string> said_;  // options that it holds fewer than
+  std::function<void(std::string)> warn_;
   std::size_t file_ = static_cast<std::size_t>(-1);
   std::vector<RecordingRows> recording_;  // by each input
   std::size_t complete_ = 0;              // inputs

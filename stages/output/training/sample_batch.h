@@ -29,6 +29,7 @@ struct SampleBatch {
   NumberType type = NumberType::float32;
   std::vector<std::int64_t> files;    ///< the places of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< the row of its recording that a sample begins with
+  std::string remark;                 ///< on the pass as a whole, said once; "": none
 };
 
 /// Bounded. One thread puts, one takes.

@@ -16,41 +16,70 @@ SampleBatcher::SampleBatcher(Settings settings, Give give)
       give_(std::move(give)),
       limits_{settings_.size, settings_.max_rows},
       draws_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
-      pool_(settings_.pool
-                ? settings_.pool
-                : std::make_shared<BufferPool>(std::numeric_limits<std::size_t>::max())) {
+      pool_(settings_.pool ? settings_.pool
+                           : std::make_shared<BufferPool>(std::numeric_limits<std::size_t>::max())),
+      held_pool_(
+          settings_.held_bytes > 0
+              ? std::make_shared<BufferPool>(
+                    settings_.held_bytes * (settings_.shuffle > 0 && settings_.bucket > 0 ? 2 : 1))
+              : pool_) {
   for (const std::vector<std::size_t>& shape : settings_.row_shapes)
     row_bytes_.push_back(
         std::accumulate(shape.begin(), shape.end(), size_of(settings_.type), std::multiplies<>()));
 }
 
-SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
-  Held out{{}, sample};
+std::size_t SampleBatcher::memory_of(const SampleView& sample) const {
+  std::size_t out = 0;
+  for (std::size_t k = 0; k < sample.inputs.size(); ++k)
+    out += BufferPool::rounded(bytes_of(k, sample.inputs[k].count));
+  return out;
+}
+
+bool SampleBatcher::has_room(const Store& store, std::size_t bytes) const {
+  return settings_.held_bytes == 0 || store.bytes + bytes <= settings_.held_bytes;
+}
+
+SampleBatcher::Held SampleBatcher::hold(const SampleView& sample, BufferPool& pool) {
+  Held out{{}, sample, memory_of(sample)};
   out.data.reserve(sample.inputs.size());
   for (std::size_t k = 0; k < sample.inputs.size(); ++k) {
     SampleView::Rows& rows = out.view.inputs[k];
     const std::size_t bytes = bytes_of(k, rows.count);
-    Buffer& own = out.data.emplace_back(pool_->lease(bytes));
+    Buffer& own = out.data.emplace_back(pool.lease(bytes));
     if (bytes > 0) std::memcpy(own.data(), rows.data, bytes);
     rows.data = own.data();
   }
   return out;
 }
 
+void SampleBatcher::hold_in(Store& store, const SampleView& sample) {
+  store.held.push_back(hold(sample, *held_pool_));
+  store.bytes += store.held.back().bytes;
+}
+
 bool SampleBatcher::add(const SampleView& sample) {
   if (settings_.shuffle == 0) return place(sample);
-  const bool is_full = shuffled_.size() == settings_.shuffle;
+  const std::size_t bytes = memory_of(sample);
+  bool is_full = shuffled_.held.size() == settings_.shuffle;
   if (is_full && !draw()) return false;
-  shuffled_.push_back(hold(sample));
+  while (!has_room(shuffled_, bytes)) {
+    if (shuffled_.most == 0) shuffled_.most = std::max<std::size_t>(1, shuffled_.held.size());
+    if (shuffled_.held.empty()) return place(sample);
+    is_full = true;
+    if (!draw()) return false;
+  }
+  hold_in(shuffled_, sample);
   if (is_full || ++came_ % kComeForOne != 0) return is_wanted_;
   return draw();
 }
 
 // Gives one of those that are held.
 bool SampleBatcher::draw() {
-  std::swap(shuffled_[draws_.below(shuffled_.size())], shuffled_.back());
-  const Held drawn = std::move(shuffled_.back());
-  shuffled_.pop_back();
+  std::vector<Held>& held = shuffled_.held;
+  std::swap(held[draws_.below(held.size())], held.back());
+  const Held drawn = std::move(held.back());
+  held.pop_back();
+  shuffled_.bytes -= drawn.bytes;
   return place(drawn.view);
 }
 
@@ -65,23 +94,30 @@ bool SampleBatcher::place(const SampleView& sample) {
 }
 
 bool SampleBatcher::put_in_bucket(const SampleView& sample) {
-  bucket_.push_back(hold(sample));
+  // What is left of it is less than a batch.
+  if (!has_room(bucket_, memory_of(sample)) && !bucket_.held.empty()) {
+    if (bucket_.most == 0) bucket_.most = bucket_.held.size();
+    if (!give_bucket(false)) return false;
+  }
+  hold_in(bucket_, sample);
   return ++arrived_ < settings_.bucket || give_bucket(false);
 }
 
 // What makes no batch stays in the bucket.
 bool SampleBatcher::give_bucket(bool is_last) {
   std::vector<std::int64_t> lengths;
-  for (const Held& h : bucket_) lengths.push_back(h.rows());
+  for (const Held& h : bucket_.held) lengths.push_back(h.rows());
   BatchCut cut = cut_by_length(lengths, limits_, &draws_);
   if (is_last && !settings_.drop_last && !cut.rest.empty())
     cut.full.push_back(std::exchange(cut.rest, {}));
   draws_.shuffle(cut.full);
-  std::vector<Held> held = std::exchange(bucket_, {});
+  std::vector<Held> held = std::exchange(bucket_.held, {});
   const auto take = [&held](const std::vector<std::size_t>& places, std::vector<Held>& to) {
     for (const std::size_t place : places) to.push_back(std::move(held[place]));
   };
-  take(cut.rest, bucket_);
+  take(cut.rest, bucket_.held);
+  bucket_.bytes = 0;
+  for (const Held& h : bucket_.held) bucket_.bytes += h.bytes;
   arrived_ = 0;
   for (const std::vector<std::size_t>& batch : cut.full) {
     take(batch, recordings_);
@@ -110,7 +146,7 @@ bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
   if (!limits_.take(recordings_.size(), longest) && !give_recordings()) return false;
-  recordings_.push_back(hold(sample));
+  recordings_.push_back(hold(sample, *pool_));
   return !limits_.fill(recordings_.size()) || give_recordings();
 }
 
@@ -167,9 +203,9 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
 }
 
 void SampleBatcher::end() {
-  while (is_wanted_ && !shuffled_.empty())
+  while (is_wanted_ && !shuffled_.held.empty())
     if (!draw()) return;
-  if (is_wanted_ && !bucket_.empty() && !give_bucket(true)) return;
+  if (is_wanted_ && !bucket_.held.empty() && !give_bucket(true)) return;
   if (!is_wanted_ || settings_.drop_last) return;
   if (!recordings_.empty())
     (void)give_recordings();

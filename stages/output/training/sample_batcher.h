@@ -35,6 +35,9 @@ class SampleBatcher {
     std::size_t shuffle = 0;
     std::size_t bucket = 0;  ///< of so many recordings those of similar length come together, by
                              ///< that of the first input, in batches that leave in any order
+    /// The most bytes that `shuffle` and `bucket` each may hold, a bucket a batch at least: of long
+    /// recordings they hold fewer. 0: any number.
+    std::size_t held_bytes = 0;
     std::uint64_t seed = 0, epoch = 0;
     std::uint64_t skip = 0;  ///< the first samples that are not given; of buckets in whole batches
     bool drop_last = false;  ///< no batch that is not full
@@ -54,17 +57,32 @@ class SampleBatcher {
   void end();
   /// How many were not given since they are to be skipped.
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
+  /// What `shuffle` and `bucket` hold now, as the pool rounds it.
+  [[nodiscard]] std::size_t held_bytes() const { return shuffled_.bytes + bucket_.bytes; }
+  /// How many were held when `held_bytes` first kept them from being as many as `shuffle` and
+  /// `bucket` say; 0: it did not.
+  [[nodiscard]] std::size_t most_shuffled() const { return shuffled_.most; }
+  [[nodiscard]] std::size_t most_in_bucket() const { return bucket_.most; }
 
  private:
   struct Held {
     std::vector<Buffer> data;  // behind what is seen
     SampleView view;
+    std::size_t bytes = 0;
     [[nodiscard]] std::int64_t rows() const { return view.inputs.front().count; }
+  };
+  struct Store {
+    std::vector<Held> held;
+    std::size_t bytes = 0;
+    std::size_t most = 0;  // that fitted when one first did not
   };
   [[nodiscard]] std::size_t bytes_of(std::size_t input, std::int64_t rows) const {
     return static_cast<std::size_t>(rows) * row_bytes_[input];
   }
-  [[nodiscard]] Held hold(const SampleView& sample);
+  [[nodiscard]] std::size_t memory_of(const SampleView& sample) const;
+  [[nodiscard]] bool has_room(const Store& store, std::size_t bytes) const;
+  [[nodiscard]] Held hold(const SampleView& sample, BufferPool& pool);
+  void hold_in(Store& store, const SampleView& sample);
   [[nodiscard]] bool draw();
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
@@ -81,10 +99,10 @@ class SampleBatcher {
   std::vector<std::size_t> row_bytes_;  // of each input
   BatchLimits limits_;
   Draws draws_;
-  std::shared_ptr<BufferPool> pool_;
-  std::vector<Held> shuffled_;
+  std::shared_ptr<BufferPool> pool_, held_pool_;
+  Store shuffled_;
   std::size_t came_ = 0;  // before it was full
-  std::vector<Held> bucket_;
+  Store bucket_;
   std::size_t arrived_ = 0;       // in the bucket since it gave batches
   std::vector<Held> recordings_;  // of the batch
   SampleBatch batch_;             // of rows
