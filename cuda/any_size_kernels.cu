@@ -39,14 +39,13 @@ __global__ void __launch_bounds__(32 * window_warps)
 
 template <bool stored>
 __global__ void levels_kernel(const __grid_constant__ LevelsArguments a) {
-  extern __shared__ float memory[];
   const Settings& s = a.settings;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const BandView bands = a.bands.view(a.band_indices, a.band_weights);
   Bins bins;
   if constexpr (stored) {
-    bins.stored = memory + warp * (s.n_bins + a.bands.partials());
+    bins.stored = reinterpret_cast<float*>(shared_memory) + warp * (s.n_bins + a.bands.partials());
     bins.partials = bins.stored + s.n_bins;
   } else {
     bins.partials =

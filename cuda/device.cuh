@@ -1,4 +1,4 @@
-// device.cuh - checked calls and owners of what CUDA lends.
+// device.cuh - checked calls, owners of what CUDA lends, and the shared memory of kernels.
 
 #pragma once
 
@@ -12,6 +12,9 @@
 #include "cuda/error.h"
 
 namespace melflow::cuda {
+
+// A block's dynamic shared memory, as many bytes as its launch says.
+extern __shared__ __align__(16) unsigned char shared_memory[];
 
 inline void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;

@@ -24,11 +24,10 @@ template <class S, class Sample, NumberType operands>
 __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
     fused_kernel(const __grid_constant__ FusedArguments a) {
   using F = Fused<S, Sample, operands>;
-  extern __shared__ __align__(16) unsigned char memory[];
   const int lane = static_cast<int>(threadIdx.x) % S::lanes;
   const unsigned group = threadIdx.x / S::lanes;  // of the block's frames
 
-  auto* const indices = reinterpret_cast<std::int32_t*>(memory);
+  auto* const indices = reinterpret_cast<std::int32_t*>(shared_memory);
   auto* const weights = reinterpret_cast<float*>(indices + a.bands.indices);
   for (int i = static_cast<int>(threadIdx.x); i < a.bands.indices; i += 32 * fused_warps)
     indices[i] = a.band_indices[i];
@@ -40,7 +39,7 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
   const std::uint32_t n_frames = *a.n_frames;
   if (n_frames == 0) return;
   const auto* samples = static_cast<const Sample*>(a.samples);
-  const typename F::Shared shared{memory + table_bytes(a.bands) + group * a.frame_bytes};
+  const typename F::Shared shared{shared_memory + table_bytes(a.bands) + group * a.frame_bytes};
   typename F::Lane state;
   F::start(lane, a.tables, state);
 

@@ -2,7 +2,6 @@
 
 #include "cuda/error.h"
 #include "cuda/machine_gpus.h"
-#include "cuda/timeline.h"
 
 namespace melflow::cuda {
 namespace {
@@ -23,7 +22,5 @@ class NoGpus final : public Gpus {
 }  // namespace
 
 std::unique_ptr<Gpus> look_for_gpus() { return std::make_unique<NoGpus>(); }
-
-std::unique_ptr<Timeline> make_timeline(const std::vector<std::string>&) { return nullptr; }
 
 }  // namespace melflow::cuda

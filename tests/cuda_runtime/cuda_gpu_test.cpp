@@ -4,11 +4,7 @@
 
 #include <cstring>
 
-#include "cuda/error.h"
-#include "cuda/front_end.h"
-#include "cuda/machine_gpus.h"
-#include "tests/cuda_runtime/recording_kernels.h"
-#include "tests/cuda_runtime/recording_runtime.h"
+#include "tests/cuda_runtime/slots_on_runtime.h"
 
 using namespace melflow;
 using namespace melflow::cuda;
@@ -16,22 +12,6 @@ using test::FakeDevice;
 using test::RecordingRuntime;
 
 namespace {
-
-FrontEnd four_columns() {
-  FrontEnd out;
-  out.settings.columns = 4;
-  return out;
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const CudaError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 // Page-locked and device memory, given back in time.
 class Memory {
@@ -124,7 +104,8 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
   {
     const auto gpus = look_for_gpus();
     const auto gpu = gpus->open(1);
-    const Memory memory(*gpu, 1024);
+    const Memory memory(*gpu, 2048);
+    auto* const behind = static_cast<std::byte*>(memory.pinned()) + 1024;
     const auto stream = gpu->make_stream();
     (void)runtime.take_calls();
     runtime.works_when_asked = false;
@@ -135,7 +116,7 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
         [&] { stream->copy_in(memory.device(), memory.pinned(), 1024); },
         [&] { stream->mark(1); },
         [&] { stream->call(set, &reached); },
-        [&] { stream->copy_out(memory.pinned(), memory.device(), 8); },
+        [&] { stream->copy_out(behind, memory.device(), 8); },
         [&] { stream->mark(2); },
     };
     for (const auto& step : steps) {
@@ -150,7 +131,7 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
     // A step is a millisecond.
     CHECK(stream->between(0, 1) == doctest::Approx(0.002));
     CHECK(stream->between(1, 2) == doctest::Approx(0.003));
-    CHECK(error_of([&] { (void)stream->between(0, 4); }).find("cudaEventElapsedTime on device 1") ==
+    CHECK(test::cuda_error_of([&] { (void)stream->between(0, 4); }).find("cudaEventElapsedTime on device 1") ==
           0);
   }
   CHECK(runtime.complaints() == "");
@@ -159,7 +140,7 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
 TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each launch anew") {
   RecordingRuntime runtime;
   {
-    const FrontEnd front_end = four_columns();
+    const FrontEnd front_end = *test::front_end_of_columns();
     const auto gpus = look_for_gpus();
     const auto gpu = gpus->open(0);
     const Memory memory(*gpu, 4096);
@@ -177,7 +158,7 @@ TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each la
                  reinterpret_cast<std::uint32_t*>(device),
                  4,
                  device + 1024,
-                 nullptr};
+                 device + 2048};
     int reached = 0;
     (void)runtime.take_calls();
     const auto recording = stream->record([&] {
@@ -189,7 +170,7 @@ TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each la
       stream->call(set, &reached);
     });
     CHECK(runtime.take_calls() ==
-          "begin recording, mark, copy in 1024, kernel, copy out 32, mark, call, end recording, "
+          "begin recording, mark, copy in 1024, kernel, kernel, copy out 32, mark, call, end recording, "
           "instantiate");
     CHECK(runtime.graphs.empty());
     for (const auto first : {std::int16_t{5}, std::int16_t{50}}) {
@@ -201,11 +182,9 @@ TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each la
       runtime.run();
       CHECK(reached == 1);
       const auto* rows = reinterpret_cast<const float*>(host + 1024);
-      for (std::size_t c = 0; c < 4; ++c) {
-        CHECK(rows[c] == test::recorded_value(first, c));
-        CHECK(rows[4 + c] == test::recorded_value(static_cast<std::int16_t>(first + 1), c));
-      }
-      CHECK(stream->between(0, 1) == doctest::Approx(0.004));
+      CHECK(test::is_row_of(rows, first));
+      CHECK(test::is_row_of(rows + 4, static_cast<std::int16_t>(first + 1)));
+      CHECK(stream->between(0, 1) == doctest::Approx(0.005));
       (void)runtime.take_calls();
     }
   }
@@ -237,16 +216,16 @@ TEST_CASE("cuda gpu: no memory is a null pointer, any other failure an error wit
   CHECK(gpu->allocate_pinned(2001) == nullptr);
   CHECK(cudaGetLastError() == cudaSuccess);
   runtime.fail_at(runtime.calls(), cudaErrorLaunchFailure);
-  CHECK(error_of([&] { (void)gpu->allocate(10); }) ==
+  CHECK(test::cuda_error_of([&] { (void)gpu->allocate(10); }) ==
         "cudaMalloc on device 0: cudaErrorLaunchFailure, a sentence about it");
   runtime.devices[0].opens = cudaErrorDevicesUnavailable;
-  CHECK(error_of([&] { (void)gpus->open(0); }) ==
+  CHECK(test::cuda_error_of([&] { (void)gpus->open(0); }) ==
         "cudaSetDevice on device 0: cudaErrorDevicesUnavailable, a sentence about it");
 }
 
 // Everything that a device does in its life, so that every one of its calls can fail once.
 TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind") {
-  const FrontEnd front_end = four_columns();
+  const FrontEnd front_end = *test::front_end_of_columns();
   const auto life = [&front_end](RecordingRuntime&) {
     const auto gpus = look_for_gpus();
     const auto gpu = gpus->open(0);
@@ -260,9 +239,9 @@ TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind
       stream->mark(0);
       stream->copy_in(device, memory.pinned(), 1024);
       stream->mel(*program, {device, SampleType::int16, reinterpret_cast<std::uint32_t*>(device),
-                             reinterpret_cast<std::uint32_t*>(device), 4, device, nullptr});
+                             reinterpret_cast<std::uint32_t*>(device), 4, device, device + 2048});
       stream->mark(1);
-      stream->copy_out(memory.pinned(), device, 64);
+      stream->copy_out(static_cast<std::byte*>(memory.pinned()) + 2048, device, 64);
     };
     once();
     const auto recording = stream->record(once);
@@ -284,7 +263,7 @@ TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind
     for (long at = 0; at < calls; ++at) {
       RecordingRuntime runtime;
       runtime.fail_at(at, cudaErrorLaunchFailure, lasting);
-      const std::string error = error_of([&] { life(runtime); });
+      const std::string error = test::cuda_error_of([&] { life(runtime); });
       CAPTURE(at);
       CAPTURE(runtime.failed());
       CHECK(runtime.complaints() == "");

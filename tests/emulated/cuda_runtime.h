@@ -1,8 +1,37 @@
-// What cuda/cuda_gpu.cpp uses of CUDA's runtime, declared for the recording one
-// (recording_runtime.h), so that it can be compiled and tested where there is no toolkit.
+// What the CUDA room uses of CUDA's language and runtime, for the emulated device: its .cu files and
+// cuda_gpu.cpp are compiled as plain C++ with this header in place of CUDA's own. Threads of a block
+// are lanes (lanes.h), the runtime is recording_runtime.h.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+
+#include "tests/emulated/lanes.h"
+
+// ---- the language: what nvcc knows by itself
+
+#define __global__
+#define __device__
+#define __host__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+// A lane's thread works on one block at a time, so what is the thread's is the block's.
+#define __shared__ thread_local
+#define threadIdx (melflow::test::thread_index())
+#define blockIdx (melflow::test::block_index())
+#define blockDim (melflow::test::block_size())
+#define gridDim (melflow::test::grid_size())
+#define __syncwarp() melflow::test::wait_for_warp(__LINE__)
+#define __syncthreads() melflow::test::wait_for_block(__LINE__)
+
+using std::min;
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+
+// ---- the runtime
 
 #define CUDART_VERSION 12080
 
@@ -31,6 +60,8 @@ using cudaHostFn_t = void (*)(void*);
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventRecordExternal = 1;
 constexpr unsigned cudaHostAllocPortable = 1;
@@ -48,14 +79,22 @@ const char* cudaGetErrorString(cudaError_t);
 cudaError_t cudaDriverGetVersion(int*);
 cudaError_t cudaGetDeviceCount(int*);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int);
+cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);
 cudaError_t cudaDeviceGetPCIBusId(char*, int, int);
+cudaError_t cudaGetDevice(int*);
 cudaError_t cudaSetDevice(int);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void**, std::size_t);
 cudaError_t cudaFree(void*);
 cudaError_t cudaHostAlloc(void**, std::size_t, unsigned);
 cudaError_t cudaFreeHost(void*);
+cudaError_t cudaMemset(void*, int, std::size_t);
+cudaError_t cudaMemcpy(void*, const void*, std::size_t, cudaMemcpyKind);
 cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, std::size_t);
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t);
+cudaError_t cudaStreamCreate(cudaStream_t*);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t*, unsigned);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaStreamQuery(cudaStream_t);

@@ -1,0 +1,4 @@
+// See cuda_runtime.h.
+#pragma once
+
+#include "tests/emulated/cuda_runtime.h"
