@@ -30,6 +30,19 @@ Loss lost_outside(const RunReport& r) {
   return out;
 }
 
+// A finished batch waited for the program that takes them.
+Loss lost_to_program(const RunReport& r) {
+  Loss out{Cause::program, "", 0};
+  for (const StageReport& s : r.stages)
+    for (const auto& [name, value] : s.summary) {
+      double seconds = 0;
+      if (name == "waiting_for_program" && detail::parse_number(value, seconds).empty() &&
+          r.graph_seconds > 0)
+        out = {Cause::program, s.name, std::min(1.0, seconds / r.graph_seconds)};
+    }
+  return out;
+}
+
 const StageReport& busiest(const RunReport& r) {
   return *std::max_element(
       r.stages.begin(), r.stages.end(),
@@ -171,6 +184,9 @@ Limits find_limits(const RunReport& report) {
   if (const Loss outside = lost_outside(report); outside.share >= kMostOutside) {
     name(outside);
     if (outside.cause == Cause::closing) out.sync = find_sync(report);
+  } else if (const Loss program = lost_to_program(report); program.share >= kMostOutside) {
+    name(program);
+    out.reuse = {};
   } else if (most_used >= kUsedUp) {
     name({lowest.cause, lowest.node, lowest.used});
     out.hints = hints_for_resources(demands);

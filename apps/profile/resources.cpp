@@ -72,6 +72,8 @@ const char* to_text(Cause cause) {
       return "loading";
     case Cause::closing:
       return "closing";
+    case Cause::program:
+      return "program";
     case Cause::uneven:
       return "uneven";
   }

@@ -23,6 +23,7 @@ enum class Cause {
   listing,    ///< before the stages: finding files, opening outputs
   loading,    ///< before the stages: loading the audio
   closing,    ///< after the stages: closing and checking outputs
+  program,    ///< a training program that takes batches
   uneven,     ///< nothing for long: the stages waited for each other
 };
 const char* to_text(Cause cause);

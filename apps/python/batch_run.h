@@ -71,6 +71,7 @@ class BatchRun final : public EndsWithPython {
   [[nodiscard]] const RunReport& report() const { return report_; }
   /// What batches said of the pass since the last call.
   [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+  [[nodiscard]] const Plan& plan() const { return runner_->plan(); }
   [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
 
  private:

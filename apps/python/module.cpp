@@ -10,16 +10,19 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "apps/exit_codes.h"
 #include "apps/python/arrays.h"
 #include "apps/python/batch_run.h"
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
+#include "apps/report/report_json.h"
 #include "pipeline/problem.h"
 #include "stages/version.h"
 
@@ -61,32 +64,26 @@ nb::object take(BatchRun& run, double seconds) {
   return dict_of(run, std::move(batch));
 }
 
-nb::dict report_of(const BatchRun& run) {
-  const RunReport& r = run.report();
-  nb::list remarks;
+// The document of `melflow run --json`; what is for others is counted by itself.
+std::string report_of(const BatchRun& run) {
+  const WithoutLock free;
+  RunReport report = run.report();
+  std::vector<Remark> remarks;
   std::size_t other_splits = 0, other_ranks = 0;
-  for (const Remark& m : run.remarks()) {
+  for (Remark& m : run.remarks()) {
     if (m.entry.reason == kInOtherSplit)
       ++other_splits;
     else if (m.entry.reason == kForOtherRank)
       ++other_ranks;
     else
-      remarks.append(nb::make_tuple(m.name, std::string(to_text(m.entry.outcome)), m.entry.stage,
-                                    m.entry.reason));
+      remarks.push_back(std::move(m));
   }
-  nb::dict out;
-  out["files"] = r.counts.found;
-  out["ok"] = r.counts.ok;
-  out["skipped"] = r.counts.skipped - other_splits - other_ranks;
-  out["failed"] = r.counts.failed;
-  out["not_run"] = r.counts.not_run;
-  out["other_splits"] = other_splits;
-  out["other_ranks"] = other_ranks;
-  out["seconds"] = r.wall_seconds;
-  out["memory_peak"] = r.memory_peak;
-  out["remarks"] = remarks;
-  out["warnings"] = r.warnings;
-  return out;
+  report.counts.skipped -= other_splits + other_ranks;
+  nlohmann::ordered_json out =
+      report_json(report, run.plan(), remarks, report.counts.failed > 0 ? kSomeFailed : kDone);
+  out["files"]["other_splits"] = other_splits;
+  out["files"]["other_ranks"] = other_ranks;
+  return json_text(out);
 }
 
 using Texts = std::map<std::string, std::string>;

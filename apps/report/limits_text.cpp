@@ -101,6 +101,10 @@ std::string cause_text(const Limits& l, const RunReport& r) {
       return fmt::format("loading the audio first: {} of the time", percent(l.share));
     case Cause::closing:
       return fmt::format("closing and checking the output: {} of the time", percent(l.share));
+    case Cause::program:
+      return fmt::format(
+          "the program that takes the batches of {}: they waited for it {} of the time",
+          one_line(l.node), percent(l.share));
     case Cause::uneven:
       return nearest_text(l);
   }

@@ -160,6 +160,23 @@ TEST_CASE("limits: compression takes most of the time: a lower level, or none") 
   CHECK(find_limits(r).nothing_to_gain());
 }
 
+TEST_CASE("limits: batches that wait for who takes them are no lack of memory or workers") {
+  RunReport r = run_of({{"mel", 4, 8, 8}, {"train", 1, 9.8, 1}});
+  CHECK(find_limits(r).cause != Cause::program);
+  const double seconds = r.graph_seconds;
+  stage(r, "train").summary = {
+      {"waiting_for_program", Value::scalar(std::to_string(0.8 * seconds))}};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::program);
+  CHECK(limits_json(l)["cause"] == "program");
+  CHECK(limits_text(l, r) ==
+        "limited by: the program that takes the batches of train: they waited for it 80% of the "
+        "time\n");
+  stage(r, "train").summary = {
+      {"waiting_for_program", Value::scalar(std::to_string(0.4 * seconds))}};
+  CHECK(find_limits(r).cause != Cause::program);
+}
+
 TEST_CASE("limits: waiting until all is on disk is what an option asks for") {
   RunReport r = run_of({{"mel", 4, 8, 8}, {"write", 4, 2, 2}});
   r.wall_seconds = 40;

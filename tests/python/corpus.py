@@ -64,6 +64,11 @@ def write_rows(folder, name, text):
     return os.path.join(folder, name + ".h5")
 
 
+def remarks_of(report):
+    """As `remarks` of rows has them."""
+    return [(r["path"], r["status"], r["stage"], r["reason"]) for r in report["remarks"]]
+
+
 def of_each(test):
     """Runs it for what kinds() of its class gives."""
     @functools.wraps(test)

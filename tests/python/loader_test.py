@@ -68,8 +68,8 @@ class LoaderTest(unittest.TestCase):
                 self.assertEqual(loader.label_names[batch["label"][i]], names[labels[f]])
             seen += batch["file"].tolist()
         self.assertEqual(seen, np.flatnonzero(count > 0).tolist())
-        self.assertEqual(loader.report["failed"], 4)
-        self.assertEqual(loader.report["skipped"], 1)
+        self.assertEqual(loader.report["files"]["failed"], 4)
+        self.assertEqual(loader.report["files"]["skipped"], 1)
         self.assertEqual(len(loader.report["remarks"]), 5)
         self.assertEqual(melflow.Features(self.text()).fingerprint, fingerprint)
 
@@ -107,7 +107,7 @@ class LoaderTest(unittest.TestCase):
                 loader = melflow.Loader(text, workers=workers, **options)
                 batches = list(loader)
                 self.assertEqual(len(batches), len(alone[0]))
-                self.assertEqual(loader.report["ok"], 52 if segment else 55)  # three are shorter than a window
+                self.assertEqual(loader.report["files"]["ok"], 52 if segment else 55)  # three are shorter than a window
                 for both, mel, samples in zip(batches, *alone):
                     self.assertEqual(key(both), key(mel))
                     self.assertEqual(key(both), key(samples))
@@ -233,11 +233,42 @@ class LoaderTest(unittest.TestCase):
         for options in (dict(), dict(split="val"), dict(split="val", rank=1, world_size=3)):
             loader = melflow.Loader(text, **options)
             list(loader)
-            reports.append(r := loader.report)
-            self.assertEqual(r["files"], r["ok"] + r["skipped"] + r["failed"] + r["other_splits"] + r["other_ranks"])
-            self.assertEqual(len(r["remarks"]), r["skipped"] + r["failed"])
-        self.assertEqual([(r["other_splits"] > 0, r["other_ranks"] > 0) for r in reports], [(False, False), (True, False), (True, True)])
-        self.assertTrue(set(reports[2]["remarks"]) <= set(reports[1]["remarks"]) <= set(reports[0]["remarks"]))
+            reports.append(loader.report)
+            f = loader.report["files"]
+            self.assertEqual(f["found"], f["ok"] + f["skipped"] + f["failed"] + f["other_splits"] + f["other_ranks"])
+            self.assertEqual(len(loader.report["remarks"]), f["skipped"] + f["failed"])
+        others = [(r["files"]["other_splits"] > 0, r["files"]["other_ranks"] > 0) for r in reports]
+        self.assertEqual(others, [(False, False), (True, False), (True, True)])
+        first, second, third = (set(corpus.remarks_of(r)) for r in reports)
+        self.assertTrue(third <= second <= first)
+
+    def test_the_report_is_that_of_the_program(self):
+        def keys(value, at=""):
+            """Paths of all keys; of a list those of its entries."""
+            if isinstance(value, dict):
+                return {at + key for key in value}.union(*(keys(v, at + key + ".") for key, v in value.items()))
+            return set().union(*(keys(v, at + "[].") for v in value)) if isinstance(value, list) else set()
+
+        for options in (dict(), dict(segment=", length: 2000")):
+            text = self.text("stage: batches, size: 8", **options)
+            ran = melflow.run(text)
+            loader = melflow.Loader(text)
+            self.assertIsNone(loader.report)
+            rows = sum(len(batch["file"]) for batch in loader)
+            report = loader.report
+            ran.pop("series")  # of the program's page
+            only_loaders = {"files.other_splits", "files.other_ranks", "stages.[].summary.waiting_for_program"}
+            self.assertEqual(keys(report) - only_loaders, keys(ran))
+            self.assertEqual({k: v for k, v in report["files"].items() if not k.startswith("other")}, ran["files"])
+            self.assertEqual(report["config"], ran["config"])
+            self.assertEqual(report["remarks"], ran["remarks"])
+            self.assertEqual((report["ending"], report["exit_code"]), ("complete", 3))
+            self.assertEqual([s["name"] for s in report["stages"]], [s["name"] for s in ran["stages"]])
+            self.assertEqual([(e["from"], e["to"]) for e in report["edges"]], [(e["from"], e["to"]) for e in ran["edges"]])
+            self.assertEqual(report["stages"][-1]["summary"]["samples"], rows)
+            decode = next(s for s in report["stages"] if s["name"] == "decode")
+            self.assertGreater(decode["seconds"]["busy"], 0)
+            self.assertEqual(report["machine"]["bytes_read"], ran["machine"]["bytes_read"])
 
     def test_what_shuffle_holds_is_part_of_the_budget(self):
         windows = self.text(segment=", length: 2000")

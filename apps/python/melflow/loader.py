@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
@@ -115,14 +116,15 @@ class Loader(Epochs):
         return taken
 
     def _end(self, run: BatchRun) -> None:
-        self._report = run.report()
+        self._report = json.loads(run.report())
 
     # ---- what is known
 
     @property
     def report(self) -> Optional[Dict[str, Any]]:
-        """What became of every recording in the last epoch that was gone through: counts, remarks (path, outcome,
-        node, reason), seconds; None before. Those of other splits and ranks are counted alone."""
+        """Of the last epoch that was gone through what `melflow run --json` and melflow.run() give of a run: files (found, ok,
+        skipped, failed, ...), remarks, and by stage and queue where the time went; None before. Recordings of other splits
+        and ranks are counted by themselves, as other_splits and other_ranks of files."""
         return self._report
 
     @property

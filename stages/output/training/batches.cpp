@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -212,7 +213,12 @@ class Batches final : public Sink<MelBatch>,
       batch.remark = say_cut();
       ++batches_;
       samples_ += batch.files.size();
-      return delivery_ == nullptr || delivery_->queue->put(std::move(batch));
+      if (delivery_ == nullptr) return true;
+      const auto began = std::chrono::steady_clock::now();
+      const bool is_wanted = delivery_->queue->put(std::move(batch));
+      waited_ =
+          waited_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      return is_wanted;
     });
     run.ledger.subscribe([this](std::size_t file, Outcome outcome) {
       if (outcome != Outcome::ok) closed(file);
@@ -270,8 +276,12 @@ class Batches final : public Sink<MelBatch>,
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
-    return {{"batches", Value::scalar(std::to_string(batches_.load()))},
-            {"samples", Value::scalar(std::to_string(samples_.load()))}};
+    std::vector<std::pair<std::string, Value>> out{
+        {"batches", Value::scalar(std::to_string(batches_.load()))},
+        {"samples", Value::scalar(std::to_string(samples_.load()))}};
+    if (delivery_ != nullptr)
+      out.emplace_back("waiting_for_program", Value::scalar(fmt::format("{:.3f}", waited_.load())));
+    return out;
   }
 
  private:
@@ -472,7 +482,8 @@ class Batches final : public Sink<MelBatch>,
   std::vector<BatchInput> inputs_;
   std::shared_ptr<BatchDelivery> delivery_;
   std::atomic<std::uint64_t> batches_{0}, samples_{0};
-  std::atomic<int> node_{-1};  // its own number
+  std::atomic<double> waited_{0};  // for who takes batches [s]
+  std::atomic<int> node_{-1};      // its own number
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
