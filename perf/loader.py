@@ -2,7 +2,8 @@
 
 loader.py [--dir DIR] [--programs DIR] [--rounds N] [--scale X] [--jobs frames,store,speech,rows]
 In:   a Python that has the package melflow (tests/python/run.sh makes build/python-env), and of librosa, soundfile, torch,
-      grain, spdl and h5py what is to be compared; --programs: where melflow_make_corpus, melflow_decode_only and melflow are.
+      grain, spdl, jax-dataloader and h5py what is to be compared (what is not installed is named as left out); --programs: where
+      melflow_make_corpus, melflow_decode_only and melflow are.
 Out:  a table for each job: time to the first batch [s], samples a second, peak resident memory [MiB]; medians of rounds in
       turn, each way in a process of its own. Corpora are kept in DIR.
 
@@ -141,6 +142,39 @@ def spdl_threads(root):
         yield from batched((f for frames in pipeline for f in frames), BATCH, np.stack)
 
 
+def jax_files(root):
+    """Its own backend, which takes what a dataset gives for an array of numbers; here of recordings."""
+    import jax_dataloader
+    import numpy as np
+    import soundfile
+
+    class Files(jax_dataloader.Dataset):
+        def __init__(self):
+            self.paths = paths_of(root)
+
+        def __len__(self):
+            return len(self.paths)
+
+        def __getitem__(self, numbers):
+            return [f for i in numbers for f in frames_of(soundfile.read(self.paths[i], dtype="float32")[0])]
+
+    files = jax_dataloader.DataLoader(Files(), backend="jax", batch_size=1, shuffle=True)
+    return batched((f for frames in files for f in frames), BATCH, np.stack)
+
+
+def jax_store(root):
+    """All frames as one array, as its manual has it."""
+    import jax_dataloader
+    import numpy as np
+    import soundfile
+    frames = np.stack([f for p in paths_of(root) for f in frames_of(soundfile.read(p, dtype="int16")[0])])
+    yield None
+    loader = jax_dataloader.DataLoader(jax_dataloader.ArrayDataset(frames), backend="jax", batch_size=64, shuffle=True)
+    for _ in range(EPOCHS):
+        for batch, in loader:
+            yield batch
+
+
 def padded(rows):
     import numpy as np
     out = np.zeros((len(rows), max(len(r) for r in rows), rows[0].shape[1]), np.float32)
@@ -223,9 +257,9 @@ def mapped_copy(root):
 
 JOBS = {
     "frames": ("400 MP3 files of 5 to 25 s, 44.1 kHz: batches of 16 frames of 44,100 samples",
-               [melflow_frames, melflow_by_number, librosa_generator, torch_workers, grain_threads, spdl_threads]),
+               [melflow_frames, melflow_by_number, librosa_generator, torch_workers, grain_threads, spdl_threads, jax_files]),
     "store": ("as 16-bit WAV, from a cache of decoded audio, and from memory by number: int16, batches of 64, five epochs",
-              [melflow_store, melflow_by_number_store]),
+              [melflow_store, melflow_by_number_store, jax_store]),
     "speech": ("2,000 utterances of 2 to 15 s, 16 kHz, 80 bands: padded batches of 64", [melflow_speech, librosa_speech, torch_speech]),
     "rows": ("windows of 44,100 samples in HDF5, int16, shuffled: batches of 256, five epochs", [melflow_rows, h5py_sorted, mapped_copy]),
 }
@@ -233,9 +267,10 @@ JOBS = {
 
 def one(way, root):
     """In a child: imports come first, and a first use of what takes its time then."""
-    for name in ("numpy", "librosa", "soundfile", "torch", "grain", "spdl.pipeline", "h5py", "melflow"):
-        wanted = {"librosa": ("librosa",), "soundfile": ("torch_w", "grain", "spdl"), "torch": ("torch",), "grain": ("grain",),
-                  "spdl.pipeline": ("spdl",), "h5py": ("h5py", "mapped", "melflow_rows"), "melflow": ("melflow",)}
+    for name in ("numpy", "librosa", "soundfile", "torch", "grain", "spdl.pipeline", "jax_dataloader", "h5py", "melflow"):
+        wanted = {"librosa": ("librosa",), "soundfile": ("torch_w", "grain", "spdl", "jax"), "torch": ("torch",), "grain": ("grain",),
+                  "spdl.pipeline": ("spdl",), "jax_dataloader": ("jax",),
+                  "h5py": ("h5py", "mapped", "melflow_rows"), "melflow": ("melflow",)}
         if name == "numpy" or way.startswith(wanted[name]) or (way == "torch_speech" and name == "librosa"):
             importlib.import_module(name)
     if way == "librosa_generator":
