@@ -1,11 +1,11 @@
-// melflow_gpu_bench_on_host: the GPU benchmark on a device that is a thread of the host. Its
+// melflow_gpu_bench_on_host: the GPU benchmark on the emulated device. Its
 // figures mean nothing.
 
 #include <chrono>
 #include <cstring>
 
 #include "perf/gpu/bench.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 
 namespace melflow::bench {
 

@@ -382,7 +382,7 @@ TEST_CASE("feature settings: a pipeline on a device says so, as its output does"
     CHECK(one["feature_fingerprint"] == file["feature_fingerprint"]);
   }
   CHECK(file["backend"] == "cuda");
-  CHECK(file["instruction_set"] == "host, fused, fp32");
+  CHECK(file["instruction_set"] == "sm_90, fused, fp32");
   CHECK(cuda["backend"] == "cuda");
   CHECK(cuda["instruction_set"] == "");
   CHECK(automatic["backend"] == "auto");
@@ -392,7 +392,7 @@ TEST_CASE("feature settings: a pipeline on a device says so, as its output does"
   CHECK(same.code == 0);
   CHECK_FALSE(has(same.out, "note: backend"));
   CHECK(has(same.out,
-            "\nnote: instruction_set: host, fused, fp32 in out.h5, not known before a run in "
+            "\nnote: instruction_set: sm_90, fused, fp32 in out.h5, not known before a run in "
             "c.yaml: the last bits of values may differ\n"));
   CHECK(has(folder.melflow({"compare", "out.h5", "p.yaml"}).out,
             "\nnote: backend: cuda in out.h5, cpu in p.yaml: "));

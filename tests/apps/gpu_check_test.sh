@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# perf/gpu.sh where the device is a thread of the host: every step runs, rows agree, results are there
+# perf/gpu.sh where the device is emulated: every step runs, rows agree, results are there
 # as soon as they are known, and stay when it is stopped.
 #
 # In:  gpu_check_test.sh BIN SOURCE
@@ -37,7 +37,7 @@ printf '#!/bin/sh\necho "test cases: 1 | 1 passed"\n' >"$programs/melflow_device
 # Tools of a machine that has devices are not those of this test.
 printf '#!/bin/sh\nexit 9\n' >"$folder/sanitizer"
 chmod +x "$programs/melflow_device_tests" "$folder/sanitizer"
-md=$folder/out/gpu-a-thread-of-the-host.md lines=$folder/out/gpu-a-thread-of-the-host.jsonl
+md=$folder/out/gpu-emulated.md lines=$folder/out/gpu-emulated.jsonl
 
 # ---- all of it
 check --steps corpus,tests,bench,jobs,parity,torchaudio || fail "exit status $?"

@@ -1,8 +1,8 @@
-// melflow_on_host_gpu: the program, where the device is a thread of the host. With
+// melflow_on_host_gpu: the program, on the emulated device. With
 // melflow_gpu_bench_on_host it lets a machine without a GPU try whatever runs on one.
 
 #include "apps/program.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 
 int main(int argc, char** argv) {
   melflow::test::HostGpus gpus;

@@ -80,7 +80,7 @@ TEST_CASE(
   const test::Watchdog watchdog("device monitor: samples");
   const Fake nvml;
   // As CUDA_VISIBLE_DEVICES=1,0 would number them.
-  DeviceMonitor monitor({device(0, "host:1"), device(1, "host:0")}, patient, often);
+  DeviceMonitor monitor({device(0, "bus:1"), device(1, "bus:0")}, patient, often);
   nvml->wait(0, 5);
   nvml->wait(1, 5);
   const DeviceUses uses = monitor.finish();
@@ -105,7 +105,7 @@ TEST_CASE("device monitor: a call that does not return is left to itself") {
   const test::Watchdog watchdog("device monitor: a call that hangs");
   const Fake nvml;
   {
-    DeviceMonitor monitor({device(0, "host:0")}, std::chrono::milliseconds(50), often);
+    DeviceMonitor monitor({device(0, "bus:0")}, std::chrono::milliseconds(50), often);
     nvml->wait(0, 2);
     nvml->hang(true);
     const DeviceUses uses = monitor.finish();
@@ -119,12 +119,12 @@ TEST_CASE("device monitor: a call that does not return is left to itself") {
 TEST_CASE("device monitor: the end does not wait for the next sample, and there is always one") {
   const test::Watchdog watchdog("device monitor: the end");
   const Fake nvml;
-  DeviceMonitor monitor({device(0, "host:0")}, patient, never);
+  DeviceMonitor monitor({device(0, "bus:0")}, patient, never);
   const DeviceUses uses = monitor.finish();
   REQUIRE(uses.devices.size() == 1);
   CHECK(uses.devices[0].samples == 1);
   check_figures(uses.devices[0], 0);
-  const DeviceMonitor dropped({device(0, "host:0")}, patient, never);
+  const DeviceMonitor dropped({device(0, "bus:0")}, patient, never);
 }
 
 TEST_CASE("device monitor: without NVML, or with one that does not begin, there is a reason") {
@@ -147,7 +147,7 @@ TEST_CASE("device monitor: without NVML, or with one that does not begin, there 
     const Fake nvml;
     if (row.init != 0) nvml->fail("nvmlInit_v2", row.init);
     const NvmlFile file(row.file);
-    const DeviceUses uses = DeviceMonitor({device(0, "host:0")}, patient, never).finish();
+    const DeviceUses uses = DeviceMonitor({device(0, "bus:0")}, patient, never).finish();
     CHECK(uses.why_none == row.expected);
     CHECK(uses.devices.empty());
     CHECK(nvml->open_sessions() == 0);
@@ -157,7 +157,7 @@ TEST_CASE("device monitor: without NVML, or with one that does not begin, there 
 TEST_CASE("device monitor: a device that NVML does not know says so, the other has its figures") {
   const Fake nvml;
   const DeviceUses uses =
-      DeviceMonitor({device(0, "0000:65:00.0"), device(1, "host:1")}, patient, never).finish();
+      DeviceMonitor({device(0, "0000:65:00.0"), device(1, "bus:1")}, patient, never).finish();
   CHECK(uses.why_none == "");
   REQUIRE(uses.devices.size() == 2);
   CHECK(uses.devices[0].missing == "nvmlDeviceGetHandleByPciBusId(0000:65:00.0): Not Found");
@@ -170,7 +170,7 @@ TEST_CASE("device monitor: what one call refuses does not take away what others 
   {
     const Fake nvml;
     nvml->fail("nvmlDeviceGetUtilizationRates", 3);
-    const DeviceUses uses = DeviceMonitor({device(0, "host:0")}, patient, never).finish();
+    const DeviceUses uses = DeviceMonitor({device(0, "bus:0")}, patient, never).finish();
     REQUIRE(uses.devices.size() == 1);
     CHECK(uses.devices[0].missing == "nvmlDeviceGetUtilizationRates: Not Supported");
     CHECK(uses.devices[0].samples == 0);
@@ -181,7 +181,7 @@ TEST_CASE("device monitor: what one call refuses does not take away what others 
     nvml->fail("nvmlDeviceGetMemoryInfo", 3);
     nvml->fail("nvmlSystemGetDriverVersion", 3);
     nvml->fail("nvmlDeviceGetCurrPcieLinkWidth", 3);
-    const DeviceUses uses = DeviceMonitor({device(0, "host:0")}, patient, never).finish();
+    const DeviceUses uses = DeviceMonitor({device(0, "bus:0")}, patient, never).finish();
     CHECK(uses.driver_version == "");
     REQUIRE(uses.devices.size() == 1);
     CHECK(uses.devices[0].missing == "nvmlDeviceGetMemoryInfo: Not Supported");
@@ -194,7 +194,7 @@ TEST_CASE("device monitor: what one call refuses does not take away what others 
 TEST_CASE("device monitor: samples until a device fails are kept") {
   const test::Watchdog watchdog("device monitor: failing");
   const Fake nvml;
-  DeviceMonitor monitor({device(0, "host:0")}, patient, often);
+  DeviceMonitor monitor({device(0, "bus:0")}, patient, often);
   nvml->wait(0, 3);
   nvml->fail("nvmlDeviceGetUtilizationRates", 999);
   const DeviceUses uses = monitor.finish();

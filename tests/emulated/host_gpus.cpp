@@ -11,7 +11,7 @@ std::vector<FakeDevice> devices_of(const HostGpuOptions& options) {
   std::vector<FakeDevice> out;
   for (int i = 0; i < options.devices; ++i)
     out.push_back({.major = i == 0 ? 9 : options.second_major,
-                   .memory = i == options.full ? std::size_t{1} << 20 : options.device_memory});
+                   .memory = i == options.full ? std::size_t{128} << 10 : options.device_memory});
   return out;
 }
 

@@ -9,7 +9,7 @@
 #include "stages/device/kernel_front_end.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "tests/jobs/cuda_jobs.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 
 namespace cuda_opening_test {
 
@@ -132,7 +132,7 @@ TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
   CHECK(gpus.complaints() == "");
   const Output out = read_output(folder / "out.h5");
   CHECK(out.texts.at("backend") == "cuda");
-  CHECK(out.texts.at("instruction_set") == "host, fused, fp32");
+  CHECK(out.texts.at("instruction_set") == "sm_90, fused, fp32");
 }
 
 TEST_CASE("cuda opening: files are read while devices are opened") {
@@ -185,9 +185,9 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
        1,
        true},
       {"of another kind",
-       {.devices = 2, .second_architecture = "other"},
+       {.devices = 2, .second_major = 10},
        "[0, 1]",
-       "device 1: device 0 is host and device 1 other: a row would depend",
+       "device 1: device 0 is sm_90 and device 1 sm_100: a row would depend",
        1,
        true},
   };
@@ -349,7 +349,7 @@ TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
   CHECK(update({}, 1) == "");
   CHECK(update({}, 2) == "");
   const std::string other = update({.refuses = {{0, "lost"}}}, 3);
-  CHECK(other.find(fmt::format("computed by cuda host, fused, fp32, new ones are by cpu {}",
+  CHECK(other.find(fmt::format("computed by cuda sm_90, fused, fp32, new ones are by cpu {}",
                                MelKernel::instruction_set())) != std::string::npos);
 }
 

@@ -9,7 +9,7 @@
 #include "stages/device/slot_load.h"
 #include "stages/features/mel/mel_plan.h"
 #include "tests/jobs/cuda_jobs.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 
 namespace cuda_slots_test {
 
@@ -150,7 +150,7 @@ TEST_CASE("cuda slots: no memory is taken but at the beginning") {
   const std::size_t frames = number_in(job, "frames_of_slot");
   const cuda::SlotSize size{number_in(job, "sample_bytes_of_slot"),
                             static_cast<std::uint32_t>(frames)};
-  CHECK(gpus.pinned_taken == 2 * (cuda::SlotMemory::bytes_in(size) +
+  CHECK(gpus.runtime.counts.pinned_taken == 2 * (cuda::SlotMemory::bytes_in(size) +
                                   cuda::SlotMemory::bytes_out(size, 80 * sizeof(float))));
   // A recording of several blocks is one file, and what gives no frame does not come to a device.
   for (const auto& [name, value] : job.stage("mel").summary)
@@ -187,7 +187,7 @@ TEST_CASE("cuda slots: a device that breaks between two pieces fails the files b
   CHECK(c.ok + c.failed == 6);
   CHECK(c.ok == 1);
   for (const auto& [name, remark] : job.remarks_by_name())
-    CHECK(remark.find("the device is broken") != std::string::npos);
+    CHECK(remark.find("cudaErrorLaunchFailure") != std::string::npos);
   CHECK(read_output(folder / "out.h5").rows() == 193);  // one file's: 31,000 / 160
 }
 
@@ -205,7 +205,7 @@ TEST_CASE(
       "preset: whisper, backend: cuda, slots: 1, graphs: off, device_timeout: 5, "
       "accumulate: {bytes: 32KiB}";
   const JobResult job = run_job(cuda_pipeline("", mel), options, [&](Runner&) {
-    while (gpus.counts.hung_streams == 0) std::this_thread::yield();
+    while (gpus.runtime.hung < 0) std::this_thread::yield();
     gpus.time = 5.5;
   });
   const Ledger::Counts& c = job.report.counts;
@@ -213,7 +213,7 @@ TEST_CASE(
   CHECK(c.ok > 0);
   CHECK(c.failed > 0);
   const std::string why =
-      "device 0 (a thread of the host) has done nothing for 6 s with 1 batches under way; it is "
+      "device 0 (emulated) has done nothing for 6 s with 1 batches under way; it is "
       "given up";
   for (const auto& remark : job.remarks_by_name())
     CHECK_MESSAGE(remark.second.find(why) != std::string::npos, remark.second);
@@ -234,7 +234,7 @@ TEST_CASE("cuda slots: graphs can be off") {
                                  "sample_rate: 16000, n_fft: 512, center: false, n_mels: 20, "
                                  "backend: cuda, slots: 1, accumulate: {bytes: 48KiB}" +
                                      graphs);
-    CHECK(gpus.counts.replays == static_cast<long>(number_in(job, "replayed")));
+    CHECK(gpus.runtime.counts.replays == static_cast<long>(number_in(job, "replayed")));
     return number_in(job, "replayed");
   };
   CHECK(replayed("") > 0);

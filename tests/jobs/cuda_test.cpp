@@ -1,4 +1,4 @@
-// Whole jobs with backend: cuda, on a device that is a thread of the host: rows are those of the
+// Whole jobs with backend: cuda, on a device that is emulated: rows are those of the
 // processor, within what two orders of summation differ by, whatever the batches are and wherever
 // they run; and what a device refuses or breaks is said.
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 #include "stages/output/row_sink.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
@@ -120,7 +120,7 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
         CHECK(remarks_of(job) == remarks_of(on_cpu));
       }
       CHECK(gpus.complaints() == "");
-      CHECK(gpus.counts.launches > 0);
+      CHECK(gpus.runtime.counts.kernels > 0);
       const Output got = read_output(folder / "cuda.h5");
       CHECK(got.shape == expected.shape);
       CHECK(got.files == expected.files);
@@ -150,7 +150,7 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
   }
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(gpus.complaints() == "");
-  CHECK(gpus.counts.replays >= 5);
+  CHECK(gpus.runtime.counts.replays >= 5);
   CHECK(largest_difference(read_output(folder / "cuda.h5"), read_output(folder / "cpu.h5")) < 2e-3);
 }
 
@@ -325,7 +325,7 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   CHECK(c.failed > 0);
   CHECK(c.ok > 0);
   for (const auto& [name, remark] : job.remarks_by_name())
-    CHECK((remark.find("the device is broken") != std::string::npos ||
+    CHECK((remark.find("cudaErrorLaunchFailure") != std::string::npos ||
            remark.find("no device works any more") != std::string::npos));
   // What was finished before is in the output.
   const Output out = read_output(folder / "out.h5");
@@ -357,7 +357,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
 TEST_CASE("cuda: rows come from devices of one kind") {
   const TempFolder folder;
   make_clips(folder);
-  HostGpus gpus({.devices = 2, .second_architecture = "another"});
+  HostGpus gpus({.devices = 2, .second_major = 10});
   const cuda::ScopedGpus scope(gpus);
   const JobResult all =
       run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
@@ -371,7 +371,7 @@ TEST_CASE("cuda: rows come from devices of one kind") {
   } catch (const ConfigError& e) {
     problem = e.what();
   }
-  CHECK(problem.find("mel.devices: device 0 is host and device 1 another: a row would depend") !=
+  CHECK(problem.find("mel.devices: device 0 is sm_90 and device 1 sm_100: a row would depend") !=
         std::string::npos);
 }
 
@@ -473,7 +473,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
     HostGpus wide_gpus;
     const JobResult wide = made("dtype: float32", wide_gpus);
     CHECK(summary_of(wide, "row_type") == "float32");
-    CHECK(summary_of(wide, "bytes_from_device") == std::to_string(wide_gpus.counts.bytes_out));
+    CHECK(summary_of(wide, "bytes_from_device") == std::to_string(wide_gpus.runtime.counts.bytes_out));
     const Output expected = read_output(folder / "out.h5");
     for (const NumberType type : {NumberType::float16, NumberType::bfloat16}) {
       std::string bytes(expected.mel.size() * 2, '\0');
@@ -496,11 +496,12 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
           CHECK(got.file(f.path).count == (fits ? f.count : 0));
         }
         // Half of what came back, and of the memory for it: one batch, so that no slot grows.
-        CHECK(2 * gpus.counts.bytes_out == wide_gpus.counts.bytes_out);
-        CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.counts.bytes_out));
-        const std::size_t less = wide_gpus.pinned_taken - gpus.pinned_taken;
+        CHECK(2 * gpus.runtime.counts.bytes_out == wide_gpus.runtime.counts.bytes_out);
+        CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.runtime.counts.bytes_out));
+        const auto& of_32 = wide_gpus.runtime.counts;
+        const std::size_t less = of_32.pinned_taken - gpus.runtime.counts.pinned_taken;
         CHECK(less > 0);
-        CHECK(less == wide_gpus.device_taken - gpus.device_taken);
+        CHECK(less == of_32.device_taken - gpus.runtime.counts.device_taken);
       }
     }
   }
@@ -637,7 +638,7 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
     for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
     CHECK(told.find("(precision: double, which no device has)") != std::string::npos);
   }
-  CHECK(gpus.counts.launches == 0);
+  CHECK(gpus.runtime.counts.kernels == 0);
   const Output out = read_output(folder / "out.h5"), cpu = read_output(folder / "cpu.h5");
   CHECK(out.texts.at("backend") == "cpu");
   CHECK(out.difference(cpu) == "");
@@ -668,8 +669,8 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
   };
   const Output cpu = made("backend: cpu"), cuda = made("backend: cuda"),
                narrow = made("backend: cuda, operands: bf16");
-  CHECK(cuda.texts.at("instruction_set") == "host, fused, fp32");
-  CHECK(narrow.texts.at("instruction_set") == "host, fused, bf16");
+  CHECK(cuda.texts.at("instruction_set") == "sm_90, fused, fp32");
+  CHECK(narrow.texts.at("instruction_set") == "sm_90, fused, bf16");
   CHECK(cuda.texts.at("feature_fingerprint") == cpu.texts.at("feature_fingerprint"));
   CHECK(narrow.texts.at("feature_fingerprint") != cpu.texts.at("feature_fingerprint"));
   // The configuration is stored as it was written, and can be run elsewhere.

@@ -7,7 +7,7 @@
 
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 #include "tests/support/audio_files.h"
-#include "tests/support/host_gpu.h"
+#include "tests/emulated/host_gpus.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
@@ -63,7 +63,7 @@ std::string expected_use(int device, std::size_t samples) {
     most_memory = std::max(most_memory, fake_memory(device, n));
   }
   return fmt::format(
-      R"({{"device": {}, "name": "a thread of the host", )"
+      R"({{"device": {}, "name": "emulated", )"
       R"("utilization_percent": {{"mean": {:.1f}, "most": {}, "samples": {}}}, )"
       R"("memory_bytes": {{"most": {}, "total": {}}}, "pcie": {{"generation": 5, "width": 16}}}})",
       device, sum / static_cast<double>(samples), most, samples, most_memory, kFakeTotalMemory);

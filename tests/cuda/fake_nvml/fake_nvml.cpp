@@ -138,7 +138,7 @@ int nvmlSystemGetDriverVersion(char* version, unsigned length) {
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   return call("nvmlDeviceGetHandleByPciBusId_v2", [&](State& s) {
     for (Device& d : s.devices) {
-      if ("host:" + std::to_string(d.index) != bus_id) continue;
+      if ("bus:" + std::to_string(d.index) != bus_id) continue;
       *device = &d;
       return 0;
     }

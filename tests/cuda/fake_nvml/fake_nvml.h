@@ -1,5 +1,5 @@
 // What a test may ask of fake_nvml.cpp, a library with NVML's symbols and known figures. It has the
-// devices "host:0" and "host:1" (tests/support/host_gpu.h).
+// devices "bus:0" and "bus:1" (tests/emulated/host_gpus.h).
 #pragma once
 
 #include <cstddef>
