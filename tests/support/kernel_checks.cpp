@@ -139,19 +139,6 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
   return batch;
 }
 
-Batch conditioned(const MelPlan& plan, const Batch& batch, SampleType& type, LaneOrder order) {
-  if (!is_conditioned_by_frame(plan)) return batch;
-  const ConditionSettings settings = *kernel_front_end(plan).condition;
-  Batch out;
-  out.float32.assign(batch.n_frames() * static_cast<std::size_t>(settings.stride),
-                     std::numeric_limits<float>::quiet_NaN());
-  out.offsets.resize(batch.n_frames());
-  run_condition(settings, {batch.samples(type), type, batch.offsets.data(), batch.n_frames()},
-                out.float32.data(), out.offsets.data(), order);
-  type = SampleType::float32;
-  return out;
-}
-
 RowBuffer::RowBuffer(NumberType type, std::size_t values)
     : type_(type),
       count_(values),

@@ -15,7 +15,6 @@
 #include "cuda/number_types.h"
 #include "stages/features/mel/mel_options.h"
 #include "stages/features/mel/mel_plan.h"
-#include "tests/support/host_driver.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow::cuda::testing {
@@ -47,11 +46,6 @@ struct Batch {
   std::size_t n_frames() const { return offsets.size(); }
 };
 Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples);
-// What the kernels behind the one that conditions frames take: `batch` itself where there is none,
-// else its frames as that kernel's phases leave them, and float32.
-Batch conditioned(const MelPlan& plan, const Batch& batch, SampleType& type,
-                  LaneOrder order = LaneOrder::up);
-
 // Rows [n_frames, columns] of any type, every value NaN until it is written.
 class RowBuffer {
  public:
