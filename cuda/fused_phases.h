@@ -5,9 +5,8 @@
 //
 // A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
 // points in registers and exchanges them through shared memory; a phase is what every lane does
-// between two barriers. On a device the phases follow each other with __syncwarp(); the host driver
-// (tests/support/host_driver.h) runs each phase for one lane after another. A phase must not read
-// what another lane writes in the same phase.
+// between two barriers, of which the kernel (fused_kernel.cuh) has one behind each phase. A phase must
+// not read what another lane writes in the same phase: tests/emulated runs lanes in several orders.
 //
 //   fetch          samples of a frame into registers (any time before `first`)
 //   first          window, butterflies r1, twiddles              -> shared

@@ -1,5 +1,5 @@
 // bench.h - the parts of melflow_gpu_bench. All but device.cpp see a device as stages do
-// (cuda/gpu.h), so that they can be tried on one that is a thread of the host.
+// (cuda/gpu.h), so that they can be tried on the emulated one.
 //
 // In:  a device; how much to do.
 // Out: figures, each as soon as it is known. Rates are in bytes, files or windows a second, times

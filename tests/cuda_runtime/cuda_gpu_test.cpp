@@ -131,8 +131,9 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
     // A step is a millisecond.
     CHECK(stream->between(0, 1) == doctest::Approx(0.002));
     CHECK(stream->between(1, 2) == doctest::Approx(0.003));
-    CHECK(test::cuda_error_of([&] { (void)stream->between(0, 4); }).find("cudaEventElapsedTime on device 1") ==
-          0);
+    CHECK(test::cuda_error_of([&] {
+            (void)stream->between(0, 4);
+          }).find("cudaEventElapsedTime on device 1") == 0);
   }
   CHECK(runtime.complaints() == "");
 }
@@ -170,7 +171,8 @@ TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each la
       stream->call(set, &reached);
     });
     CHECK(runtime.take_calls() ==
-          "begin recording, mark, copy in 1024, kernel, kernel, copy out 32, mark, call, end recording, "
+          "begin recording, mark, copy in 1024, kernel, kernel, copy out 32, mark, call, end "
+          "recording, "
           "instantiate");
     CHECK(runtime.graphs.empty());
     for (const auto first : {std::int16_t{5}, std::int16_t{50}}) {

@@ -56,7 +56,8 @@ inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
 /// But for rounding.
 inline bool is_row_of(const float* row, std::int16_t sample) {
   for (std::size_t c = 0; c < kColumns; ++c) {
-    const float exact = static_cast<float>(sample) * static_cast<float>(sample) * static_cast<float>(c + 1);
+    const float exact =
+        static_cast<float>(sample) * static_cast<float>(sample) * static_cast<float>(c + 1);
     if (!(std::abs(row[c] - exact) <= 1e-6F * exact)) return false;
   }
   return true;

@@ -104,7 +104,7 @@ class Job {
 };
 
 inline std::vector<double> rows_of(const MelOptions& options, const Batch& batch, SampleType type,
-                            const KernelOptions& kernel_options) {
+                                   const KernelOptions& kernel_options) {
   const Stream stream;
   Job job(MelPlan(options), batch, type, kernel_options);
   job.set_count(batch.n_frames());

@@ -22,7 +22,8 @@ TEST_CASE("device: a click at any place of a frame, in bands of many bins") {
     int n_fft, hop;
   };
   // The bins of 32768 samples have no room in shared memory.
-  std::vector<Row> rows = {{Path::cufft, 1103, 1}, {Path::cufft, 4096, 7}, {Path::cufft, 32768, 4099}};
+  std::vector<Row> rows = {
+      {Path::cufft, 1103, 1}, {Path::cufft, 4096, 7}, {Path::cufft, 32768, 4099}};
   for (const int n_fft : fused_sizes) rows.push_back({Path::fused, n_fft, 1});
   for (const Row& row : rows) {
     for (const int n_mels : {1, 13}) {
@@ -59,7 +60,8 @@ TEST_CASE("device: fp16 operands hold samples at full scale") {
         for (int i = 0; i < n_fft; ++i)
           samples.push_back(alternating && i % 2 == 1 ? 32767 : -32768);
         const Batch batch = make_batch(MelPlan(o), samples);
-        const std::vector<double> row = rows_of(o, batch, SampleType::int16, {Path::fused, NumberType::float16, {}});
+        const std::vector<double> row =
+            rows_of(o, batch, SampleType::int16, {Path::fused, NumberType::float16, {}});
         const double peak = std::pow(n_fft * input_scale, 2);
         CHECK(row[alternating ? static_cast<std::size_t>(n_fft / 2) : 0] ==
               doctest::Approx(peak).epsilon(2e-3));
@@ -97,7 +99,8 @@ TEST_CASE("device: every log, with its offset, floor and reference") {
         const Batch batch = make_batch(plan, samples);
         const std::vector<double> rows = rows_of(o, batch, SampleType::int16, {});
         if (o.log == O::Log::none) {
-          const Errors e = errors_of(o, expected, rows, rows_of(in_db(o), batch, SampleType::int16, {}));
+          const Errors e =
+              errors_of(o, expected, rows, rows_of(in_db(o), batch, SampleType::int16, {}));
           CHECK(e.of_peak <= 1e-6);
           CHECK(*std::min_element(rows.begin(), rows.end()) == 1.0);
         } else {
@@ -113,8 +116,7 @@ TEST_CASE("device: every log, with its offset, floor and reference") {
 
 TEST_CASE("device: the column of the energy is left as it was, in rows of every type") {
   MELFLOW_NEEDS_DEVICE("the column of the energy is left as it was");
-  for (const NumberType type :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
+  for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
     O o;
     o.n_mels = 33;
     o.use_energy = true;

@@ -22,8 +22,8 @@ namespace melflow::cuda {
 
 extern thread_local unsigned char shared_memory[];
 constexpr std::size_t fence_bytes = 4096;
-alignas(256) thread_local unsigned char
-    shared_memory[test::most_shared_bytes + fence_bytes] __attribute__((visibility("default")));
+alignas(256) thread_local unsigned char shared_memory[test::most_shared_bytes + fence_bytes]
+    __attribute__((visibility("default")));
 
 }  // namespace melflow::cuda
 
@@ -86,7 +86,7 @@ struct Running {
   void (*kernel)(KernelLaunch::Argument) = nullptr;
   const KernelLaunch* launch = nullptr;
   unsigned thread = 0, block = 0;
-  unsigned turn = 0;  // place in `order`
+  unsigned turn = 0;   // place in `order`
   unsigned first = 0;  // thread of the warp whose turn it is
   unsigned order[warp] = {};
   LaneOrder kind = LaneOrder::rising;
@@ -137,9 +137,7 @@ void pass_on() {
   g.thread = own;
 }
 
-void* sync_of(At at) {
-  return at == At::warp_barrier ? &g.of_warp[g.thread / warp] : &g.of_block;
-}
+void* sync_of(At at) { return at == At::warp_barrier ? &g.of_warp[g.thread / warp] : &g.of_block; }
 
 void wait(At at, int line) {
   Lane& lane = g.lanes[g.thread];
@@ -231,8 +229,8 @@ std::string run_block() {
     for (unsigned w = 1; w < warps; ++w) {
       const Lane& other = g.lanes[w * warp];
       if (other.at != one.at || other.line != one.line)
-        return "a block waits for ever: some of its warps " + said(one.at, one.line) +
-               ", others " + said(other.at, other.line);
+        return "a block waits for ever: some of its warps " + said(one.at, one.line) + ", others " +
+               said(other.at, other.line);
     }
     if (one.at == At::end) {
       acquire(&g.of_block);

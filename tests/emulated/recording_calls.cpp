@@ -147,22 +147,23 @@ cudaError_t cudaFreeHost(void* memory) {
 // not arrived.
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return runtime().give(nullptr, "set " + std::to_string(bytes), later([=] {
-    runtime().check_range(to, bytes, true, "set");
-    std::memset(to, value, bytes);
-  }));
+                          runtime().check_range(to, bytes, true, "set");
+                          std::memset(to, value, bytes);
+                        }));
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (kind == cudaMemcpyHostToDevice) {
     const std::string held(static_cast<const char*>(from), bytes);
     return runtime().give(nullptr, "table " + std::to_string(bytes), later([=] {
-      runtime().check_range(to, bytes, true, "copied to");
-      std::memcpy(to, held.data(), bytes);
-    }));
+                            runtime().check_range(to, bytes, true, "copied to");
+                            std::memcpy(to, held.data(), bytes);
+                          }));
   }
-  const cudaError_t error = runtime().give(nullptr, "read " + std::to_string(bytes), later([=] {
-    runtime().check_range(from, bytes, true, "copied from");
-    std::memcpy(to, from, bytes);
-  }));
+  const cudaError_t error =
+      runtime().give(nullptr, "read " + std::to_string(bytes), later([=] {
+                       runtime().check_range(from, bytes, true, "copied from");
+                       std::memcpy(to, from, bytes);
+                     }));
   runtime().run(runtime().null_stream());
   return error;
 }
@@ -230,12 +231,12 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
   ++runtime().counts.kernels;
   const KernelLaunch launch{kernel, grid.x, block.x, shared_bytes, copy_of(arguments[0])};
   return runtime().give(stream, "kernel", later([launch] {
-    static std::atomic<std::uint64_t> launches{RecordingRuntime::seed()};
-    const std::uint64_t drawn = ++launches * 0x9E3779B97F4A7C15U;
-    const std::string error =
-        run_kernel(launch, static_cast<LaneOrder>((drawn >> 32) % 3), drawn);
-    if (!error.empty()) runtime().complain("kernel: " + error);
-  }));
+                          static std::atomic<std::uint64_t> launches{RecordingRuntime::seed()};
+                          const std::uint64_t drawn = ++launches * 0x9E3779B97F4A7C15U;
+                          const std::string error =
+                              run_kernel(launch, static_cast<LaneOrder>((drawn >> 32) % 3), drawn);
+                          if (!error.empty()) runtime().complain("kernel: " + error);
+                        }));
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t* out) {
@@ -281,18 +282,15 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   *out = nullptr;
   // What was captured ends with the recording, failed or not.
   auto graph = std::exchange(stream->capture, nullptr);
-  return done("end recording", [&] {
-    return make(runtime().graphs, out, graph.release());
-  });
+  return done("end recording", [&] { return make(runtime().graphs, out, graph.release()); });
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
   return runtime().give(stream, "call", later([=] { function(argument); }));
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* out) {
-  return done("event", [&] {
-    return make(runtime().events, out, new FakeEvent{runtime().device});
-  });
+  return done("event",
+              [&] { return make(runtime().events, out, new FakeEvent{runtime().device}); });
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return destroy(runtime().events, event, "an event");
@@ -331,4 +329,3 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 
 }  // extern "C"
-

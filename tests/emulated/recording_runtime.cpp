@@ -118,8 +118,10 @@ FakeStream& RecordingRuntime::null_stream() {
 cudaError_t RecordingRuntime::give(cudaStream_t stream, const std::string& name,
                                    std::function<FakeWork()> begin) {
   const Lock lock(mutex);
-  if (stream == nullptr) stream = &null_stream();
-  else if (!streams.contains(stream)) complain(name + " on a stream that is not there");
+  if (stream == nullptr)
+    stream = &null_stream();
+  else if (!streams.contains(stream))
+    complain(name + " on a stream that is not there");
   if (stream->device != device) complain(name + " with another device current");
   if (const cudaError_t error = call(name); error != cudaSuccess) return error;
   if (stream->capture)

@@ -113,7 +113,7 @@ class RecordingRuntime {
 
   struct Counts {
     std::atomic<long> copies_in{0}, kernels{0}, replays{0};
-    std::atomic<std::size_t> bytes_out{0};                    ///< copied from devices
+    std::atomic<std::size_t> bytes_out{0};                      ///< copied from devices
     std::atomic<std::size_t> device_taken{0}, pinned_taken{0};  ///< in all, given back or not
   };
   Counts counts;

@@ -8,8 +8,8 @@
 #include "cuda/opening.h"
 #include "stages/device/kernel_front_end.h"
 #include "stages/features/mel/mel_kernel.h"
-#include "tests/jobs/cuda_jobs.h"
 #include "tests/emulated/host_gpus.h"
+#include "tests/jobs/cuda_jobs.h"
 
 namespace cuda_opening_test {
 

@@ -8,8 +8,8 @@
 #include "cuda/slot.h"
 #include "stages/device/slot_load.h"
 #include "stages/features/mel/mel_plan.h"
-#include "tests/jobs/cuda_jobs.h"
 #include "tests/emulated/host_gpus.h"
+#include "tests/jobs/cuda_jobs.h"
 
 namespace cuda_slots_test {
 
@@ -150,8 +150,9 @@ TEST_CASE("cuda slots: no memory is taken but at the beginning") {
   const std::size_t frames = number_in(job, "frames_of_slot");
   const cuda::SlotSize size{number_in(job, "sample_bytes_of_slot"),
                             static_cast<std::uint32_t>(frames)};
-  CHECK(gpus.runtime.counts.pinned_taken == 2 * (cuda::SlotMemory::bytes_in(size) +
-                                  cuda::SlotMemory::bytes_out(size, 80 * sizeof(float))));
+  CHECK(gpus.runtime.counts.pinned_taken ==
+        2 * (cuda::SlotMemory::bytes_in(size) +
+             cuda::SlotMemory::bytes_out(size, 80 * sizeof(float))));
   // A recording of several blocks is one file, and what gives no frame does not come to a device.
   for (const auto& [name, value] : job.stage("mel").summary)
     if (name == "device_rates") CHECK(value.items().at(0).find("files")->text() == "9");

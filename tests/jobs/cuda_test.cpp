@@ -12,9 +12,9 @@
 #include "pipeline/number_type.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/output/row_sink.h"
+#include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
-#include "tests/emulated/host_gpus.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
@@ -473,7 +473,8 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
     HostGpus wide_gpus;
     const JobResult wide = made("dtype: float32", wide_gpus);
     CHECK(summary_of(wide, "row_type") == "float32");
-    CHECK(summary_of(wide, "bytes_from_device") == std::to_string(wide_gpus.runtime.counts.bytes_out));
+    CHECK(summary_of(wide, "bytes_from_device") ==
+          std::to_string(wide_gpus.runtime.counts.bytes_out));
     const Output expected = read_output(folder / "out.h5");
     for (const NumberType type : {NumberType::float16, NumberType::bfloat16}) {
       std::string bytes(expected.mel.size() * 2, '\0');
@@ -497,7 +498,8 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
         }
         // Half of what came back, and of the memory for it: one batch, so that no slot grows.
         CHECK(2 * gpus.runtime.counts.bytes_out == wide_gpus.runtime.counts.bytes_out);
-        CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.runtime.counts.bytes_out));
+        CHECK(summary_of(job, "bytes_from_device") ==
+              std::to_string(gpus.runtime.counts.bytes_out));
         const auto& of_32 = wide_gpus.runtime.counts;
         const std::size_t less = of_32.pinned_taken - gpus.runtime.counts.pinned_taken;
         CHECK(less > 0);
