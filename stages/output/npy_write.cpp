@@ -52,7 +52,15 @@ class NpyWrite final : public RowSink {
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
+    if (!path.ends_with(kNpyEnding))  // rows that are going to be added to those of an output
+      return std::make_unique<RowPartFile>(path, stage_name(), target().dtype,
+                                           info().values_per_row(), NpyFile::kDataOffset, opening,
+                                           Recognizer{});
     return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), opening);
+  }
+
+  [[nodiscard]] std::int64_t extensible_at() const override {
+    return static_cast<std::int64_t>(NpyFile::kDataOffset);
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {

@@ -105,7 +105,8 @@ TEST_CASE("update: one that was stopped goes on behind what is done, and says so
       {"statistics: all", "hdf5_write", "out.h5", Update::append, "out.h5.new.part"},
       {"statistics: all", "hdf5_write", "out.h5", Update::compact, "out.h5.part"},
       {"compression: deflate, chunk: 4KiB", "hdf5_write", "out.h5", Update::append, "out.h5.part"},
-      {"statistics: all", "npy_write", "out.npy", Update::append, "out.npy.part"},
+      {"statistics: all", "npy_write", "out.npy", Update::append, "out.npy.new.part"},
+      {"statistics: all", "npy_write", "out.npy", Update::compact, "out.npy.part"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.write));

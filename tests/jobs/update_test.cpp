@@ -13,6 +13,8 @@
 #include "stages/files/part_file.h"
 #include "stages/files/undo_file.h"
 #include "stages/files/unique_fd.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/npy_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
@@ -244,17 +246,53 @@ TEST_CASE("update: by contents, of an output without their hashes") {
   CHECK(second.report.warnings.empty());
 }
 
-TEST_CASE("update: npy") {
+TEST_CASE("update: rows of .npy stay in place, too, where files are only added") {
   const TempFolder folder;
   make_corpus(folder);
   std::string yaml = pipeline("split_files: false");
   yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
   REQUIRE(run(yaml, folder, "out.npy").complete());
+  const auto names = names_in(folder.path());
+  const auto inode = [&] {
+    struct stat st {};
+    REQUIRE(::stat((folder / "out.npy").c_str(), &st) == 0);
+    return st.st_ino;
+  };
+  const auto before = inode();
+  const std::string old = read_bytes(folder / "out.npy");
   clip(folder, "train/a/1.wav", 51);
+  clip(folder, "train/c/1.wav", 52);
+
   const JobResult job = run(yaml, folder, "out.npy", Update::append);
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(kept_by(job) == 17);
+  CHECK(inode() == before);
+  CHECK(names_in(folder.path()) == names);
+  const std::string now = read_bytes(folder / "out.npy");
+  CHECK(now.size() > old.size());
+  CHECK(now.compare(NpyFile::kDataOffset, old.size() - NpyFile::kDataOffset, old,
+                    NpyFile::kDataOffset) == 0);
   REQUIRE(run(yaml, folder, "full.npy").complete());
+  const FeatureFile out(folder / "out.npy"), full(folder / "full.npy");
+  REQUIRE(out.files().size() == full.files().size());
+  CHECK(out.flaw() == "");
+  for (std::size_t i = 0; i < full.files().size(); ++i) {
+    const FeatureFile::Entry &mine = out.files()[i], &theirs = full.files()[i];
+    CAPTURE(mine.path);
+    CHECK(mine.path == theirs.path);
+    CHECK(mine.count == theirs.count);
+    CHECK(out.read_rows(static_cast<std::uint64_t>(mine.offset),
+                        static_cast<std::uint64_t>(mine.count)) ==
+          full.read_rows(static_cast<std::uint64_t>(theirs.offset),
+                         static_cast<std::uint64_t>(theirs.count)));
+  }
+
+  // Nothing new; then all in the order of the files.
+  REQUIRE(run(yaml, folder, "out.npy", Update::append).complete());
+  CHECK(inode() == before);
+  CHECK(read_bytes(folder / "out.npy") == now);
+  REQUIRE(run(yaml, folder, "out.npy", Update::compact).complete());
+  CHECK(inode() != before);
   CHECK(read_bytes(folder / "out.npy") == read_bytes(folder / "full.npy"));
   CHECK(read_bytes(folder / "out.index.npy") == read_bytes(folder / "full.index.npy"));
 }

@@ -11,15 +11,20 @@ constexpr const char* kLongHeader = "\xF6\x0F{'descr': ";
 constexpr const char* kNoRows = "'fortran_order': False, 'shape': (0, ";
 static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);
 
+// Of rows that are extended in place.
+Existing made_anew(Existing existing) {
+  return existing == Existing::extend ? Existing::replace : existing;
+}
+
 }  // namespace
 
 NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
                  const Opening& opening)
     : RowPartFile(target, kStage, type, values_per_row, kDataOffset, opening,
                   has_one_of({kLongHeader, kNoRows})),
-      index_(npy_index_path(target), kStage, opening.existing,
+      index_(npy_index_path(target), kStage, made_anew(opening.existing),
              has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
-      document_(npy_document_path(target), kStage, opening.existing,
+      document_(npy_document_path(target), kStage, made_anew(opening.existing),
                 has_one_of({"\"melflow_version\""})) {}
 
 const char* NpyFile::descr(NumberType type) {

@@ -25,7 +25,8 @@ class NpyFile final : public RowPartFile {
   /// The length of a file without rows: numpy before 2.0 cannot map an empty array behind a page.
   static constexpr std::uint64_t kLeastHeader = 128;
 
-  /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three files.
+  /// `target` ends in ".npy". With Existing::extend the file of rows is extended, and the other two
+  /// are made anew. Throws RunError as PartFile does, for any of the three files.
   NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
           const Opening& opening);
 
