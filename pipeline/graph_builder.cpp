@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "pipeline/plan_checks.h"
 #include "pipeline/plan_settings.h"
 #include "pipeline/several_sources.h"
+#include "pipeline/task_files.h"
 #include "pipeline/warned_config_error.h"
 
 namespace melflow {
@@ -208,6 +210,12 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
                                        in_gibibytes(spec.host_memory.count), in_gibibytes(there))});
     ++plan.machine_warnings;
   }
+  if (graph.problems.empty())
+    if (std::string text = too_many_files(plan); !text.empty())
+      graph.notes.push_back(
+          {mark_of(graph.spec_of(first_source(plan)), "files_per_task"), std::move(text)});
+  plan.machine_warnings += graph.notes.size();
+  std::move(graph.notes.begin(), graph.notes.end(), std::back_inserter(plan.warnings));
   if (!graph.problems.empty()) throw_problems(graph, std::move(plan.warnings));
   record_settings(spec, plan);
   return plan;

@@ -39,8 +39,9 @@ struct GraphDraft {
   std::vector<std::string> outlets = {};    ///< per written node: the node that gives its output
   std::vector<NodeDraft> nodes = {};
   Problems problems = {};
-  std::size_t wrong_options = 0;  ///< how many of them are of options: those that came first
-  Problems unused = {};           ///< options that have no effect beside the others
+  std::size_t wrong_options = 0;    ///< how many of them are of options: those that came first
+  Problems unused = {};             ///< options that have no effect beside the others
+  std::vector<Problem> notes = {};  ///< warnings that outputs do not have
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
   [[nodiscard]] const NodeDraft& node(int index) const {

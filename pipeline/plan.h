@@ -35,7 +35,8 @@ struct EnumNames<OnFailure> {
 /// The options that every node has beside its stage's own; the builder fills in `auto`.
 struct NodeOptions {
   static constexpr int kMostPlaces = 1 << 20;
-  static constexpr int kMostFilesPerTask = 1024;
+  static constexpr int kMostFilesPerTask = 65536;
+  static constexpr int kMostFilesOfAuto = 1024;  ///< where the run chooses
 
   std::string stage;
   std::vector<std::string> from;
@@ -112,11 +113,15 @@ struct Plan {
   RunSettings settings;
   RunServices services;  ///< may be added to until the run begins
   std::vector<Problem> warnings;
-  /// The number of warnings, the last ones, that are about this machine: they are shown but not
-  /// stored in outputs.
+  /// The number of warnings, the last ones, that are about this machine or about speed alone: they are
+  /// shown but not stored in outputs.
   std::size_t machine_warnings = 0;
 };
 
+/// The first of the sources that were written.
+inline const PlanNode& first_source(const Plan& plan) {
+  return plan.sources.empty() ? plan.nodes.front() : plan.sources.front();
+}
 /// How an input is written in a configuration: NODE, NODE.OUTPUT or, of several sources, the name of
 /// one.
 std::string name_of(const Plan& plan, const PlanInput& input);

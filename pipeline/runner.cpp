@@ -275,8 +275,12 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
     }
   }
   // Some outputs are complete only when the last one is.
-  for (std::size_t i = 0; i < plan_.nodes.size(); ++i)
-    report.stages[i].summary = plan_.nodes[i].stage->summary();
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+    const Stage& stage = *plan_.nodes[i].stage;
+    report.stages[i].summary = stage.summary();
+    if (const std::string text = stage.not_kept(); !text.empty())
+      report.warnings.push_back(plan_.nodes[i].name + "." + text);
+  }
 }
 
 std::vector<std::string> Runner::Impl::warnings_so_far() {

@@ -136,6 +136,9 @@ PlanCheck check_of(GraphDraft& graph, Plan& plan, const PlanNode& node) {
           },
           [&plan, &spec, text](const std::string& option, const std::string& message) {
             plan.warnings.push_back({mark_of(spec, option), text(option, message)});
+          },
+          [&graph, &spec, text](const std::string& option, const std::string& message) {
+            graph.notes.push_back({mark_of(spec, option), text(option, message)});
           }};
 }
 

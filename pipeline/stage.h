@@ -85,14 +85,16 @@ struct StageResources {
 class PlanCheck {
  public:
   using Report = std::function<void(const std::string& option, const std::string& message)>;
-  PlanCheck(Report error, Report warning)
-      : error_(std::move(error)), warning_(std::move(warning)) {}
+  PlanCheck(Report error, Report warning, Report note)
+      : error_(std::move(error)), warning_(std::move(warning)), note_(std::move(note)) {}
   /// Reports a problem at the option with that key, "" for the node itself.
   void error(const std::string& option, const std::string& message) { error_(option, message); }
   void warning(const std::string& option, const std::string& message) { warning_(option, message); }
+  /// A warning of what changes no value of the output, so that outputs do not have it.
+  void note(const std::string& option, const std::string& message) { note_(option, message); }
 
  private:
-  Report error_, warning_;
+  Report error_, warning_, note_;
 };
 
 /// What is known of a source item before it is admitted.
@@ -139,6 +141,9 @@ class Stage {
   virtual void finish(RunContext& /*run*/, Ending /*ending*/) {}
   /// Names and values for the report, of what the stage made or chose.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
+  /// An option that was given and did not come to be, what it came to be and why, as a warning of the
+  /// report: "files: 3072 ...". Called after finish(). "" where there is none, or plan() has said it.
+  [[nodiscard]] virtual std::string not_kept() const { return {}; }
 
   /// The settings of all stages from the source to this one that can change a value of its output:
   /// a list in the order of the data. Set by the graph builder.
@@ -170,6 +175,9 @@ class SourceStage : public Stage {
   /// MakesAhead (stage_abilities.h).
   [[nodiscard]] virtual SourceItem item(std::size_t index) = 0;
   [[nodiscard]] virtual std::string name(std::size_t index) const = 0;
+  /// An item that takes as little memory as any of them can, before they are known; nothing where
+  /// that cannot be said.
+  [[nodiscard]] virtual std::optional<SourceInfo> least_item() const { return std::nullopt; }
   /// The memory that the index takes [bytes]; charged to the budget.
   [[nodiscard]] virtual std::size_t index_bytes() const { return 0; }
 

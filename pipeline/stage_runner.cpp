@@ -73,7 +73,7 @@ Planned StageRunner::plan(const Properties& given, const Requirements& required)
       list.push_back(option + ": " + message);
     };
   };
-  PlanCheck check(into(out.errors), into(out.warnings));
+  PlanCheck check(into(out.errors), into(out.warnings), into(out.warnings));
   out.properties = stage_->plan(given, required, check);
   return out;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pipeline/task_graph.h"
 
 namespace melflow {
@@ -22,7 +24,48 @@ constexpr std::size_t kTasksLeftPerWorker = 4;
 // So many tasks of a worker find room in the budget at once.
 constexpr std::size_t kTasksUnderWayPerWorker = 4;
 
+// Tasks that have room in the budget at once.
+std::size_t tasks_under_way(const Plan& plan) {
+  return kTasksUnderWayPerWorker * static_cast<std::size_t>(plan.workers + 1);
+}
+
+// For the memory of one task [bytes].
+std::size_t room_of_task(const Plan& plan, std::size_t budget) {
+  return (budget - plan.least_for_parts) / tasks_under_way(plan);
+}
+
+// Where so many files of `each` bytes find no room in a task. `kept`: what comes out of memory.host beside
+// the budget [bytes].
+std::string less_together(const Plan& plan, std::size_t most, std::size_t each, std::size_t kept) {
+  const auto files = static_cast<std::size_t>(plan.nodes.front().files_per_task);
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  const std::size_t wanted =
+      kept + plan.least_for_parts + tasks_under_way(plan) * files * each + kMiB - 1;
+  return fmt::format(
+      "{}.files_per_task: {} files do not find room in a task, which may take 1/{} of memory.host "
+      "({}): tasks have at most {}. Write a smaller number, or memory.host: {} for so many",
+      first_source(plan).name, files, tasks_under_way(plan), to_text(Bytes{plan.host_memory}), most,
+      to_text(Bytes{wanted / kMiB * kMiB}));
+}
+
 }  // namespace
+
+std::string too_many_files(const Plan& plan) {
+  const PlanNode& source = plan.nodes.front();
+  const auto files = static_cast<std::size_t>(source.files_per_task);
+  const auto least = source.faces.source->least_item();
+  if (files <= 1 || !least) return {};
+  const std::size_t each = std::max<std::size_t>(admission_cost(plan, *least), 1);
+  const std::size_t most = std::max<std::size_t>(room_of_task(plan, plan.host_memory) / each, 1);
+  return most < files ? less_together(plan, most, each, 0) : "";
+}
+
+std::string TaskFiles::not_kept() const {
+  if (most_cut_ == 0) return {};
+  const Plan& plan = graph_.plan();
+  return less_together(plan, most_cut_, dearest_,
+                       plan.host_memory - graph_.context().budget->capacity());
+}
 
 TaskFiles::TaskFiles(TaskGraph& graph)
     : graph_(graph),
@@ -32,8 +75,7 @@ TaskFiles::TaskFiles(TaskGraph& graph)
       unites_(graph.plan().sources.empty() ? nullptr : graph.plan().nodes.front().faces.unites),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
-      room_((graph.context().budget->capacity() - graph.plan().least_for_parts) /
-            (kTasksUnderWayPerWorker * static_cast<std::size_t>(graph.plan().workers + 1))) {
+      room_(room_of_task(graph.plan(), graph.context().budget->capacity())) {
   skip_done();
 }
 
@@ -63,6 +105,7 @@ void TaskFiles::make(Work& work) {
         work.cost + cost <= room_ &&
         (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= task_seconds_);
     if (!work.out.empty() && !fits) {
+      if (fixed_ > 0) note_cut(work.out.size(), work.cost + cost);
       next_item_ = std::move(made);
       break;
     }
@@ -81,11 +124,16 @@ void TaskFiles::make(Work& work) {
   last_files_ = work.out.size();
 }
 
+void TaskFiles::note_cut(std::size_t files, std::size_t cost) {
+  most_cut_ = std::max(most_cut_, files);
+  dearest_ = std::max(dearest_, cost / (files + 1));
+}
+
 std::size_t TaskFiles::most() const {
   if (fixed_ > 0) return fixed_;
   if (seconds_per_weight_ == 0) return 1;
   const std::size_t tasks = kTasksLeftPerWorker * static_cast<std::size_t>(graph_.plan().workers);
-  return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesPerTask);
+  return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesOfAuto);
 }
 
 // The workers' time until now, over what has come to its end; of that only the number is known. What

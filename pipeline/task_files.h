@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "pipeline/made_ahead.h"
 #include "pipeline/work.h"
@@ -15,6 +16,9 @@
 namespace melflow {
 
 class TaskGraph;
+
+/// Likewise before the run, as far as the least that a file can take says it.
+std::string too_many_files(const Plan& plan);
 
 class TaskFiles {
  public:
@@ -27,8 +31,12 @@ class TaskFiles {
   void work_ahead(std::size_t files) { ahead_.work_ahead(files); }
   /// Whether all items have been made.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_.load(); }
+  /// After the run: why fewer files went together than files_per_task says, as a warning; "" where
+  /// that was kept.
+  [[nodiscard]] std::string not_kept() const;
 
  private:
+  void note_cut(std::size_t files, std::size_t cost);
   void skip_done();
   void measure();
   [[nodiscard]] std::size_t most() const;
@@ -45,6 +53,9 @@ class TaskFiles {
   std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};
   std::optional<MadeAhead::Made> next_item_;  // was made, and did not fit
+  // Of tasks that had no room for as many files as they were to have: the most files, and the most that
+  // one took [bytes].
+  std::size_t most_cut_ = 0, dearest_ = 0;
 
   // What a file costs: so many seconds of a worker per unit of weight.
   std::size_t made_ = 0, weight_ = 0;

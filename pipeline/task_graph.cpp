@@ -169,6 +169,8 @@ void TaskGraph::fill(RunReport& report) const {
   report.graph_began = began_;
   report.graph_seconds = std::chrono::duration<double>(now - began_).count();
   for (const auto& n : nodes_) n->fill(report, now);
+  if (std::string text = files_.not_kept(); !text.empty() && too_many_files(plan_).empty())
+    report.warnings.push_back(std::move(text));
   report.memory_wait_seconds = gate_.wait_seconds();
   report.bytes_read = bytes_read();
   report.memory_wanted = memory_wanted();

@@ -21,6 +21,13 @@ struct FeatureInfo;
 struct ManifestFields;
 struct WindowGrid;
 
+/// At what a batch is full: either.
+struct FullBatch {
+  int files = 0;
+  std::size_t bytes = 0;  ///< of samples
+  friend bool operator==(const FullBatch&, const FullBatch&) = default;
+};
+
 /// How lists that several branches require become one: each element once, in the order of the branches.
 struct AppendLists {
   template <class List>
@@ -59,6 +66,10 @@ namespace property {
 
 /// The rate of the samples [Hz].
 inline constexpr Property<double> kSampleRate{"sample_rate"};
+/// How many samples every file has; nothing where they differ, or nobody knows.
+inline constexpr Property<std::int64_t> kSamplesOfFile{"samples_of_file"};
+/// Of the batches that come.
+inline constexpr Property<FullBatch> kFullBatch{"full_batch"};
 /// How streams are cut into windows, each a row; without it each frame is a row.
 inline constexpr Property<WindowGrid> kWindowGrid{"windows"};
 /// The number of samples of a row; and the bound on rows: n samples give at most

@@ -51,6 +51,10 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
     block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
+    // One block each.
+    if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
+        is_known && options_.fit->at(expected_rate_) * sizeof(float) <= options_.block.count)
+      out.set(property::kSamplesOfFile, options_.fit->at(expected_rate_));
     return out;
   }
 

@@ -117,6 +117,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   Properties plan(const Properties& given, const Requirements&, PlanCheck&) override {
     Properties out = given;
     out.set(property::kSampleRate, options_.rate);
+    out.erase(property::kSamplesOfFile);
     return out;
   }
 

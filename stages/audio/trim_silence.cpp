@@ -122,7 +122,9 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
           "hold",
           fmt::format("is {} samples, but must be at least frame, hop and keep together ({})",
                       l.hold, l.frame + l.hop + l.keep));
-    return given;
+    Properties out = given;
+    out.erase(property::kSamplesOfFile);
+    return out;
   }
 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "hold"}; }

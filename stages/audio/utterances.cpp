@@ -63,6 +63,7 @@ class Utterances final : public ItemStage {
       check.error("", "is put there by a source with the option utterances; leave it out");
     Properties out = given;
     out.erase(property::kHasUtterances);  // each is a file to the stages behind
+    out.erase(property::kSamplesOfFile);
     return out;
   }
 

@@ -93,6 +93,10 @@ class FileList final : public Source<FileRef>,
     out->contents_ = contents_;
     return out;
   }
+  // A file of plain samples, of which there are none.
+  [[nodiscard]] std::optional<SourceInfo> least_item() const override {
+    return SourceInfo{"none.wav", 0};
+  }
   [[nodiscard]] std::size_t source_of(std::size_t i) const override {
     return manifest_.source_of(i);
   }

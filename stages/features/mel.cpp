@@ -5,6 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "cuda/gpu.h"
 #include "pipeline/registry.h"
@@ -18,7 +21,7 @@ namespace {
 class Mel final : public Transform<Batch, MelBatch> {
  public:
   explicit Mel(MelNodeOptions options)
-      : front_(std::move(options.mel)), backend_(options.backend.backend) {
+      : front_(std::move(options.mel)), options_(std::move(options.backend)) {
     traits_.order = BlockOrder::any;  // a part says itself which rows of its file it is
   }
 
@@ -28,17 +31,22 @@ class Mel final : public Transform<Batch, MelBatch> {
     return front_.require(below);
   }
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
-    if (backend_ == MelBackend::cuda)
+    const MelBackend backend = options_.backend;
+    if (backend == MelBackend::automatic && options_.operands.type != cuda::NumberType::float32)
+      check.note("operands",
+                 fmt::format("{} has no effect: rows are computed on the CPU, in fp32 ({})",
+                             OptionType<Operands>::echo(options_.operands).text(), why_not_cuda()));
+    if (backend == MelBackend::cuda)
       check.error("backend", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu, or auto");
     return front_.plan(
         given, check,
-        {backend_ == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
+        {backend == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
   }
   void start(RunContext& run) override { front_.start(run); }
   // Which one auto took, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
-    if (backend_ == MelBackend::automatic)
+    if (options_.backend == MelBackend::automatic)
       text += " (" + why_not_cuda() + ")";
     else if (cuda::gpus().may_have_some())
       text += " (there may be a CUDA device; backend: auto weighs whether it is worth it)";
@@ -64,7 +72,7 @@ class Mel final : public Transform<Batch, MelBatch> {
 
   MelFront front_;
   HostRows rows_{front_};
-  MelBackend backend_;
+  MelBackendOptions options_;
 };
 
 const RegisterStage<Mel, MelNodeOptions> register_mel{

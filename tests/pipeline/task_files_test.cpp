@@ -218,6 +218,28 @@ TEST_CASE("files per task: a number is that number until the last task") {
         std::vector<std::size_t>{5, 5, 5, 5, 3});
 }
 
+TEST_CASE("files per task: a number that finds no room is said to, once, with one that does") {
+  const Watchdog watchdog("files per task: no room");
+  const auto warnings = [](const Graph& graph) {
+    World world;
+    return test::run(graph, world).report.warnings;
+  };
+  CHECK(warnings(together(60, "20").workers(2).memory(1 << 20)).empty());
+  CHECK(warnings(together(60, "auto").workers(2).memory(6 << 10)).empty());
+  CHECK(warnings(together(60, "1").workers(2).memory(6 << 10)).empty());
+  const auto told = warnings(together(60, "20").workers(2).memory(6 << 10));
+  REQUIRE(told.size() == 1);
+  CAPTURE(told[0]);
+  const std::string begin =
+      "files.files_per_task: 20 files do not find room in a task, which may take 1/12 of "
+      "memory.host (6KiB): tasks have at most ";
+  REQUIRE(told[0].starts_with(begin));
+  const std::string most = std::to_string(std::stoul(told[0].substr(begin.size())));
+  CHECK(std::stoul(most) < 20);
+  CHECK(warnings(together(60, most).workers(2).memory(6 << 10)).empty());
+  CHECK(told[0].ends_with("Write a smaller number, or memory.host: 1MiB for so many"));
+}
+
 TEST_CASE("files per task: auto puts small files together, and fewer of them towards the end") {
   const Watchdog watchdog("files per task: auto");
   constexpr std::size_t kFiles = 20'000, kLarge = 256;
@@ -281,14 +303,15 @@ TEST_CASE("files per task: only a source says it, and only what makes sense") {
     return "";
   };
   CHECK(error(together(1, "1")) == "");
-  CHECK(error(together(1, "1024")) == "");
-  for (const char* files : {"0", "1025", "-1", "many"}) {
+  CHECK(error(together(1, "2048")) == "");
+  CHECK(error(together(1, "65536")) == "");
+  for (const char* files : {"0", "65537", "-1", "many"}) {
     CAPTURE(files);
     const std::string text = error(together(1, files));
     CHECK(text.find("files_per_task") != std::string::npos);
     CHECK(text.find("test.yaml:1:") != std::string::npos);
   }
-  CHECK(error(together(1, "0")).find("1 to 1024") != std::string::npos);
+  CHECK(error(together(1, "0")).find("1 to 65536") != std::string::npos);
   const std::string text = error(together(1, "1", {{"files_per_task", "2"}}));
   CHECK(text.find(
             "a.files_per_task: step is not a source; the source says how many files go together") !=

@@ -89,7 +89,7 @@ Plan make_plan(const Graph& graph, World& world) {
   for (const NodeSpec& n : graph.spec.nodes)
     if (n.name == written && n.options.find("files_per_task") == nullptr) source.files_per_task = 1;
   const int files =
-      source.files_per_task > 0 ? source.files_per_task : NodeOptions::kMostFilesPerTask;
+      source.files_per_task > 0 ? source.files_per_task : NodeOptions::kMostFilesOfAuto;
   for (PlanNode& n : plan.nodes) {
     NodeLog& log = world.log(n.name);
     log.concurrency = n.concurrency;

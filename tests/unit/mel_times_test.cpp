@@ -43,6 +43,7 @@ std::string planned(MelStageOptions options, double rate, std::string& problems)
   given.set(property::kSampleRate, rate);
   PlanCheck check([&](const std::string& option,
                       const std::string& message) { problems += option + ": " + message + "\n"; },
+                  [](const std::string&, const std::string&) {},
                   [](const std::string&, const std::string&) {});
   (void)front.plan(given, check, {"cpu", ""});
   return front.is_planned() ? to_json(*front.settings()) : "";
