@@ -24,13 +24,17 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
+    ++batches_;
     if (run_ && run_->is_on_host()) return bytes_ >= run_->host_batch_bytes();
+    if (options_.batches) return batches_ >= *options_.batches;
     // One more like it would be too many.
-    return bytes_ + in->bytes() > options_.bytes.count;
+    return bytes_ + in->bytes() >
+           options_.bytes.value_or(Bytes{AccumulateOptions::kUsualBytes}).count;
   }
 
   Result<std::shared_ptr<const Batch>> pull(ItemContext&) override {
     bytes_ = 0;
+    batches_ = 0;
     return std::shared_ptr<const Batch>(std::move(batch_));
   }
 
@@ -42,15 +46,12 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
   std::shared_ptr<const CudaRun> run_;
   std::shared_ptr<Batch> batch_;
   std::size_t bytes_ = 0;
+  int batches_ = 0;
 };
 
 // The queue is every node's own option.
 struct Options : AccumulateOptions {
-  void describe(Schema& s) {
-    s.field("bytes", bytes, "total size of the samples at which a batch for the device is full")
-        .range(4096, 2.0e9)
-        .tuning();
-  }
+  void describe(Schema& s) { describe_size(s); }
 };
 
 const RegisterStage<CudaAccumulate, Options> register_cuda_accumulate{

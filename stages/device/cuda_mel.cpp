@@ -29,6 +29,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
   }
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
+    melflow::check(run_->options(), check);
     if (!run_->is_automatic() && !check_devices(check)) return given;
     Properties out = run_->plan(given, check);
     if (run_->front().is_planned()) {

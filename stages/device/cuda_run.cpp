@@ -60,6 +60,7 @@ std::vector<cuda::GpuInfo> CudaRun::choose(const cuda::Gpus& gpus, const MelBack
 
 Properties CudaRun::plan(const Properties& given, PlanCheck& check) {
   grid_ = given.get(property::kWindowGrid);
+  given_ = given.get_or(property::kFullBatch, FullBatch{1, AccumulateOptions::kUsualBytes});
   Properties out = front_.plan(given, check, {is_automatic() ? "auto" : "cuda", ""});
   is_fused_ = front_.is_planned() && options_.path != cuda::Path::cufft &&
               cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
@@ -121,11 +122,20 @@ void CudaRun::start(RunContext& run) {
   if (update_of(run) != Update::none) (void)slots(run);
 }
 
+// Of a batch for a device, of files that have `typical` samples of 16 bits.
+std::size_t CudaRun::batch_bytes(double typical) const {
+  const AccumulateOptions of = options_.accumulate.value_or(AccumulateOptions{});
+  if (!of.batches) return of.bytes.value_or(Bytes{AccumulateOptions::kUsualBytes}).count;
+  const double each =
+      std::min(static_cast<double>(given_.bytes), given_.files * typical * sizeof(std::int16_t));
+  return static_cast<std::size_t>(
+      std::clamp(*of.batches * each, 4096.0, AccumulateOptions::kMostBytes));
+}
+
 void CudaRun::open(RunContext& run, const Corpus& corpus) {
   const double typical = corpus.files > 0 ? corpus.samples / corpus.files : 0;
-  const cuda::SlotSize size = slot_size(
-      *front_.mel_plan(), grid_, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
-      static_cast<std::int64_t>(typical), largest_block_);
+  const cuda::SlotSize size = slot_size(*front_.mel_plan(), grid_, batch_bytes(typical),
+                                        static_cast<std::int64_t>(typical), largest_block_);
   // The thread that calls this may outlive the run when a driver hangs, so it copies all it needs.
   const cuda::Gpus& gpus = cuda::gpus();
   const auto choice = [&gpus, options = options_](std::vector<cuda::Opening::LeftOut>& left_out) {

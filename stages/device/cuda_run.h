@@ -20,6 +20,7 @@
 #include "pipeline/stage.h"
 #include "stages/device/cuda_batch.h"
 #include "stages/device/split_devices.h"
+#include "stages/facts.h"
 #include "stages/features/host_rows.h"
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"
@@ -103,6 +104,7 @@ class CudaRun {
   [[nodiscard]] static Corpus look_at(const RunContext& run);
   [[nodiscard]] cuda::SlotSettings slot_settings(RunContext& run) const;
   void set_splits(RunContext& run);
+  [[nodiscard]] std::size_t batch_bytes(double typical) const;
   void open(RunContext& run, const Corpus& corpus);
   void settle(RunContext& run);
   void use_slots(std::unique_ptr<cuda::SlotPool> slots);
@@ -113,6 +115,7 @@ class CudaRun {
   HostRows host_rows_{front_};
   SplitDevices split_devices_;
   std::optional<WindowGrid> grid_;  // none: recordings are not cut
+  FullBatch given_;                 // of the batches that come
   bool is_fused_ = false;
   std::atomic<std::size_t> largest_block_{0};
   std::size_t host_batch_bytes_ = 0;  // from start() on

@@ -32,6 +32,7 @@ class Mel final : public Transform<Batch, MelBatch> {
   }
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     const MelBackend backend = options_.backend;
+    melflow::check(options_, check);
     if (backend == MelBackend::automatic && options_.operands.type != cuda::NumberType::float32)
       check.note("operands",
                  fmt::format("{} has no effect: rows are computed on the CPU, in fp32 ({})",

@@ -77,10 +77,21 @@ Value OptionType<Devices>::echo(const Devices& d) {
   return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
 }
 
-void AccumulateOptions::describe(Schema& s) {
-  s.field("bytes", bytes, "total size of the samples at which a batch for the device is full")
-      .range(4096, 2.0e9)
+void AccumulateOptions::describe_size(Schema& s) {
+  s.field("bytes", bytes,
+          "total size of the samples at which a batch for the device is full; neither this nor "
+          "batches set: 16MiB")
+      .range(4096, kMostBytes)
       .tuning();
+  s.field("batches", batches,
+          "number of batches, as the node before gives them, that make one for the device; in "
+          "place of bytes")
+      .range(1, 65536)
+      .tuning();
+}
+
+void AccumulateOptions::describe(Schema& s) {
+  describe_size(s);
   s.field("queue", queue, "largest number of items that may wait before the group's node")
       .range(1, 1 << 20)
       .tuning();
@@ -178,6 +189,13 @@ bool can_run(const NodeSpec& spec) {
 }
 
 }  // namespace
+
+void check(const MelBackendOptions& options, PlanCheck& check) {
+  const AccumulateOptions of = options.accumulate.value_or(AccumulateOptions{});
+  if (of.bytes && of.batches)
+    check.error("accumulate",
+                "bytes and batches both say when a batch for the device is full; keep one of them");
+}
 
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");

@@ -52,9 +52,15 @@ struct OptionType<Devices> {
 };
 
 struct AccumulateOptions {
-  Bytes bytes{16 * 1024 * 1024};
+  /// Either; neither: kUsualBytes.
+  std::optional<Bytes> bytes;
+  std::optional<int> batches;
   std::optional<int> queue;
+  static constexpr std::size_t kUsualBytes = 16 << 20;
+  static constexpr double kMostBytes = 2.0e9;
+
   void describe(Schema& s);
+  void describe_size(Schema& s);
 };
 
 struct MelBackendOptions {
@@ -82,6 +88,9 @@ struct MelNodeOptions {
     backend.describe(s);
   }
 };
+
+/// Options that do not go together, wherever rows are computed.
+void check(const MelBackendOptions& options, PlanCheck& check);
 
 /// The nodes that stand for a mel node in the graph: itself, or with backend: cuda (or auto, where
 /// there is a device) the chain accumulate, h2d, mel, d2h, rows.

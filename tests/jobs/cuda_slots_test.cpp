@@ -115,6 +115,34 @@ TEST_CASE("cuda slots: batches of the two-stage job fit as they are, with little
   CHECK(frames <= (files + 1) * 79 + 1);
 }
 
+TEST_CASE("cuda slots: so many batches together as accumulate.batches says, and room for them") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 60; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 20'480, kRate, i);
+  HostGpus gpus;
+  std::vector<std::string> rows;
+  // 20 batches of three files.
+  for (const auto& [accumulate, together] : {std::pair("", 1U),
+                                             {", accumulate: {batches: 1}", 20U},
+                                             {", accumulate: {batches: 4}", 5U},
+                                             {", accumulate: {batches: 7}", 3U},
+                                             {", accumulate: {batches: 1000}", 1U}}) {
+    CAPTURE(std::string(accumulate));
+    const JobResult job = run_on(
+        gpus, folder, "", std::string("preset: whisper, backend: cuda, slots: 1") + accumulate);
+    CHECK(job.stage("mel.accumulate").items_in == 20);
+    CHECK(job.stage("mel.h2d").items_in == together);
+    CHECK(number_in(job, "batches") == together);  // none goes in pieces
+    rows.push_back(read_output(folder / "out.h5").mel_bytes);
+    CHECK(rows.back() == rows.front());
+  }
+  // A slot is for what comes together: 12 files of 40,960 bytes, and a quarter more.
+  const JobResult job = run_on(
+      gpus, folder, "", "preset: whisper, backend: cuda, slots: 1, accumulate: {batches: 4}");
+  CHECK(number_in(job, "sample_bytes_of_slot") >= 12 * 40'960);
+  CHECK(number_in(job, "sample_bytes_of_slot") <= 16 * 40'960);
+}
+
 TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the same bytes") {
   const TempFolder folder;
   for (unsigned i = 0; i < 7; ++i)

@@ -142,6 +142,9 @@ TEST_CASE("kept settings: operands of devices where the CPU computes") {
   CHECK(corpus.ran({.mel = given}) == told);
   CHECK(corpus.planned({.mel = ", backend: auto, operands: fp32"}).empty());
   CHECK(corpus.planned({.mel = ", operands: bf16"}).size() == 1);  // backend: cpu
+  CHECK_THROWS_AS(
+      (void)corpus.planned({.mel = ", backend: auto, accumulate: {bytes: 1MiB, batches: 4}"}),
+      ConfigError);
 }
 
 }  // namespace kept_settings_test
