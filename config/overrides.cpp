@@ -114,7 +114,8 @@ class Override {
       if (name == path.front()) return &root_;
     if (graph != nullptr)
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
-    std::string advice = did_you_mean(path.front(), known);
+    std::string advice =
+        advice_on(path.front(), {&schema}, Value::scalar(set_.value, mark_), known);
     if (path.front() == kGraphKey) {
       problem(
           "the graph is not set as a whole; write NODE.OPTION=VALUE for an option of one of its "

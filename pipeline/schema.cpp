@@ -237,27 +237,46 @@ std::vector<std::string> Schema::names() const {
   return out;
 }
 
+namespace {
+
+std::vector<std::span<const OtherName>>& settings_elsewhere() {
+  static std::vector<std::span<const OtherName>> all;
+  return all;
+}
+
+std::string advice_of(const OtherName& other, std::string_view here, const Value& given) {
+  std::string out;
+  if (!here.empty()) out = fmt::format("; use '{}' instead", here);
+  if (const auto how = filled_in(other.how, given); how && !how->empty())
+    out += fmt::format("{} {}", out.empty() ? ";" : ":", *how);
+  if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", other.name, other.whose);
+  return out;
+}
+
+}  // namespace
+
+void add_settings_elsewhere(std::span<const OtherName> names) {
+  settings_elsewhere().push_back(names);
+}
+
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
                       const Value& given, const std::vector<std::string>& more) {
   std::vector<std::string> names;
   for (const Schema* schema : schemas) {
     for (const OtherName& other : schema->other_names()) {
       if (other.name != key) continue;
-      std::string out;
       // Some lists are of several stages, whose options are not all the same.
       const std::string_view option = other.here.substr(other.here.find('.') + 1);
       const bool is_own = std::any_of(schema->fields().begin(), schema->fields().end(),
                                       [&](const Field& f) { return f.name == option; });
-      if (!other.here.empty())
-        out = fmt::format("; use '{}' instead", is_own ? option : other.here);
-      if (const auto how = filled_in(other.how, given); how && !how->empty())
-        out += fmt::format("{} {}", out.empty() ? ";" : ":", *how);
-      if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", key, other.whose);
-      return out;
+      return advice_of(other, is_own ? option : other.here, given);
     }
     for (const Field& f : schema->fields()) names.push_back(f.name);
   }
   names.insert(names.end(), more.begin(), more.end());
+  for (const auto& elsewhere : settings_elsewhere())
+    for (const OtherName& other : elsewhere)
+      if (other.name == key) return advice_of(other, other.here, given);
   const std::string_view before = key.substr(0, key.find_first_of(" :="));
   if (before.size() < key.size() && std::find(names.begin(), names.end(), before) != names.end())
     return fmt::format("; write '{}: VALUE' with a space after the ':'", before);

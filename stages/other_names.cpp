@@ -240,8 +240,55 @@ constexpr OtherName kStages[] = {
     {"devnull", "", "discard"},
 };
 
+constexpr const char* kAtTop = "at the top of the file, beside graph";
+constexpr const char* kFilesPerTask = "files_per_task: VALUE in the file_list node";
+constexpr const char* kDepth = "depth: VALUE in the disk_read node";
+constexpr const char* kAhead = "queue: VALUE in the decode node";
+constexpr const char* kQueue =
+    "queue: VALUE in the mel node, or auto, which adapts to what happens";
+constexpr OtherName kLoaders[] = {
+    {"cpu_max_workers", "", "workers", kAtTop},
+    {"max_workers", "", "workers", kAtTop},
+    {"disk_files_per_task", "", "file_list.files_per_task", kFilesPerTask},
+    {"FILES_PER_TASK", "", "file_list.files_per_task", kFilesPerTask},
+    {"disk_max_inflight", "", "disk_read.depth", kDepth},
+    {"PREFETCH_THREADS", "", "disk_read.depth", kDepth},
+    {"disk_submit_window", "", "memory.host",
+     "reading runs ahead as far as that size allows, whatever the number of files"},
+    {"DRIVE_BUFFERSIZE", "", "disk_read.buffer", "buffer: VALUE in the disk_read node"},
+    {"PREFETCH_DEPTH", "", "decode.queue", kAhead},
+    {"RAM_PREFETCH_DEPTH", "", "decode.queue", kAhead},
+    {"num_prefetch", "", "batches.prefetch", "prefetch: VALUE in the batches node"},
+    {"RAM_AUDIO_Q_SIZE", "", "mel.queue", kQueue},
+    {"Q_SIZE", "", "mel.queue", kQueue},
+    {"WARMUP_QUEUE_SIZE", "", "mel.start_at",
+     "a share of the queue, such as start_at: 0.5 in the mel node"},
+    {"BATCH_ACCUMULATION", "", "mel.accumulate",
+     "accumulate: {batches: VALUE} in the mel node, for devices; for the CPU files in the batch "
+     "node"},
+    {"CUDA_STREAMS", "", "mel.slots", "slots: VALUE in the mel node"},
+    {"ASYNC_COPIES", "", "",
+     "remove it: copies to and from a device always overlap with what it computes"},
+    {"PRECISION", "", "mel.operands",
+     "operands: fp32, fp16 or bf16 in the mel node; the type of the rows is dtype in the node that "
+     "writes"},
+    {"USE_TENSORRT", "", "",
+     "remove it: rows are computed by melflow's own kernels, and TensorRT is not used"},
+    {"use_ram_preload", "", "file_list.feed", "feed: preload in the file_list node, for true"},
+    {"use_memmap_cache", "", "file_list.feed",
+     "feed: cache with cache_path in the file_list node, for true"},
+    {"memmap_cache_dir", "", "file_list.cache_path",
+     "feed: cache, cache_path: VALUE in the file_list node"},
+    {"use_async_pipeline", "", "file_list.feed",
+     "feed: stream in the file_list node; reading, computing and writing always overlap"},
+    {"SAMPLE_RATE", "", "mel.sample_rate", "sample_rate: VALUE in the mel node"},
+    {"SAMPLE_LENGTH_SEC", "", "decode.fit", "fit: VALUEs in the decode node"},
+    {"input_dir", "", "file_list.root", "root: VALUE in the file_list node"},
+};
+
 [[maybe_unused]] const bool kAreSet = [] {
   Registry::global().other_names(kStages);
+  add_settings_elsewhere(kLoaders);
   return true;
 }();
 
@@ -256,6 +303,7 @@ std::span<const OtherName> of_file_list() { return kFileList; }
 std::span<const OtherName> of_utterances() { return kUtterances; }
 std::span<const OtherName> of_row_sink() { return kRowSink; }
 std::span<const OtherName> of_filter() { return kFilter; }
+std::span<const OtherName> of_loaders() { return kLoaders; }
 
 std::span<const OtherValue> values_of_resample() { return kResampleValues; }
 std::span<const OtherValue> values_of_decode() { return kDecodeValues; }

@@ -1,6 +1,9 @@
 // The names that other libraries have for stages, options and values, so that the message for one
 // that is not known can give melflow's. One list per stage; a stage names its lists where it describes
 // its options.
+//
+// What hand-written loaders call their settings is one list for all places: docs/dataset-builder.md has a
+// table of it, which is held against this list by a test.
 #pragma once
 
 #include <span>
@@ -21,6 +24,7 @@ std::span<const OtherName> of_file_list();
 std::span<const OtherName> of_utterances();
 std::span<const OtherName> of_row_sink();
 std::span<const OtherName> of_filter();
+std::span<const OtherName> of_loaders();
 
 std::span<const OtherValue> values_of_mel();
 std::span<const OtherValue> values_of_decode();

@@ -2,15 +2,23 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
+
+#include "config/overrides.h"
 #include "config/top_level.h"
 #include "pipeline/registry.h"
+#include "stages/other_names.h"
+#include "tests/support/source_path.h"
+#include "tests/support/temp_folder.h"
 
 namespace other_names_test {
 
 using namespace melflow;
+using namespace melflow::test;
 
 namespace {
 
@@ -90,6 +98,95 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
     CAPTURE(row.key);
     const auto config = Registry::global().find(row.stage)->configure();
     CHECK(advice_on(row.key, {&config->schema()}, Value::scalar("20")) == row.advice);
+  }
+}
+
+TEST_CASE("other names: what hand-written loaders call their settings is answered in any place") {
+  TopLevelOptions top;
+  NodeOptions node;
+  Schema of_top, of_nodes;
+  top.describe(of_top);
+  node.describe(of_nodes);
+  const auto has = [](const Schema& schema, std::string_view option) {
+    const std::vector<std::string> names = schema.names();
+    return std::find(names.begin(), names.end(), option) != names.end();
+  };
+  for (const OtherName& other : other_names::of_loaders()) {
+    CAPTURE(std::string(other.name));
+    const std::string_view here = other.here;
+    const std::string_view first = here.substr(0, here.find('.')),
+                           option = here.substr(here.find('.') + 1);
+    const StageInfo* stage = Registry::global().find(std::string(first));
+    CHECK((here.empty() || has(of_top, first) ||
+           (stage != nullptr &&
+            (has(of_nodes, option) || has(stage->configure()->schema(), option)))));
+    CHECK((!here.empty() || other.how.starts_with("remove it: ")));
+    const std::string begin =
+        here.empty() ? "; remove it: " : fmt::format("; use '{}' instead: ", here);
+    for (const std::string& of : {std::string("file_list"), std::string("mel")}) {
+      const auto config = Registry::global().find(of)->configure();
+      CHECK(advice_on(other.name, {&config->schema(), &of_nodes}, Value::scalar("4"))
+                .starts_with(begin));
+    }
+    CHECK(advice_on(other.name, {&of_top}, Value::scalar("4")).starts_with(begin));
+  }
+  CHECK(advice_on("disk_files_per_task", {&of_top}, Value::scalar("2048")) ==
+        "; use 'file_list.files_per_task' instead: files_per_task: 2048 in the file_list node");
+  CHECK(advice_on("SAMPLE_LENGTH_SEC", {&of_top}, Value::scalar("10")) ==
+        "; use 'decode.fit' instead: fit: 10s in the decode node");
+}
+
+TEST_CASE("other names: --set answers names of other programs, too") {
+  const auto problem = [](const Assignment& set) {
+    Value root = Value::map({{kGraphKey, Value::map({}), {}}});
+    Problems problems;
+    apply_overrides(root, {set}, problems);
+    return problems.str();
+  };
+  CHECK(problem({"FILES_PER_TASK", "768"}) ==
+        "--set: FILES_PER_TASK: there is no node 'FILES_PER_TASK' and no such key at the top "
+        "level; use 'file_list.files_per_task' instead: files_per_task: 768 in the file_list node");
+  CHECK(problem({"n_jobs", "4"}) ==
+        "--set: n_jobs: there is no node 'n_jobs' and no such key at the top level; use 'workers' "
+        "instead (n_jobs is the name in scikit-learn)");
+}
+
+TEST_CASE("other names: docs/dataset-builder.md has a table of what loaders call their settings") {
+  const std::string text = read_bytes(source_path("docs/dataset-builder.md"));
+  std::map<std::string, std::string> here;  // by the name there: the second cell of its line
+  for (std::size_t at = text.find("\n|---|---|---|\n", text.find("| there |")) + 15;
+       text[at] == '|'; at = text.find('\n', at) + 1) {
+    const std::size_t second = text.find('|', at + 1), third = text.find('|', second + 1);
+    const std::string names = text.substr(at, second - at);
+    for (std::size_t from = names.find('`'); from != names.npos;) {
+      const std::size_t to = names.find('`', from + 1);
+      here[names.substr(from + 1, to - from - 1)] = text.substr(second, third - second);
+      from = names.find('`', to + 1);
+    }
+  }
+  // The stages by the names that their nodes have there.
+  const std::map<std::string_view, std::string> nodes{{"file_list", "files"},
+                                                      {"disk_read", "read"}};
+  const auto named = [&](std::string_view option) {
+    const std::size_t dot = option.find('.');
+    const auto node = nodes.find(option.substr(0, dot));
+    return node == nodes.end() ? std::string(option)
+                               : node->second + std::string(option.substr(dot));
+  };
+  for (const OtherName& other : other_names::of_loaders()) {
+    CAPTURE(std::string(other.name));
+    REQUIRE(here.contains(std::string(other.name)));
+    const std::string& cell = here.at(std::string(other.name));
+    CAPTURE(cell);
+    CHECK(other.here.empty() == (cell.find_first_not_of("| ") == cell.npos));
+    CHECK(cell.find(other.here.empty() ? "" : "`" + named(other.here) + "`") != cell.npos);
+  }
+  TopLevelOptions top;
+  Schema of_top;
+  top.describe(of_top);
+  for (const auto& [name, cell] : here) {
+    CAPTURE(name);
+    CHECK(advice_on(name, {&of_top}, Value::scalar("4")).starts_with("; "));
   }
 }
 
