@@ -51,9 +51,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
   bool is_writer = false;
   refuse_unstorable(in, context);
   uses_.statistics.note(in, context);
-  // Of later files rows may wait for long.
-  for (std::size_t i = 0; i < in.parts.size(); ++i)
-    if (in.parts[i] && in.parts[i]->data) context.keep_only(i, in.parts[i]->data->capacity());
+  keep_only_rows(in, context);
   std::size_t written = 0;
   or_lose(ready, written, [&] {
     {

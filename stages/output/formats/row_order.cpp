@@ -5,6 +5,12 @@
 
 namespace melflow {
 
+void keep_only_rows(const MelBatch& batch, const ItemContext& context) {
+  for (std::size_t i = 0; i < batch.parts.size(); ++i)
+    if (batch.parts[i] && batch.parts[i]->data)
+      context.keep_only(i, batch.parts[i]->data->capacity());
+}
+
 RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
                    std::vector<std::size_t> sections, std::size_t inputs)
     : is_void_(std::move(is_void)),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pipeline/item.h"
+#include "pipeline/run_context.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -26,6 +27,10 @@ struct PlacedPart {
   Origin origin;
   std::size_t input = 0;  ///< by which the part came, where a file's rows come by several
 };
+
+/// Of the batch's parts only their rows are charged from now on, since they may wait for those of earlier
+/// files. To be called without a lock, before RowOrder::take().
+void keep_only_rows(const MelBatch& batch, const ItemContext& context);
 
 /// Not thread-safe: the writer guards it.
 class RowOrder {

@@ -232,6 +232,7 @@ class Batches final : public Sink<MelBatch>,
                                    ItemContext& context) override {
     refuse_unstorable(*in, context);
     node_ = context.stage();
+    keep_only_rows(*in, context);
     std::unique_lock lock(mutex_);
     std::vector<PlacedPart> ready;
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
