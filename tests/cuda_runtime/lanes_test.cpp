@@ -83,7 +83,8 @@ TEST_CASE("lanes: a block's shared memory is NaN at first, and fenced") {
   CHECK(run(
             32,
             [&] {
-              for (int i = 0; i < 64; ++i) is_nan = is_nan && cuda::shared_memory[i] == 0xFF;
+              for (int i = 0; threadIdx.x == 0 && i < 64; ++i)
+                is_nan = is_nan && cuda::shared_memory[i] == 0xFF;
               __syncwarp();
               cuda::shared_memory[threadIdx.x] = 1;
             },

@@ -296,7 +296,11 @@ std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_
     std::string error = run_block();
     if (!is_fence_whole(launch.shared_bytes) && error.empty())
       error = "a block writes behind its shared memory";
-    if (!error.empty()) return error;
+    if (error.empty()) continue;
+    // Its lanes are left where they wait.
+    acquire(&g.of_block);
+    for (char& of_warp : g.of_warp) acquire(&of_warp);
+    return error;
   }
   return "";
 }

@@ -91,12 +91,18 @@ CHANGES = [
     ("slot.cpp", "Slot::~Slot() { finish(); }", "Slot::~Slot() {}"),
 ]
 # What no test can see here, and why.
-UNSEEN = {}
-QUICK = [
-    ("melflow_cuda_runtime_tests", ["-tc=*slots:*,*cuda gpu:*"]),
+UNSEEN = {
+    "any_size_kernels.cu:66: without":
+        "between two frames a lane overwrites its own bins alone, and partials only behind the barrier of the bins; where "
+        "bins have no room, a chunk has no more frames than there are warps",
+}
+# Programs and which of their tests, the quickest first.
+RUNS = [
+    ("melflow_cuda_runtime_tests", ["-tc=*recording holds*,*equal batches*,*copied in*"]),
     ("melflow_emulated_tests", ["-tc=*click*,*ends*,*column*,*conditioned*,*frame*,*graph*,*every type*,*silence*"]),
+    ("melflow_cuda_runtime_tests", []),
+    ("melflow_emulated_tests", []),
 ]
-ALL = [("melflow_emulated_tests", [])]
 
 
 def mutants():
@@ -127,7 +133,7 @@ class Build:
             if path.parent == SOURCE / "cuda" and is_ours:
                 self.compile[path.name] = c["command"]
         self.link = {}
-        for program in {p for p, _ in QUICK + ALL}:
+        for program in {p for p, _ in RUNS}:
             lines = subprocess.run(["ninja", "-t", "commands", program], cwd=self.folder, check=True, text=True,
                                    capture_output=True).stdout.splitlines()
             self.link[program] = lines[-1]
@@ -145,7 +151,7 @@ class Build:
             place = pathlib.Path(folder) / "cuda"
             place.mkdir()
             (place / name).write_text(text)
-            objects = {}
+            objects, compilers = {}, []
             for unit in self.units(name):
                 out = f"{folder}/{unit}.o"
                 command = shlex.split(self.compile[unit])
@@ -154,20 +160,21 @@ class Build:
                 command[-1] = str(place / unit) if unit == name else command[-1]
                 compiler = next(i for i, c in enumerate(command) if "++" in pathlib.Path(c).name)
                 command[compiler + 1 : compiler + 1] = ["-I", folder]
-                done = subprocess.run(command, cwd=self.folder, text=True, capture_output=True)
-                if done.returncode != 0:
-                    return "the compiler"
+                compilers.append(subprocess.Popen([*command, "-O1"], cwd=self.folder, stderr=subprocess.DEVNULL))
                 objects[was] = out
-            for program, filters in QUICK + ALL:
+            if any([c.wait() != 0 for c in compilers]):
+                return "the compiler"
+            for program, filters in RUNS:
                 link = self.link[program]
                 for was, out in objects.items():
                     # What lies in an archive comes before it, so that the archive's is not taken.
                     link = link.replace(f" {was} ", f" {out} ") if f" {was} " in link else link.replace(" -o ", f" {out} -o ", 1)
                 link = re.sub(r"-o \S+", f"-o {folder}/{program}", link, count=1)
-                subprocess.run(link, cwd=self.folder, shell=True, check=True, capture_output=True)
+                if not pathlib.Path(folder, program).exists():
+                    subprocess.run(link, cwd=self.folder, shell=True, check=True, capture_output=True)
                 try:
                     done = subprocess.run([f"{folder}/{program}", *filters], cwd=self.folder, text=True, errors="replace",
-                                          capture_output=True, timeout=300)
+                                          capture_output=True, timeout=900)
                 except subprocess.TimeoutExpired:
                     return f"{program}: does not end"
                 if done.returncode != 0:
