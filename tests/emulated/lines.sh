@@ -34,6 +34,8 @@ lines = collections.defaultdict(dict)
 for name in glob.glob(f"{sys.argv[1]}/*.gcov"):
     source = None
     for text in open(name, errors="replace"):
+        if text.count(":") < 2:
+            continue
         count, number, rest = text.split(":", 2)
         if number.strip() == "0" and rest.startswith("Source:"):
             source = rest[7:].strip()
