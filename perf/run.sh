@@ -5,7 +5,7 @@
 #                  [--micro] [--million]
 #        --runs N          measured rounds of every program, after one that is not; default 5
 #        --jobs a,b        some of leak, builder, speech, real, music, long, tiny, write, growth,
-#                          cores, update; default all, none for --micro alone
+#                          cores, settings, update; default all, none for --micro alone
 #        --scale F         smaller corpora, 0.05 for a quick look; default 1
 #        --python PATH     a Python with h5py, soundfile and what there is of torchaudio, librosa and
 #                          kaldi-native-fbank (tests/golden/setup.sh makes one); rivals whose library

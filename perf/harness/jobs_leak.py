@@ -5,6 +5,7 @@ builder  80 rows a file, in three labelled splits: the usual preparation of a tr
 tiny     half-second clips: what a file costs, whatever is in it
 growth   the two-stage job at several sizes: does time per file, or memory, grow with their number?
 cores    the two-stage job on 1 and more workers
+settings both of these as they are shipped, and with settings that hand-written loaders arrived at
 update   the two-stage job when its output is there but for a hundred files
 """
 import os
@@ -23,6 +24,12 @@ PLAIN = ["segment.long=null", "segment.short=null", "segment.length=512"]
 LEAK_ROWS, BUILDER_ROWS, TINY_ROWS = 237, 80, 4  # a file
 BANDS = 32
 TOLERANCE = 1e-2  # [dB] of rows that float arithmetic made in another order
+# By the table in docs/dataset-builder.md: a drive buffer of 128 KiB, 8 threads that prefetch to a depth of 16,
+# 768 files a task and four of these together, a queue of 8 that is half filled at the start;
+LEAK_SETTINGS = ["read.buffer=128KiB", "read.depth=8", "decode.queue=16", "files.files_per_task=768"]
+LEAK_SETTINGS += ["batch.files=3072", "mel.queue=8", "mel.start_at=0.5"]
+# and 8 workers, 2048 files a task, 24 requests in flight.
+BUILDER_SETTINGS, BUILDER_WORKERS = ["files.files_per_task=2048", "read.depth=24"], 8
 SUBSET = 4000  # recordings that a Python library gets
 
 
@@ -76,6 +83,29 @@ def builder(setup):
     programs += torchaudio(setup, "builder", data, files, BUILDER_ROWS, ours, remarks)
     title = f"Dataset builder: {files:,} files in three splits, 80 segments of 512 each, {files * 80:,} rows"
     return Job("builder", title, "files", programs, [data], remarks, scale_up=True)
+
+
+def settings(setup, name, pipeline, data, files, rows, theirs, workers=None):
+    programs = [
+        melflow(setup, "as it is shipped", pipeline, data, files, rows),
+        melflow(setup, "their settings", pipeline, data, files, rows, theirs, workers, baseline=False),
+    ]
+    title = f"Settings of hand-written loaders, {name}: {files:,} files"
+    remarks = ["Their settings: " + ", ".join([*theirs, *([f"workers={workers}"] if workers else [])]) + "."]
+    return Job("settings", title, "files", programs, [data], remarks, per_unit=True)
+
+
+def leak_settings(setup):
+    files = setup.scaled(39563, 100)
+    return settings(setup, "two-stage job", PIPELINE, leak_corpus(setup), files, files * LEAK_ROWS, LEAK_SETTINGS)
+
+
+def builder_settings(setup):
+    splits = {name: setup.scaled(files, 10) for name, files in SPLITS.items()}
+    data, files = corpora.make_splits(setup, "splits", splits, LABELS, 4096, 10), sum(splits.values())
+    return settings(
+        setup, "dataset builder", BUILDER, data, files, files * BUILDER_ROWS, BUILDER_SETTINGS, BUILDER_WORKERS
+    )
 
 
 def tiny_corpus(setup):

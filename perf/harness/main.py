@@ -34,6 +34,7 @@ JOBS = {
     "deflate": [jobs_audio.deflate],
     "growth": [jobs_leak.growth],
     "cores": [jobs_leak.cores],
+    "settings": [jobs_leak.leak_settings, jobs_leak.builder_settings],
     "update": [jobs_leak.update],
 }
 
