@@ -149,7 +149,7 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
           "o.npy: the rows of 5 files are what was written\n");
     fs::remove_all(folder / "data");
     fs::rename(folder / "elsewhere", folder / "data");
-    const Ended updated = melflow_in(folder, {"update", "p.yaml", "-q"});
+    const Ended updated = melflow_in(folder, {"update", "p.yaml", "-q", "--compact"});
     CHECK_MESSAGE(updated.code == 0, updated.err);
     CHECK((outputs(folder) == whole));
   }

@@ -144,7 +144,7 @@ TEST_CASE("verify: an update copies no rows that are another") {
   spoil(folder, "o.npy");
   const std::string before = test::read_text(folder / "o.npy");
   test::write_wav(folder / "data/new.wav", 4000, 8000, 9);
-  const Ended update = melflow_in(folder, {"update", "p.yaml", "-q"});
+  const Ended update = melflow_in(folder, {"update", "p.yaml", "-q", "--compact"});
   CHECK(update.code == 1);
   CHECK(has(update.err, "are not what was written"));
   CHECK(test::read_text(folder / "o.npy") == before);

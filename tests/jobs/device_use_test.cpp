@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "tests/cuda/fake_nvml/fake_nvml.h"
-#include "tests/support/audio_files.h"
 #include "tests/emulated/host_gpus.h"
+#include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 

@@ -699,7 +699,9 @@ TEST_CASE("a line of NeMo's without an offset begins with its recording") {
   CHECK(complaint(folder, root(folder, "manifest: '" + path +
                                            "', path_column: audio_filepath, utterances: {start: "
                                            "begin, duration: duration}")) ==
-        "@/t.jsonl: there is no column 'begin', which utterances.start asks for");
+        "@/t.jsonl: there is no column 'begin', which utterances.start asks for; where each line "
+        "is a whole "
+        "recording, leave out utterances");
 }
 
 TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line") {
