@@ -493,54 +493,98 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
   }
 }
 
-TEST_CASE("batches: a recording that fails does not make a worker wait for the program") {
-  const Watchdog watchdog("batches: a failure");
-  Plan plan = load_plan_text(
-      "version: 1\ngraph:\n"
-      "  files: {stage: file_list, root: clips}\n"
-      "  read: {stage: disk_read, from: files}\n"
-      "  decode: {stage: decode, from: read}\n"
-      "  segment: {stage: segment, from: decode}\n"
-      "  batch: {stage: batch, from: segment}\n"
-      "  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 8}\n"
-      "  out: {stage: batches, from: mel, size: 1}\n",
-      "test.yaml", {});
-  const int out = static_cast<int>(plan.nodes.size()) - 1;
-  StageRunner runner(std::move(plan.nodes.back()));
-  const auto queue = std::make_shared<BatchQueue>(1);
-  runner.run().services.add(
-      std::make_shared<BatchDelivery>(BatchDelivery{queue, nullptr, 0, 0, ""}));
-  runner.ledger().open(4, std::vector<std::string>(plan.nodes.size()));
-  runner.stage().start(runner.run());
-  const Reach reach = Reach::plain(1, plan.nodes.size());
-  BufferPool pool(1 << 20);
-  for (std::size_t file = 1; file < 4; ++file) {
+namespace {
+
+// The stage alone, and files of a row each that come to it from one thread.
+class Alone {
+ public:
+  explicit Alone(std::size_t files) {
+    plan_ = load_plan_text(
+        "version: 1\ngraph:\n"
+        "  files: {stage: file_list, root: clips}\n"
+        "  read: {stage: disk_read, from: files}\n"
+        "  decode: {stage: decode, from: read}\n"
+        "  segment: {stage: segment, from: decode}\n"
+        "  batch: {stage: batch, from: segment}\n"
+        "  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 8}\n"
+        "  out: {stage: batches, from: mel, size: 1}\n",
+        "test.yaml", {});
+    nodes_ = plan_.nodes.size();
+    runner_.emplace(std::move(plan_.nodes.back()));
+    runner_->run().services.add(
+        std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""}));
+    runner_->ledger().open(files, std::vector<std::string>(nodes_));
+    runner_->stage().start(runner_->run());
+    reach_.emplace(Reach::plain(1, nodes_));
+  }
+
+  /// The bytes of the memory that its row is in.
+  std::size_t put(std::size_t file, std::shared_ptr<const Reservation> reservation = nullptr) {
     auto rows = std::make_shared<MelBatch>();
-    rows->info = dynamic_cast<BatchSource&>(runner.stage()).inputs().front().rows;
+    rows->info = dynamic_cast<BatchSource&>(runner_->stage()).inputs().front().rows;
     auto part = std::make_shared<MelPart>();
-    part->data = std::make_shared<const Buffer>(pool.lease(8 * sizeof(float)));
+    part->data = std::make_shared<const Buffer>(pool_.lease(8 * sizeof(float)));
     std::fill_n(part->data->as<float>(), 8, static_cast<float>(file));
     part->row_count = 1;
+    const std::size_t bytes = part->data->capacity();
     rows->parts.push_back(std::move(part));
-    const auto stream = std::make_shared<Stream>(runner.ledger(), Stream::Records{file}, 0, reach);
+    const auto stream =
+        std::make_shared<Stream>(runner_->ledger(), Stream::Records{file}, 0, *reach_);
     Item item;
-    item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream}});
+    item.origins = std::make_shared<const Origins>(Origins{{std::move(reservation), stream}});
     item.payload = std::move(rows);
     std::unique_ptr<StageState> cursor;
-    ItemContext context(runner.run(), item, out);
-    CHECK(runner.items().run(item, cursor, context));
-    stream->sink_done(out);
+    ItemContext context(runner_->run(), item, node());
+    CHECK(runner_->items().run(item, cursor, context));
+    stream->sink_done(node());
+    return bytes;
   }
-  CHECK(queue->waiting() == 0);
-  // Now there are three batches, of which one can wait for the program; which is this thread.
-  runner.ledger().close(0, Outcome::failed, 2, "bad");
-  for (std::int64_t file = 1; file < 4; ++file) {
+  void take(std::int64_t file) {
     SampleBatch batch;
-    REQUIRE(queue->take(batch, 100) == BatchQueue::State::batch);
+    REQUIRE(queue_->take(batch, 100) == BatchQueue::State::batch);
     CHECK(batch.files == std::vector<std::int64_t>{file});
   }
-  dynamic_cast<HoldsItems&>(runner.stage()).drop_waiting();
-  CHECK(runner.ledger().counts().ok == 3);
+  void end() { dynamic_cast<HoldsItems&>(runner_->stage()).drop_waiting(); }
+  [[nodiscard]] Ledger& ledger() { return runner_->ledger(); }
+  [[nodiscard]] std::size_t waiting() const { return queue_->waiting(); }
+
+ private:
+  [[nodiscard]] int node() const { return static_cast<int>(nodes_) - 1; }
+
+  Plan plan_;
+  std::size_t nodes_ = 0;
+  BufferPool pool_{1 << 20};
+  const std::shared_ptr<BatchQueue> queue_ = std::make_shared<BatchQueue>(1);
+  std::optional<Reach> reach_;
+  std::optional<StageRunner> runner_;
+};
+
+}  // namespace
+
+TEST_CASE("batches: a recording that fails does not make a worker wait for the program") {
+  const Watchdog watchdog("batches: a failure");
+  Alone batches(4);
+  for (std::size_t file = 1; file < 4; ++file) batches.put(file);
+  CHECK(batches.waiting() == 0);
+  // Now there are three batches, of which one can wait for the program; which is this thread.
+  batches.ledger().close(0, Outcome::failed, 2, "bad");
+  for (std::int64_t file = 1; file < 4; ++file) batches.take(file);
+  batches.end();
+  CHECK(batches.ledger().counts().ok == 3);
+}
+
+TEST_CASE("batches: rows that wait for those of an earlier recording are charged as rows") {
+  const Watchdog watchdog("batches: memory");
+  MemoryBudget budget(1 << 20, 0);
+  Alone batches(2);
+  const std::size_t bytes = batches.put(1, Reservation::try_make(budget, 1 << 19, Claim::later));
+  CHECK(bytes > 0);
+  CHECK(budget.used() == bytes);
+  batches.put(0);
+  batches.take(0);
+  batches.take(1);
+  batches.end();
+  CHECK(budget.used() == 0);
 }
 
 }  // namespace batches_test
