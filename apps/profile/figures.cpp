@@ -39,6 +39,10 @@ RunFigures run_figures(const RunReport& report) {
   return out;
 }
 
+double files_per_working_second(const RunReport& report) {
+  return per_second(run_figures(report).files, report.filling_seconds + report.graph_seconds);
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;

@@ -12,6 +12,8 @@ namespace {
 constexpr double kUsedUp = 0.9;       // of a resource
 constexpr double kLossNamed = 0.1;    // of the time; less is no reason
 constexpr double kMostOutside = 0.5;  // of the whole time, where no stage was at work
+// Of the whole time, where the audio is loaded before rows are computed: what a stream does at once.
+constexpr double kMostLoading = 0.25;
 
 struct Loss {
   Cause cause = Cause::uneven;
@@ -181,8 +183,13 @@ Limits find_limits(const RunReport& report) {
   const Ceiling& lowest = out.ceilings.front();
   double most_used = 0;
   for (const Ceiling& c : out.ceilings) most_used = std::max(most_used, c.used);
-  if (const Loss outside = lost_outside(report); outside.share >= kMostOutside) {
+  const Loss outside = lost_outside(report);
+  if (outside.share >= (outside.cause == Cause::loading ? kMostLoading : kMostOutside)) {
     name(outside);
+    if (outside.cause == Cause::loading) {
+      out.files_per_second = files_per_working_second(report);
+      out.hints = hints_for_loading(out, report);
+    }
     if (outside.cause == Cause::closing) out.sync = find_sync(report);
   } else if (const Loss program = lost_to_program(report); program.share >= kMostOutside) {
     name(program);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "apps/profile/figures.h"
+
 namespace melflow {
 namespace {
 
@@ -179,6 +181,25 @@ std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) 
                         high, limits.taken_share);
   if (hint.likely < kWorthIt * limits.files_per_second) return {};
   return {hint};
+}
+
+std::vector<Hint> hints_for_loading(const Limits& limits, const RunReport& report) {
+  std::vector<Hint> out;
+  const auto promise = [&](std::vector<Setting> sets, double times) {
+    Hint hint = predicted(std::move(sets), limits.files_per_second, times * limits.files_per_second,
+                          times * limits.files_per_second, limits.taken_share);
+    if (hint.likely >= kWorthIt * limits.files_per_second) out.push_back(std::move(hint));
+  };
+  const double loading = report.filling_seconds, computing = report.graph_seconds;
+  for (const StageReport& s : report.stages)
+    if (s.stage == "file_list" && s.option.is_settable)
+      promise({{s.name + ".feed", "stream"}}, (loading + computing) / std::max(loading, computing));
+  const int workers = std::min(report.cores, static_cast<int>(run_figures(report).files));
+  if (workers > report.workers)
+    promise({{"workers", std::to_string(workers)}}, static_cast<double>(workers) / report.workers);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Hint& a, const Hint& b) { return a.likely > b.likely; });
+  return out;
 }
 
 }  // namespace melflow

@@ -12,5 +12,8 @@ namespace melflow {
 std::vector<Hint> hints_for_resources(const Demands& demands);
 /// For a run that lost the share `limits.share` of its time by memory or a queue.
 std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report);
+/// For one that loads the audio before anything else: not to, which pays as far as loading and
+/// computing go on at the same time; and a worker for each core.
+std::vector<Hint> hints_for_loading(const Limits& limits, const RunReport& report);
 
 }  // namespace melflow

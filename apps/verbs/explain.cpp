@@ -41,10 +41,12 @@ std::string trial_text(const Limits& l, const RunReport& r) {
   if (!l.is_known)
     return "nothing can be said: no file was dealt with; are there any, and is there time enough "
            "for one (--seconds)?\n";
-  std::string out = fmt::format("{}: {} in {}, {} files/s while the stages worked ({})\n",
-                                r.ending == Ending::stopped ? "trial of the first files" : "trial",
-                                plural(run_figures(r).files, "file"), seconds_text(r.wall_seconds),
-                                rate_text(l.files_per_second), seconds_text(r.graph_seconds));
+  std::string out = fmt::format(
+      "{}: {} in {}, {} files/s while the stages worked ({})\n",
+      r.ending == Ending::stopped ? "trial of the first files" : "trial",
+      plural(run_figures(r).files, "file"), seconds_text(r.wall_seconds),
+      rate_text(l.files_per_second),
+      seconds_text(r.graph_seconds + (l.cause == Cause::loading ? r.filling_seconds : 0)));
   out += limits_text(l, r);
   return out +
          "\nat most, of each (files/s while the stages work; how much of it the run used):\n" +

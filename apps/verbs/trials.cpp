@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/profile/resources.h"
+#include "apps/profile/figures.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/duration.h"
@@ -57,7 +57,7 @@ RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document) 
 }
 
 double Trials::rate(const RunReport& report) {
-  const double files_per_second = demands_of(report).files_per_second;
+  const double files_per_second = files_per_working_second(report);
   if (files_per_second <= 0) throw RunError("a trial run dealt with no file");
   return files_per_second;
 }

@@ -38,7 +38,7 @@ class Trials {
   /// Throws as check() does, and RunError where the run fails. `document`, unless
   /// null, gets its JSON report.
   RunReport run(const Changes& changes = {}, nlohmann::ordered_json* document = nullptr) const;
-  /// The files per second of a run while its stages worked. Throws RunError where there were none.
+  /// The files per second of a run while its stages worked or loaded the audio. Throws RunError where there were none.
   static double rate(const RunReport& report);
 
  private:

@@ -441,8 +441,45 @@ TEST_CASE("limits: audio that is loaded for one run") {
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::loading);
   CHECK(has(limits_text(l, r),
-            "would help: files.feed: cache with files.cache_path: FOLDER → later runs of the same "
-            "files save loading it, 75% of the time\n"));
+            "or: files.feed: cache with files.cache_path: FOLDER → later runs of the same files "
+            "save loading it, 75% of the time\n"));
+  // Loading and computing at the same time would take 30 s of 40, half of the gain 34.3.
+  CHECK(l.files_per_second == doctest::Approx(25));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"files.feed", "stream"}});
+  CHECK(l.hints[0].likely == doctest::Approx(1000.0 / 30));
+  CHECK(l.hints[0].low == doctest::Approx((25 + 1000.0 / 30) / 2));
+  CHECK(has(limits_text(l, r),
+            "limited by: loading the audio first: 75% of the time\n"
+            "would help: files.feed: stream → about 33 files/s (29 to 33), now 25\n"));
+}
+
+TEST_CASE("limits: audio that is loaded by too few workers") {
+  RunReport r = run_of({{"dec", 1, 9, 9}, {"mel", 1, 9.5, 9.5}});
+  stage(r, "files").stage = "file_list";
+  stage(r, "files").summary = {{"feed", Value::scalar("preload")}};
+  r.workers = 1;
+  r.filling_seconds = 10;
+  r.wall_seconds = 20;
+  const Limits l = find_limits(r);
+  REQUIRE(l.hints.size() == 2);
+  CHECK(l.hints[0].sets == Sets{{"workers", "4"}});
+  CHECK(l.hints[0].likely == doctest::Approx(200));
+  CHECK(l.hints[1].sets == Sets{{"files.feed", "stream"}});
+  CHECK(l.hints[1].likely == doctest::Approx(100));
+  // An option that is no node's own cannot be set.
+  stage(r, "files").option.is_settable = false;
+  CHECK(find_limits(r).hints.size() == 1);
+}
+
+TEST_CASE("limits: loading is named from a quarter of the time on, though the cores are used up") {
+  RunReport r = run_of({{"mel", 4, 39, 39}});
+  r.filling_seconds = 3.5;
+  r.wall_seconds = 13.5;
+  CHECK(find_limits(r).cause == Cause::loading);
+  r.filling_seconds = 3;
+  r.wall_seconds = 13;
+  CHECK(find_limits(r).cause == Cause::cores);
 }
 
 TEST_CASE("limits: fewer files than slots") {
