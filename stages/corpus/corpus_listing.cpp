@@ -53,6 +53,11 @@ class Listing {
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     options_.manifest.empty() ? scan() : read_manifest();
+    if (is_cut_)
+      tell(fmt::format(
+          "{}: only the first {} taken (limit); there are more",
+          options_.manifest.empty() ? options_.root : options_.manifest,
+          manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string remark = columns_[c].remark(manifest_);
       // What is said of groups is said of the column that they are.
@@ -88,10 +93,18 @@ class Listing {
     if (!remark.empty()) warn_(remark);
   }
 
+  // Whether a file that was found is one too many.
+  bool is_full() {
+    const bool is_full = options_.limit && manifest_.size() >= *options_.limit;
+    is_cut_ = is_cut_ || is_full;
+    return is_full;
+  }
+
   void scan() {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     not_taken_ = folders.run([this](const FolderScan::Found& found) {
+      if (is_full()) return;
       manifest_.add(manifest_.add_folder(found.folder), found.name);
       if (found.is_folder && found.error == 0) ++folders_;
       if (found.error != 0) {
@@ -215,7 +228,7 @@ class Listing {
     for (bool is_row = true; is_row;) {
       const std::size_t before = manifest_.size();
       try {
-        is_row = table->next();
+        is_row = table->next() && !is_full();
         if (is_row) take_row();
       } catch (const BadLine& e) {
         if (manifest_.size() == before) {
@@ -275,6 +288,7 @@ class Listing {
           first_comment = lines.number();
         continue;
       }
+      if (is_full()) break;
       add(plain(line));
       const std::string below = below_root_(line);
       lines_.add(below, lines.number());
@@ -376,6 +390,7 @@ class Listing {
   std::vector<PathColumn> columns_;  // of the options' columns
   std::optional<PathColumn> label_rule_;
   NotTaken not_taken_;
+  bool is_cut_ = false;              // whether `limit` leaves files out
   std::size_t folders_ = 0;          // that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // of an update

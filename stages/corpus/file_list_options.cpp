@@ -68,6 +68,11 @@ void FileListOptions::describe(Schema& s) {
           "run does not begin; failed: each counts as one failed file. Folders that exclude leaves "
           "out are not affected")
       .used_with(scanned, is_scanned);
+  s.field("limit", limit,
+          "takes only the first files of the listing, this many: of a folder in the order of their "
+          "paths, of a manifest its first lines; the same ones in every run. A warning says when "
+          "others are left out; not set: all files")
+      .at_least(1);
 
   s.field("labels", labels,
           "where labels come from; none: files have no labels; parent_dir: the name of the folder "

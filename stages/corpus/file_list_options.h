@@ -85,6 +85,7 @@ struct FileListOptions {
   std::optional<UtteranceColumns> utterances;
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
+  std::optional<std::uint64_t> limit;
 
   LabelSource labels;
   std::string label_file;

@@ -65,6 +65,45 @@ class InFolder {
 
 }  // namespace
 
+TEST_CASE("file_list: limit takes the first files, and says so where there are more") {
+  const TempFolder folder;
+  for (const char* name : {"b/2.wav", "a/1.wav", "c.wav", "b/1.wav", "b/notes.txt"})
+    folder.write(name, "x");
+  const std::string root = folder.path();
+  for (const auto& [limit, expected] :
+       {std::pair(1, Paths{"a/1.wav"}), std::pair(3, Paths{"a/1.wav", "b/1.wav", "b/2.wav"}),
+        std::pair(4, Paths{"a/1.wav", "b/1.wav", "b/2.wav", "c.wav"}),
+        std::pair(9, Paths{"a/1.wav", "b/1.wav", "b/2.wav", "c.wav"})}) {
+    CAPTURE(limit);
+    List list(fmt::format("{{root: '{}', limit: {}}}", root, limit));
+    Paths found;
+    for (std::size_t i = 0; i < list.manifest().size(); ++i)
+      found.push_back(list.manifest().relative(i));
+    CHECK(found == expected);
+    const std::string told =
+        limit == 1
+            ? ": only the first file is taken (limit); there are more"
+            : fmt::format(": only the first {} files are taken (limit); there are more", limit);
+    CHECK(list.warnings() == (limit < 4 ? Paths{root + told} : Paths{}));
+  }
+  folder.write("l.txt", "c.wav\n# one more\na/1.wav\nb/1.wav\n");
+  folder.write("l.csv", "path,label\nc.wav,x\na/1.wav,y\nb/1.wav,z\n");
+  for (const char* name : {"l.txt", "l.csv"}) {
+    CAPTURE(name);
+    const std::string manifest = std::string("manifest: '") + (folder / name) + "'" +
+                                 (std::string(name) == "l.csv" ? ", labels: manifest" : "");
+    List two(fmt::format("{{root: '{}', {}, limit: 2}}", root, manifest));
+    REQUIRE(two.manifest().size() == 2);
+    CHECK(two.manifest().relative(0) == "c.wav");
+    CHECK(two.manifest().relative(1) == "a/1.wav");
+    CHECK(two.warnings() ==
+          Paths{(folder / name) + ": only the first 2 files are taken (limit); there are more"});
+    List all(fmt::format("{{root: '{}', {}, limit: 3}}", root, manifest));
+    CHECK(all.manifest().size() == 3);
+    CHECK(all.warnings().empty());
+  }
+}
+
 TEST_CASE("file list: files come in the order of their paths, compared by component as bytes") {
   const TempFolder folder;
   Paths expected{"a/x.wav",     "a.b/x.wav",   "a.wav",       "a/y/1.wav", "a/y.wav",
