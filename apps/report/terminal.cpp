@@ -46,6 +46,12 @@ double share_done(const Ledger::Counts& c) {
   return c.found == 0 ? 0 : static_cast<double>(c.closed()) / static_cast<double>(c.found);
 }
 
+// "3.00 MB read", with its rate where there is one: "3.00 MB read, 210 MB/s".
+std::string read_text(const Progress& p, double byte_rate) {
+  return bytes_text(static_cast<double>(p.bytes)) + " read" +
+         (byte_rate > 0 ? fmt::format(", {} MB/s", megabytes_text(byte_rate)) : "");
+}
+
 std::string left_text(const Ledger::Counts& c, double rate) {
   if (c.closed() == c.found) return "finishing";
   if (rate <= 0) return "-:-- left";
@@ -72,7 +78,7 @@ double RateMeter::per_second() const {
   return now <= then ? 0 : static_cast<double>(count - count_then) / (now - then);
 }
 
-std::string bar_line(const Progress& progress, double rate, int width) {
+std::string bar_line(const Progress& progress, double rate, int width, double byte_rate) {
   const Progress& p = progress;
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {}", clock_text(p.seconds));
@@ -84,9 +90,9 @@ std::string bar_line(const Progress& progress, double rate, int width) {
   // The bar keeps its length while the figures grow.
   const int wanted = width < 100 ? 12 : 24;
   const std::string failed = c.failed == 0 ? "" : fmt::format("  {} failed", count_text(c.failed));
-  for (const std::string& more :
-       {failed, fmt::format("  {}", plural(p.rows, "row")),
-        fmt::format("  {} read", bytes_text(static_cast<double>(p.bytes)))})
+  // A filling pass makes no rows.
+  const std::string rows = p.is_filling ? "" : "  " + plural(p.rows, "row");
+  for (const std::string& more : {failed, rows, "  " + read_text(p, byte_rate)})
     if (room() - static_cast<int>(more.size()) >= wanted + 2) text += more;
   const int cells = std::min(room() - 2, wanted);
   if (cells < 4) return text.substr(1, static_cast<std::size_t>(std::max(width, 1)));
@@ -97,20 +103,19 @@ std::string bar_line(const Progress& progress, double rate, int width) {
   return "[" + bar + "]" + text;
 }
 
-std::string log_line(const Progress& progress, double rate, double row_rate) {
+std::string log_line(const Progress& progress, double rate, double row_rate, double byte_rate) {
   const Progress& p = progress;
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {} so far", clock_text(p.seconds));
   if (p.is_filling)
-    return fmt::format("loading {} of {} files ({:.0f}%), {} read, {} files/s, {}",
+    return fmt::format("loading {} of {} files ({:.0f}%), {}, {} files/s, {}",
                        count_text(c.closed()), count_text(c.found), 100 * share_done(c),
-                       bytes_text(static_cast<double>(p.bytes)), rate_text(rate),
-                       left_text(c, rate));
+                       read_text(p, byte_rate), rate_text(rate), left_text(c, rate));
   return fmt::format(
-      "{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {} read, {} files/s, {} rows/s, {}",
+      "{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {}, {} files/s, {} rows/s, {}",
       count_text(c.closed()), count_text(c.found), 100 * share_done(c), count_text(c.failed),
-      count_text(c.skipped), plural(p.rows, "row"), bytes_text(static_cast<double>(p.bytes)),
-      rate_text(rate), rate_text(row_rate), left_text(c, rate));
+      count_text(c.skipped), plural(p.rows, "row"), read_text(p, byte_rate), rate_text(rate),
+      rate_text(row_rate), left_text(c, rate));
 }
 
 ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
@@ -164,7 +169,9 @@ void ProgressDisplay::draw(const Progress& progress) {
       stage_lines(runner_.plan(), samples_.front(), samples_.back(), size.columns - 1);
   // A display that scrolls the screen could not be removed again.
   if (static_cast<int>(lines.size()) + 2 > size.rows) lines.clear();
-  std::string text = "\r" + bar_line(progress, rate_.per_second(), size.columns - 1) + "\x1b[K";
+  std::string text =
+      "\r" + bar_line(progress, rate_.per_second(), size.columns - 1, byte_rate_.per_second()) +
+      "\x1b[K";
   for (const std::string& line : lines) text += "\r\n" + line + "\x1b[K";
   text += "\x1b[J";
   if (!lines.empty()) text += fmt::format("\x1b[{}A\r", lines.size());
@@ -182,7 +189,7 @@ void ProgressDisplay::loop() {
     Progress p = runner_.progress();
     if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
       // The run proper counts from the beginning again.
-      rate_ = row_rate_ = {};
+      rate_ = row_rate_ = byte_rate_ = {};
       samples_.clear();
       most_rows_ = most_bytes_ = 0;
     }
@@ -191,10 +198,12 @@ void ProgressDisplay::loop() {
     p.rows = most_rows_ = std::max(most_rows_, p.rows);
     p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
     if (p.counts.found > 0) row_rate_.add(p.seconds, p.rows);
+    if (p.counts.found > 0) byte_rate_.add(p.seconds, p.bytes);
     if (mode_ == Mode::bar) {
       draw(p);
     } else if (Clock::now() >= next_line) {
-      put(stderr, log_line(p, rate_.per_second(), row_rate_.per_second()) + "\n");
+      put(stderr,
+          log_line(p, rate_.per_second(), row_rate_.per_second(), byte_rate_.per_second()) + "\n");
       next_line = std::max(next_line + every, Clock::now());
     }
   }

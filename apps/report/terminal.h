@@ -14,7 +14,7 @@
 
 namespace melflow {
 
-/// Measures files or rows per second over the last seconds, so that the time left follows the present
+/// Measures files, rows or bytes per second over the last seconds, so that the time left follows the present
 /// speed.
 class RateMeter {
  public:
@@ -25,10 +25,11 @@ class RateMeter {
   std::deque<std::pair<double, std::size_t>> samples_;
 };
 
-/// The progress as a line with a bar, of at most `width` characters; `rate`: files per second.
-std::string bar_line(const Progress& progress, double rate, int width);
+/// The progress as a line with a bar, of at most `width` characters; `rate`: files per
+/// second; `byte_rate`: bytes read per second, 0: not known.
+std::string bar_line(const Progress& progress, double rate, int width, double byte_rate = 0);
 /// The progress as a line without a bar, for a log file. `row_rate`: rows per second.
-std::string log_line(const Progress& progress, double rate, double row_rate);
+std::string log_line(const Progress& progress, double rate, double row_rate, double byte_rate = 0);
 
 class ProgressDisplay {
  public:
@@ -66,7 +67,7 @@ class ProgressDisplay {
   bool ended_ = false;
   bool is_drawn_ = false;
   bool was_filling_ = false;
-  RateMeter rate_, row_rate_;
+  RateMeter rate_, row_rate_, byte_rate_;
   std::deque<RunSample> samples_;  // of the last second
   std::size_t most_rows_ = 0, most_bytes_ = 0;
   std::vector<std::thread> thread_;  // one, or none

@@ -121,9 +121,14 @@ TEST_CASE("text: a line for a log file has everything") {
 TEST_CASE("text: a filling pass is no progress of the run proper") {
   Progress p = some(1000, 240, 10);
   p.is_filling = true;
-  CHECK(bar_line(p, 50, 120).find("]  25%  loading 250/1,000 files  50/s") != std::string::npos);
+  const std::string bar = bar_line(p, 50, 120, 210e6);
+  CHECK(bar.find("]  25%  loading 250/1,000 files  50/s") != std::string::npos);
+  CHECK(bar.find("  3.00 MB read, 210 MB/s") != std::string::npos);
+  CHECK(bar.find("row") == std::string::npos);
   CHECK(log_line(p, 50, 0) ==
         "loading 250 of 1,000 files (25%), 3.00 MB read, 50 files/s, 0:15 left");
+  CHECK(log_line(p, 50, 0, 1.5e6) ==
+        "loading 250 of 1,000 files (25%), 3.00 MB read, 1.50 MB/s, 50 files/s, 0:15 left");
 }
 
 TEST_CASE("text: the rate is that of the last seconds") {

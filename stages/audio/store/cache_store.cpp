@@ -43,6 +43,7 @@ class CacheStore::Cached final : public StoredAudio {
   [[nodiscard]] bool verify() const override {
     const bool is_good = !pieces_.empty() && file_->verify(entry_) && has_whole_samples();
     ++(is_good ? verified_->good : verified_->damaged);
+    if (is_good) verified_->good_bytes += entry_.count * size_of(info().type);
     return is_good;
   }
 
@@ -104,6 +105,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
     entry_.checksum = XXH3_64bits_digest(sum_);
     if (!store_.file_->add(entry_, extents_)) return store_.give_up(run_);
     ++store_.added_;
+    store_.added_bytes_ += entry_.count * size_of(static_cast<SampleType>(entry_.type));
   }
 
  private:
@@ -166,9 +168,12 @@ void CacheStore::finish(RunContext& run) {
 
 std::vector<std::pair<std::string, Value>> CacheStore::summary() const {
   const auto number = [](std::size_t n) { return Value::scalar(std::to_string(n)); };
-  std::vector<std::pair<std::string, Value>> out{{"cache", Value::scalar(file_->path(), {}, true)},
-                                                 {"from_cache", number(verified_->good)},
-                                                 {"added", number(added_)}};
+  std::vector<std::pair<std::string, Value>> out{
+      {"cache", Value::scalar(file_->path(), {}, true)},
+      {"from_cache", number(verified_->good)},
+      {"from_cache_bytes", number(verified_->good_bytes)},
+      {"added", number(added_)},
+      {"added_bytes", number(added_bytes_)}};
   if (verified_->damaged > 0) out.emplace_back("damaged", number(verified_->damaged));
   return out;
 }

@@ -55,10 +55,10 @@ class CacheStore final : public AudioStore {
   std::atomic<bool> takes_more_;
   // Of what was asked for: it outlives the store with its last sample.
   struct Verified {
-    std::atomic<std::size_t> good{0}, damaged{0};
+    std::atomic<std::size_t> good{0}, good_bytes{0}, damaged{0};
   };
   std::shared_ptr<Verified> verified_;
-  std::atomic<std::size_t> added_{0};
+  std::atomic<std::size_t> added_{0}, added_bytes_{0};
 };
 
 }  // namespace melflow
