@@ -64,6 +64,24 @@ std::string OptionType<NumberBound>::parse(const Value& v, NumberBound& out) {
                              });
 }
 
+std::string OptionType<FigureBounds>::parse(const Value& v, FigureBounds& out) {
+  if (!v.is_map()) return detail::is_not(v, R"(a map such as {edges.mel.mean_depth: "> 4"})");
+  FigureBounds read;
+  for (const Value::Entry& e : v.entries()) {
+    auto& [place, bound] = read.list.emplace_back(e.key, NumberBound{});
+    if (std::string why = OptionType<NumberBound>::parse(e.value, bound); !why.empty())
+      return excerpt(place) + ": " + why;
+  }
+  out = std::move(read);
+  return {};
+}
+
+Value OptionType<FigureBounds>::echo(const FigureBounds& v) {
+  Value out = Value::map({});
+  for (const auto& [place, bound] : v.list) out.set(place, OptionType<NumberBound>::echo(bound));
+  return out;
+}
+
 std::string OptionType<SizeBound>::parse(const Value& v, SizeBound& out) {
   return parse_bound<Bytes>(v, "a bound such as \"< 600MiB\", in quotes", out,
                             [](Bytes bytes, SizeBound& bound) {
@@ -100,6 +118,11 @@ void Expectations::describe(Schema& s) {
   s.field("peak_memory", peak_memory, "most resident memory of the process").tuning();
   s.field("failed", failed, "files that failed, their number or their share of all").tuning();
   s.field("skipped", skipped, "files that were skipped, likewise").tuning();
+  s.field("figures", figures,
+          "any numbers of the JSON report, each by its place there, where elements of a list go by "
+          "their name: edges.mel.mean_depth, stages.read.busy_share. A figure that the report "
+          "lacks is not met")
+      .tuning();
 }
 
 }  // namespace melflow

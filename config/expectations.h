@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "pipeline/plan.h"
 #include "pipeline/schema.h"
@@ -27,10 +29,16 @@ struct CountBound : Bound {
   bool is_share = false;  ///< then `limit` is 0 to 1
 };
 
+/// Of numbers of the JSON report, each by its place there ("edges.mel.mean_depth").
+struct FigureBounds {
+  std::vector<std::pair<std::string, NumberBound>> list;
+};
+
 struct Expectations {
   std::optional<NumberBound> files_per_second, rows_per_second, seconds;
   std::optional<SizeBound> peak_memory;
   std::optional<CountBound> failed, skipped;
+  FigureBounds figures;
 
   void describe(Schema& s);
 };
@@ -40,6 +48,12 @@ struct OptionType<NumberBound> {
   static std::string name() { return "bound (\">= 20000\")"; }
   static std::string parse(const Value& v, NumberBound& out);
   static Value echo(const NumberBound& v) { return Value::scalar(v.text, {}, true); }
+};
+template <>
+struct OptionType<FigureBounds> {
+  static std::string name() { return "bounds ({edges.mel.mean_depth: \"> 4\"})"; }
+  static std::string parse(const Value& v, FigureBounds& out);
+  static Value echo(const FigureBounds& v);
 };
 template <>
 struct OptionType<SizeBound> {

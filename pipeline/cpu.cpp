@@ -1,5 +1,6 @@
 #include "pipeline/cpu.h"
 
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -56,6 +57,14 @@ std::size_t status_bytes(std::string_view name) {
 }  // namespace
 
 std::size_t peak_resident_bytes() { return status_bytes("VmHWM:"); }
+
+void begin_peak_resident() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5\n";
+}
+
 std::size_t resident_bytes() { return status_bytes("VmRSS:"); }
 
 }  // namespace melflow

@@ -10,9 +10,9 @@
 namespace melflow {
 
 struct Verdict {
-  enum class Unit { number, bytes, files, share };
-  std::string what;      ///< "files_per_second"
-  std::string expected;  ///< ">= 20000"
+  enum class Unit { number, bytes, files, share, none };  ///< none: the run has no such figure
+  std::string what;                                       ///< "files_per_second"
+  std::string expected;                                   ///< ">= 20000"
   Unit unit = Unit::number;
   double value = 0;
   bool is_met = false;

@@ -46,6 +46,7 @@ Json stage_json(const StageReport& s, const RunReport& r) {
                     {"waiting_core", s.time.waiting_core},
                     {"idle_after_end", s.time.idle_after_end}};
   const StageFigures f = stage_figures(s, r);
+  out["busy_share"] = s.time.total() > 0 ? s.time.busy / s.time.total() : 0;
   out["used"] = f.used;
   out["cpu_seconds"] = s.cpu_seconds;
   Json& rates = out["per_second"] = Json::object();
@@ -173,7 +174,9 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
   out["files"] = {{"found", c.found},   {"ok", c.ok},           {"skipped", c.skipped},
                   {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned},
                   {"kept", r.kept}};
-  out["files_per_second"] = run_figures(r).files_per_second;
+  const double rate = run_figures(r).files_per_second;
+  out["files_per_second"] = rate;
+  if (rate > 0) out["seconds_per_file"] = 1 / rate;
   out["memory"] = {{"budget", r.memory_budget}, {"peak", r.memory_peak},
                    {"index", r.memory_index},   {"wait_seconds", r.memory_wait_seconds},
                    {"wanted", r.memory_wanted}, {"resident_peak", r.resident_peak}};

@@ -32,6 +32,18 @@ std::string rows_text(const RunReport& r, const Plan& plan) {
                      are_equal ? "each of " : "", of_outputs.size());
 }
 
+// " (163.84 MB, 443 MB/s)" of a filling pass.
+std::string loaded_text(const RunReport& r) {
+  for (const StageReport& s : r.stages)
+    for (const auto& [name, value] : s.summary)
+      if (name == "preloaded_bytes") {
+        const double bytes = std::stod(value.text());
+        return fmt::format(" ({}, {} MB/s)", bytes_text(bytes),
+                           megabytes_text(bytes / r.filling_seconds));
+      }
+  return {};
+}
+
 std::string accounts(const RunReport& r, const Plan& plan) {
   const Ledger::Counts& c = r.counts;
   std::string out = fmt::format("{}: {} ok, {} skipped, {} failed", plural(c.found, "file"),
@@ -39,15 +51,17 @@ std::string accounts(const RunReport& r, const Plan& plan) {
   if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
   if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
   if (r.kept > 0) out += fmt::format(" ({} of the ok ones kept as they were)", count_text(r.kept));
-  const std::string filling =
-      r.filling_seconds > 0
-          ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
-          : "";
+  const std::string filling = r.filling_seconds > 0
+                                  ? fmt::format(", {} of it for loading the audio{}",
+                                                seconds_text(r.filling_seconds), loaded_text(r))
+                                  : "";
   const std::string rows = rows_text(r, plan);
-  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n", rows.empty() ? "done" : rows,
-                           seconds_text(r.wall_seconds), filling,
-                           rate_text(run_figures(r).files_per_second),
-                           plural(static_cast<std::size_t>(r.workers), "worker"));
+  const double rate = run_figures(r).files_per_second;
+  return out +
+         fmt::format("\n{} in {}{} ({} files/s{}), {}\n", rows.empty() ? "done" : rows,
+                     seconds_text(r.wall_seconds), filling, rate_text(rate),
+                     rate > 0 ? fmt::format(", {} ms a file", milliseconds_text(1 / rate)) : "",
+                     plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
 // A line for each split; corpora of many speakers may have many.
@@ -81,6 +95,9 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"left_out_files", "file", " left out"},
                              {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
                              {"clipped_samples", "sample", " clipped at full scale"},
+                             {"preloaded_files", "recording", " loaded"},
+                             {"from_cache", "recording", " from the cache"},
+                             {"added", "recording", " added to the cache"},
                              {"trimmed_files", "recording", " trimmed"},
                              {"loaded_ahead", "file", " read ahead"},
                              {"dropped_tails", "recording", " with a tail that fills no window"}};
@@ -108,6 +125,11 @@ std::string told(const std::string& name, const Value& value) {
   if (name == "complete") return "not complete";
   if (name == "not_taken") return not_taken_text(value);
   if (name == "bytes" && is_number) return bytes_text(number);
+  for (const auto& [key, rest] :
+       {std::pair("preloaded_bytes", " in memory"),
+        std::pair("from_cache_bytes", " mapped, 0 copied"), std::pair("added_bytes", " written")})
+    if (name == key && is_number) return bytes_text(number) + rest;
+  if (name == "overflow") return "not all of them: memory.host is full";
   if (name == "packing" && value.find("seconds") != nullptr)
     return fmt::format("compressed in {} s of processor time", value.find("seconds")->text());
   if (name == "sync_seconds") return text + " s until all was on disk";
@@ -132,7 +154,8 @@ std::string output(const StageReport& s) {
       path = value.text();
     else if (before != nullptr && before->first == name + "_files")
       all.back() += names_text(value, before->second);
-    else if (name != "complete" || value.text() != "true")
+    else if (name == "overflow" ? value.text() == "true"
+                                : name != "complete" || value.text() != "true")
       all.push_back(told(name, value));
     before = &entry;
   }
@@ -257,8 +280,8 @@ std::string machine(const RunReport& r) {
                            megabytes_text(f.disk_read_per_second));
 }
 
-std::string slowest(const RunReport& r) {
-  if (r.slowest.empty() || r.slowest.front().visit.seconds < kShownStay) return {};
+std::string slowest(const RunReport& r, bool verbose) {
+  if (r.slowest.empty() || (!verbose && r.slowest.front().visit.seconds < kShownStay)) return {};
   std::string out = "longest in one stage:\n";
   for (const SlowFile& f : r.slowest)
     out += fmt::format(
@@ -297,14 +320,15 @@ std::string accounts_text(const RunReport& report, const Plan& plan) {
   return out;
 }
 
-std::string tables_text(const RunReport& report) {
+std::string tables_text(const RunReport& report, bool verbose) {
   const bool is_computed =
       std::any_of(report.stages.begin(), report.stages.end(),
                   [](const StageReport& s) { return s.items_in > 0 || s.items_out > 0; });
   if (report.kept > 0 && !is_computed) return "no file is new or changed: nothing was computed\n";
   std::string out = stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
-                    memory(report) + machine(report) + slowest(report);
-  if (report.wall_seconds > kWorthALimit) out += "\n" + limits_text(find_limits(report), report);
+                    memory(report) + machine(report) + slowest(report, verbose);
+  if (verbose || report.wall_seconds > kWorthALimit)
+    out += "\n" + limits_text(find_limits(report), report);
   return out;
 }
 

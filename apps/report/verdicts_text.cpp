@@ -18,6 +18,8 @@ std::string value_text(const Verdict& v) {
       return plural(static_cast<std::size_t>(std::llround(v.value)), "file");
     case Verdict::Unit::share:
       return fmt::format("{:.3g}%", 100 * v.value);
+    case Verdict::Unit::none:
+      return "the report has no such number";
     case Verdict::Unit::number:
       break;
   }
@@ -38,7 +40,10 @@ nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& verdicts) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const Verdict& v : verdicts)
     out.push_back(
-        {{"what", v.what}, {"expected", v.expected}, {"value", v.value}, {"met", v.is_met}});
+        {{"what", v.what},
+         {"expected", v.expected},
+         {"value", v.unit == Verdict::Unit::none ? nullptr : nlohmann::ordered_json(v.value)},
+         {"met", v.is_met}});
   return out;
 }
 

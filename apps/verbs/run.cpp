@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/report/explain.h"
 #include "apps/report/format.h"
 #include "apps/report/html_report.h"
 #include "apps/report/preview.h"
 #include "apps/report/printing.h"
 #include "apps/report/remarks_text.h"
+#include "apps/report/report_figure.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
 #include "apps/report/trace_json.h"
@@ -40,7 +42,7 @@ struct RunArguments {
   std::string page;  ///< a file for the report as HTML; "": none
   std::string trace;
   std::size_t trace_calls = VisitLog::kMost;
-  bool quiet = false;
+  bool quiet = false, verbose = false;
   bool no_progress = false;
   double progress_every = ProgressDisplay::kLineEvery;  ///< [s]
   Update update = Update::none;
@@ -96,7 +98,11 @@ class Documents {
 std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
   const auto expected = plan.services.find<Expectations>();
   if (!expected) return {};
-  return verdicts(*expected, report, rows_of_run(report, plan));
+  std::vector<Verdict> out = verdicts(*expected, report, rows_of_run(report, plan));
+  if (!expected->figures.list.empty())
+    for (Verdict& v : verdicts_on_figures(expected->figures, report_json(report, plan, {}, 0)))
+      out.push_back(std::move(v));
+  return out;
 }
 
 std::vector<Verdict> unmet(std::vector<Verdict> judged) {
@@ -128,12 +134,13 @@ WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
 }
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
-                  const std::vector<Verdict>& judged, std::FILE* out) {
+                  const std::vector<Verdict>& judged, bool verbose, std::FILE* out) {
   std::string listed;
   if (!remarks.empty())
-    listed =
-        "\nfailed, ok with a remark, or skipped:\n" + remarks_text(report, remarks, kShownRemarks);
-  const std::string tables = "\n" + tables_text(report) + warnings_text(report, runner.plan());
+    listed = "\nfailed, ok with a remark, or skipped:\n" +
+             remarks_text(report, remarks, verbose ? remarks.size() : kShownRemarks);
+  const std::string tables =
+      "\n" + tables_text(report, verbose) + warnings_text(report, runner.plan());
   std::string text = accounts_text(report, runner.plan());
   text += report.counts.ok == 0 ? listed + tables : tables + listed;
   if (!judged.empty()) text += "\n" + verdicts_text(judged);
@@ -210,6 +217,7 @@ int run(const RunArguments& arguments, Documents& documents) {
              {arguments.resume, [](const std::string& text) { say(stderr, "{}\n", text); }});
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
+  if (arguments.verbose) put(stderr, explain_text(plan, Explained::every_option));
   const auto observer = timeline_observer(plan);
   std::optional<VisitLog> visits;
   if (documents.has_trace() || documents.are_wanted())
@@ -223,7 +231,8 @@ int run(const RunArguments& arguments, Documents& documents) {
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
   const int code = exit_code_of(report, judged);
   if (!arguments.quiet)
-    print_report(report, runner, remarks, judged, arguments.json == "-" ? stderr : stdout);
+    print_report(report, runner, remarks, judged, arguments.verbose,
+                 arguments.json == "-" ? stderr : stdout);
   else
     put(stderr,
         warnings_text(report, runner.plan()) + failures_text(report, remarks, kShownRemarks) +
@@ -297,9 +306,16 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
       ->capture_default_str()
       ->needs(trace);
-  verb.add_flag("-q,--quiet", arguments.quiet,
-                "prints only warnings, the files that failed, and how many are ok with a remark or "
-                "were skipped");
+  CLI::Option* quiet = verb.add_flag(
+      "-q,--quiet", arguments.quiet,
+      "prints only warnings, the files that failed, and how many are ok with a remark "
+      "or were skipped");
+  verb.add_flag(
+          "-v,--verbose", arguments.verbose,
+          "prints what was planned of every node before the run, and after it every file that "
+          "failed, was skipped or has a remark, the files that took longest and what limited "
+          "the run, however short that was")
+      ->excludes(quiet);
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
   add_time(verb, "--progress-every", arguments.progress_every,
            "where stderr is no terminal, prints a line of progress this often (default 10s)");

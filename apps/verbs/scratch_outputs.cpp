@@ -63,6 +63,7 @@ void ScratchOutputs::add_cache(const PlanNode& node) {
   fs::path place = cache;  // a run makes the folders that lead to it
   while (!fs::exists(place.parent_path(), ignored)) place = place.parent_path();
   folders_.push_back(folder_beside(node.name, place));
+  caches_.push_back(folders_.back());
   std::error_code error;
   for (fs::directory_iterator e(cache, error), end; !error && e != end; e.increment(error))
     fs::create_symlink(e->path(), folders_.back() / e->path().filename(), ignored);
@@ -76,8 +77,9 @@ void ScratchOutputs::remove() {
   for (const fs::path& folder : folders_) fs::remove_all(folder, ignored);
 }
 
-void ScratchOutputs::clear() const {
+void ScratchOutputs::clear(bool but_caches) const {
   for (const fs::path& folder : folders_) {
+    if (but_caches && std::find(caches_.begin(), caches_.end(), folder) != caches_.end()) continue;
     std::error_code error, ignored;
     for (fs::directory_iterator e(folder, error), end; !error && e != end; e.increment(error))
       if (!e->is_symlink(ignored)) fs::remove_all(e->path(), ignored);

@@ -22,14 +22,15 @@ class ScratchOutputs {
 
   /// The options that send the outputs there, as --set takes them.
   [[nodiscard]] const std::vector<std::string>& sets() const { return sets_; }
-  /// Removes what was written, for the next run.
-  void clear() const;
+  /// Removes what was written, for the next run; `but_caches`: caches of decoded audio stay.
+  void clear(bool but_caches = false) const;
 
  private:
   void add_cache(const PlanNode& node);
   void remove();
 
   std::vector<std::filesystem::path> folders_;
+  std::vector<std::filesystem::path> caches_;  // those of folders_ with a cache
   std::vector<std::string> sets_;
 };
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/rate_chart.h"
+#include "apps/report/report_figure.h"
 #include "apps/report/report_json.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/trials.h"
@@ -87,54 +89,75 @@ std::vector<Trials::Changes> combinations(const std::vector<Varied>& options) {
   return out;
 }
 
-// A number of the JSON report by its place there: "memory.resident_peak",
-// "stages.mel.call_seconds.p99", where an element of a list goes by its name.
 double figure_of(const Json& report, const std::string& place) {
-  const Json* at = &report;
-  for (std::size_t begin = 0; begin <= place.size();) {
-    const std::size_t end = std::min(place.find('.', begin), place.size());
-    const std::string name = place.substr(begin, end - begin);
-    const Json* next = nullptr;
-    if (at->is_object() && at->contains(name)) next = &(*at)[name];
-    if (at->is_array())
-      for (const Json& element : *at)
-        if (element.value("name", "") == name) next = &element;
-    if (next == nullptr)
-      throw UsageError(
-          fmt::format("--figure: the report of a run has no {}; `melflow run --json` "
-                      "shows what it has",
-                      excerpt(place)));
-    at = next;
-    begin = end + 1;
-  }
+  const Json* at = find_in_report(report, place);
+  if (at == nullptr)
+    throw UsageError(
+        fmt::format("--figure: the report of a run has no {}; `melflow run --json` shows what it "
+                    "has",
+                    excerpt(place)));
   if (!at->is_number())
     throw UsageError(fmt::format("--figure: {} is not a number in the report", excerpt(place)));
   return at->get<double>();
 }
 
+// Whether it is the size of the corpus alone that varies: rows are in its order then, and each is held
+// against the smallest.
+bool varies_size(const std::vector<Varied>& options) {
+  return options.size() == 1 &&
+         (options[0].option.ends_with(".limit") || options[0].option.ends_with(".count"));
+}
+
 struct Measured {
   Trials::Changes changes;
+  std::string cache;                         ///< "empty" or "filled"; "": none is filled
   std::vector<double> rates;                 ///< files per second of each run
   std::vector<std::vector<double>> figures;  ///< of each figure, of each run
 };
 
+// Whether a run stored decoded audio for later ones.
+bool has_filled_cache(const RunReport& report) {
+  for (const StageReport& s : report.stages)
+    for (const auto& [name, value] : s.summary)
+      if (name == "added" && value.text() != "0") return true;
+  return false;
+}
+
 // All of them once, then all of them again, so that what changes on the machine meanwhile meets
-// every one.
+// every one. What fills a cache is run again with that.
 std::vector<Measured> measure(const SweepArguments& arguments, const std::vector<Varied>& options,
                               const Trials& trials) {
-  std::vector<Measured> out;
+  std::vector<Measured> out, with_cache;
+  const std::vector<std::vector<double>> no_figures(arguments.figures.size());
   for (Trials::Changes& c : combinations(options))
-    out.push_back({std::move(c), {}, std::vector<std::vector<double>>(arguments.figures.size())});
+    out.push_back({std::move(c), {}, {}, no_figures});
   for (const Measured& m : out) trials.check(m.changes);
+  with_cache = out;
+  const auto run = [&](Measured& m, Trials::Cache cache) {
+    Json document;
+    const RunReport report = trials.run(m.changes, &document, cache);
+    m.rates.push_back(Trials::rate(report));
+    for (std::size_t f = 0; f < arguments.figures.size(); ++f)
+      m.figures[f].push_back(figure_of(document, arguments.figures[f]));
+    return has_filled_cache(report);
+  };
   for (int round = 0; round < arguments.repeat; ++round)
-    for (Measured& m : out) {
-      Json document;
-      m.rates.push_back(Trials::rate(trials.run(m.changes, &document)));
-      for (std::size_t f = 0; f < arguments.figures.size(); ++f)
-        m.figures[f].push_back(figure_of(document, arguments.figures[f]));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (run(out[i], Trials::Cache::kept)) {
+        out[i].cache = "empty";
+        with_cache[i].cache = "filled";
+        run(with_cache[i], Trials::Cache::removed);
+      }
+      trials.clear();
     }
-  std::stable_sort(out.begin(), out.end(), [](const Measured& a, const Measured& b) {
-    return median(a.rates) > median(b.rates);
+  for (Measured& m : with_cache)
+    if (!m.rates.empty()) out.push_back(std::move(m));
+  const bool by_size = varies_size(options);
+  std::stable_sort(out.begin(), out.end(), [by_size](const Measured& a, const Measured& b) {
+    const auto size = [](const Measured& m) {
+      return std::strtod(m.changes[0].second.c_str(), nullptr);
+    };
+    return by_size ? size(a) < size(b) : median(a.rates) > median(b.rates);
   });
   return out;
 }
@@ -144,19 +167,33 @@ std::string figure_text(double value) {
                        : fmt::format("{:.4g}", value);
 }
 
+// The rate of a row over that of the first, which is the fastest or the smallest corpus; sizes of one
+// with a filled cache go with each other.
+double share_of_first(const std::vector<Measured>& measured, const Measured& m, bool by_size) {
+  const auto first = std::find_if(measured.begin(), measured.end(), [&](const Measured& other) {
+    return !by_size || other.cache == m.cache;
+  });
+  return median(m.rates) / median(first->rates);
+}
+
 std::string table_text(const std::vector<Measured>& measured,
-                       const std::vector<std::string>& figures) {
+                       const std::vector<std::string>& figures, bool by_size) {
   std::vector<std::vector<std::string>> rows(1);
   for (const auto& [option, value] : measured.front().changes) rows[0].push_back(option);
-  rows[0].insert(rows[0].end(), {"files/s", "least", "greatest", "of the best"});
+  const bool has_cache = std::any_of(measured.begin(), measured.end(),
+                                     [](const Measured& m) { return !m.cache.empty(); });
+  if (has_cache) rows[0].emplace_back("cache");
+  rows[0].insert(rows[0].end(), {"files/s", "least", "greatest",
+                                 by_size ? "of the least" : "of the best", "ms/file"});
   rows[0].insert(rows[0].end(), figures.begin(), figures.end());
-  const double best = median(measured.front().rates);
   for (const Measured& m : measured) {
     auto& row = rows.emplace_back();
     for (const auto& [option, value] : m.changes) row.push_back(value);
+    if (has_cache) row.push_back(m.cache);
     const auto [least, greatest] = std::minmax_element(m.rates.begin(), m.rates.end());
     row.insert(row.end(), {rate_text(median(m.rates)), rate_text(*least), rate_text(*greatest),
-                           fmt::format("{:.2f}", median(m.rates) / best)});
+                           fmt::format("{:.2f}", share_of_first(measured, m, by_size)),
+                           milliseconds_text(1 / median(m.rates))});
     for (const auto& values : m.figures) row.push_back(figure_text(median(values)));
   }
   std::vector<std::size_t> width(rows[0].size(), 0);
@@ -184,12 +221,15 @@ std::string advice_text(const std::vector<Measured>& measured) {
       "\nthe first {} cannot be told apart: their runs overlap; --repeat says more\n", alike);
 }
 
-Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::string>& figures) {
+Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::string>& figures,
+                bool by_size) {
   Json out = Json::array();
   for (const Measured& m : measured) {
     Json one{{"set", Json::object()},
              {"files_per_second", {{"median", median(m.rates)}, {"runs", m.rates}}}};
     for (const auto& [option, value] : m.changes) one["set"][option] = value;
+    if (!m.cache.empty()) one["cache"] = m.cache;
+    if (by_size) one["of_the_least"] = share_of_first(measured, m, by_size);
     for (std::size_t f = 0; f < figures.size(); ++f)
       one["figures"][figures[f]] = {{"median", median(m.figures[f])}, {"runs", m.figures[f]}};
     out.push_back(std::move(one));
@@ -212,6 +252,7 @@ RateChart chart_of(const std::vector<Varied>& options, const std::vector<Measure
                                     values.begin());
   };
   for (const Measured& m : measured) {
+    if (m.cache == "filled") continue;  // a combination has one cell
     const auto [least, greatest] = std::minmax_element(m.rates.begin(), m.rates.end());
     const std::size_t column = are_two ? place(out.columns, m.changes[1].second) : 0;
     out.cells[place(out.rows, m.changes[0].second)][column] = {median(m.rates), *least, *greatest};
@@ -257,14 +298,17 @@ int sweep(const SweepArguments& arguments) {
   try {
     const Trials trials(arguments.trial);
     const std::vector<Measured> measured = measure(arguments, options, trials);
+    const bool by_size = varies_size(options);
     if (picture)
       picture->write(chart_of(options, measured, arguments.trial.plan.file),
-                     table_text(measured, arguments.figures));
+                     table_text(measured, arguments.figures, by_size));
     if (arguments.trial.json)
-      put(stdout, json_text(sweep_json(measured, arguments.figures)));
+      put(stdout, json_text(sweep_json(measured, arguments.figures, by_size)));
     else
-      put(stdout, table_text(measured, arguments.figures) +
-                      (measured.size() > 1 && arguments.repeat > 1 ? advice_text(measured) : ""));
+      put(stdout,
+          table_text(measured, arguments.figures, by_size) +
+              (!by_size && measured.size() > 1 && arguments.repeat > 1 ? advice_text(measured)
+                                                                       : ""));
     return kDone;
   } catch (const Trials::Interrupted&) {
     complain("stopped; what the trials wrote is removed");
@@ -284,7 +328,7 @@ Action add_sweep(CLI::App& verb) {
       ->required();
   verb.add_option("--figure", arguments->figures,
                   "adds a column: a number from the JSON report, such as memory.resident_peak or "
-                  "stages.mel.call_seconds.p99")
+                  "edges.mel.mean_depth")
       ->type_name("NAME");
   verb.add_option("-o,--output", arguments->picture,
                   "draws the files per second, of one option as bars, of two as a map with a cell "
@@ -295,7 +339,10 @@ Action add_sweep(CLI::App& verb) {
       ->capture_default_str();
   arguments->trial.add_to(verb);
   verb.footer(
-      "The fastest comes first; files/s is the median of its runs, while the stages worked. What "
+      "The fastest comes first; files/s is the median of its runs, while the stages worked or "
+      "audio\n"
+      "was loaded. What fills a cache of decoded audio is run with the cache empty and filled. "
+      "What "
       "is\n"
       "written goes into a folder beside the output, which is removed at the end.\n"
       "\n"

@@ -11,6 +11,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/watched_run.h"
+#include "pipeline/cpu.h"
 
 namespace melflow {
 namespace {
@@ -44,12 +45,13 @@ Plan Trials::plan_with(const Changes& changes) const {
   return arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets);
 }
 
-RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document) const {
+RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document, Cache cache) const {
   Runner runner(plan_with(changes));
   Watch watch{.seconds = arguments_.seconds};
   if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
+  begin_peak_resident();
   WatchedRun done = run_watched(runner, watch);
-  outputs_.clear();
+  outputs_.clear(cache == Cache::kept);
   if (done.interrupted) throw Interrupted{};
   if (done.report.ending == Ending::failed) throw RunError(done.report.error);
   if (document != nullptr) *document = report_json(done.report, runner.plan(), {}, 0);

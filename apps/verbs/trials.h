@@ -35,10 +35,16 @@ class Trials {
 
   /// Throws ConfigError where the pipeline cannot be run with these changes.
   void check(const Changes& changes) const { (void)plan_with(changes); }
+  /// Whether a cache of decoded audio that a run filled is there for the next run, or until clear().
+  enum class Cache { removed, kept };
   /// Throws as check() does, and RunError where the run fails. `document`, unless
-  /// null, gets its JSON report.
-  RunReport run(const Changes& changes = {}, nlohmann::ordered_json* document = nullptr) const;
-  /// The files per second of a run while its stages worked or loaded the audio. Throws RunError where there were none.
+  /// null, gets its JSON report. The peak of resident memory is that of this run.
+  RunReport run(const Changes& changes = {}, nlohmann::ordered_json* document = nullptr,
+                Cache cache = Cache::removed) const;
+  /// Removes all that runs wrote.
+  void clear() const { outputs_.clear(); }
+  /// The files per second of a run while audio was loaded or its stages worked. Throws RunError where
+  /// there were none.
   static double rate(const RunReport& report);
 
  private:

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/verdicts.h"
+#include "apps/report/report_figure.h"
 #include "apps/report/verdicts_text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
@@ -60,6 +61,48 @@ TEST_CASE("expect: each figure is judged by the report's own") {
             {"what", "skipped"}, {"expected", "< 30"}, {"value", 30.0}, {"met", false}});
   CHECK(verdicts(Expectations{}, r, 0).empty());
   CHECK(verdicts(e, RunReport{}, 0).size() == 6);
+}
+
+TEST_CASE("expect: a figure of the report goes by its place, with names that have dots") {
+  const auto report = nlohmann::ordered_json::parse(R"({
+    "seconds": 2, "ending": "complete",
+    "stages": [{"name": "mel", "busy_share": 0.5},
+               {"name": "mel.h2d", "summary": {"link": {"percent": 40}}}],
+    "edges": [{"from": "mel", "to": "mel.h2d", "mean_depth": 4.5}]})");
+  FigureBounds bounds;
+  const Value map = Value::map({});
+  Value written = map;
+  for (const auto& [place, text] :
+       {std::pair("edges.mel.h2d.mean_depth", "> 4"), std::pair("stages.mel.busy_share", "< 0.5"),
+        std::pair("stages.mel.h2d.summary.link.percent", ">= 40"), std::pair("seconds", "< 3"),
+        std::pair("ending", "< 3"), std::pair("edges.mel.mean_depth", "< 3")})
+    written.set(place, Value::scalar(text, {}, true));
+  REQUIRE(OptionType<FigureBounds>::parse(written, bounds).empty());
+  const auto judged = verdicts_on_figures(bounds, report);
+  CHECK(verdicts_text(judged) ==
+        "expected edges.mel.h2d.mean_depth > 4: 4.5, met\n"
+        "expected stages.mel.busy_share < 0.5: 0.5, NOT met\n"
+        "expected stages.mel.h2d.summary.link.percent >= 40: 40, met\n"
+        "expected seconds < 3: 2, met\n"
+        "expected ending < 3: the report has no such number, NOT met\n"
+        "expected edges.mel.mean_depth < 3: the report has no such number, NOT met\n");
+  CHECK(verdicts_json(judged)[5]["value"].is_null());
+  written.set("rows", Value::scalar("many", {}, true));
+  CHECK(has(OptionType<FigureBounds>::parse(written, bounds), "rows: 'many' is not a bound"));
+  CHECK(has(OptionType<FigureBounds>::parse(Value::scalar("1"), bounds), "is not a map such as"));
+}
+
+TEST_CASE("expect: a figure that is not as expected ends the run with 4") {
+  const TempFolder folder;
+  write_toy(folder, 40);
+  const Ended met =
+      run(folder, command({"--set", "expect.figures={edges.work.mean_depth: '>= 0'}"}));
+  INFO(met.err);
+  CHECK(met.code == 0);
+  CHECK(has(met.out, "\nexpected edges.work.mean_depth >= 0: "));
+  const Ended lacking = run(folder, command({"--set", "expect.figures={files.lost: '< 1'}"}));
+  CHECK(lacking.code == 4);
+  CHECK(has(lacking.out, "expected files.lost < 1: the report has no such number, NOT met\n"));
 }
 
 TEST_CASE("expect: a run as expected ends with 0 and says so") {

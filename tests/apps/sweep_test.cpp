@@ -69,6 +69,51 @@ TEST_CASE("sweep: every combination is run as often as asked, and the fastest co
   CHECK(left.size() <= 4);  // data, p.yaml, what the process printed
 }
 
+TEST_CASE("sweep: sizes of the corpus come in their order, each held against the smallest") {
+  const TempFolder folder;
+  const Ended e = sweep(folder, {"--vary", "files.limit=4,1,2", "--repeat", "1", "--seconds", "0",
+                                 "--figure", "files.found", "--json"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const Json runs = Json::parse(e.out)["runs"];
+  REQUIRE(runs.size() == 3);
+  const double least = runs[0]["files_per_second"]["median"];
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(runs[i]["figures"]["files.found"]["median"] == 1 << i);
+    CHECK(runs[i]["of_the_least"].get<double>() ==
+          doctest::Approx(runs[i]["files_per_second"]["median"].get<double>() / least));
+  }
+  const Ended table = sweep(folder, {"--vary", "files.limit=4,1", "--repeat", "2"});
+  CHECK(has(table.out, "greatest  of the least  ms/file\n          1 "));
+  CHECK_FALSE(has(table.out, "the first"));
+}
+
+TEST_CASE("sweep: a cache is measured empty and filled") {
+  const TempFolder folder;
+  const Ended cached =
+      sweep(folder, {"--vary", "files.feed=cache", "--set", "files.cache_path=c", "--repeat", "2",
+                     "--figure", "edges.mel.mean_depth", "--figure", "stages.files.summary.added",
+                     "--figure", "stages.files.summary.from_cache", "--json"});
+  INFO(cached.err);
+  REQUIRE(cached.code == 0);
+  const Json runs = Json::parse(cached.out)["runs"];
+  REQUIRE(runs.size() == 2);
+  for (const Json& run : runs) {
+    const bool is_filled = run["cache"] == "filled";
+    CHECK((is_filled || run["cache"] == "empty"));
+    REQUIRE(run["files_per_second"]["runs"].size() == 2);
+    for (int i = 0; i < 2; ++i) {
+      CHECK(run["figures"]["stages.files.summary.added"]["runs"][i] == (is_filled ? 0 : 4));
+      CHECK(run["figures"]["stages.files.summary.from_cache"]["runs"][i] == (is_filled ? 4 : 0));
+    }
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "c"));
+  const Ended table =
+      sweep(folder, {"--vary", "files.feed=cache", "--set", "files.cache_path=c", "--repeat", "1"});
+  CHECK(has(table.out, "files.feed   cache  files/s"));
+  CHECK(has(table.out, "cache  filled"));
+}
+
 TEST_CASE("sweep: a table for people") {
   const TempFolder folder;
   const Ended e =
@@ -76,7 +121,7 @@ TEST_CASE("sweep: a table for people") {
   INFO(e.err);
   REQUIRE(e.code == 0);
   CHECK(has(e.out, "mel.n_mels  files/s"));
-  CHECK(has(e.out, "of the best  memory.budget\n"));
+  CHECK(has(e.out, "of the best  ms/file  memory.budget\n"));
   CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 3);
   CHECK(has(e.out, "1.00"));
 }
@@ -126,7 +171,7 @@ TEST_CASE("sweep: a page of one option has a bar for each value, and the table")
   CHECK(page.starts_with("<!doctype html>"));
   CHECK_FALSE(has(page, "<script"));
   CHECK(has(page, "<title>melflow sweep: files per second of p.yaml</title>"));
-  CHECK(has(page, "of the best\n"));
+  CHECK(has(page, "of the best  ms/file\n"));
   for (const Json& run : Json::parse(e.out)["runs"]) {
     const std::vector<double> rates = run["files_per_second"]["runs"];
     CHECK(has(page, ">" + rate_text(run["files_per_second"]["median"]) + "</text>"));
