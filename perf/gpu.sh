@@ -14,7 +14,7 @@
 #        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity,
 #                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
 #        --seconds N    for all of it; default 470
-#        --limit N      seconds for a step at most, where less than its own limit
+#        --limit N      seconds for a step, in place of its own limit
 #        --add          to the results of earlier calls, which are replaced without
 #        --quick        small and few: shows that everything runs, gives no figures to quote
 #        --cpu          without a device: the recordings, and whole jobs on the processor
@@ -32,7 +32,7 @@ die() {
   exit 2
 }
 
-bundle='' work='' out=$here/results wanted='' total_seconds=470 most_seconds=470 cpu_only=0 adds=0
+bundle='' work='' out=$here/results wanted='' total_seconds=470 most_seconds='' cpu_only=0 adds=0
 export PYTHON=python3 QUICK=0 BACKENDS='cpu cuda'
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -200,7 +200,7 @@ step() {
   local name=$1 limit=$2 title=$3 status=0 from=$SECONDS left state
   [[ -z $wanted || $wanted == *,$name,* ]] || return 0
   left=$((total_seconds - (SECONDS - begin)))
-  if [[ $most_seconds -lt $limit ]]; then limit=$most_seconds; fi
+  limit=${most_seconds:-$limit}
   if [[ $left -lt $limit ]]; then limit=$left; fi
   printf '\n## %s\n\n' "$title" >>"$md"
   printf 'gpu.sh: %s ... ' "$title" >&2

@@ -15,7 +15,7 @@ fail() {
 }
 # check OPTION...: its exit status, and in said what it says.
 check() {
-  TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" \
+  TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --seconds 3600 --limit 1800 --python no-python --bundle "$folder/bundle" \
     --out "$folder/out" "$@" >"$folder/said" 2>&1
 }
 # Nothing is left behind: no folder, and nobody who has the device open.

@@ -27,7 +27,7 @@ struct Corpus {
   }
 
   struct Given {
-    std::string files, decode, batch, mel, memory = "256MiB";
+    std::string files{}, decode{}, batch{}, mel{}, memory = "256MiB";
   };
   [[nodiscard]] static std::string yaml(const Given& g) {
     return fmt::format(R"(version: 1
