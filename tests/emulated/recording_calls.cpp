@@ -253,6 +253,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
   });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  runtime().wait_for_step(*stream);
   return destroy(runtime().streams, stream, "a stream");
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {

@@ -190,6 +190,11 @@ bool RecordingRuntime::step(Lock& lock, FakeStream& wanted) {
   return true;
 }
 
+void RecordingRuntime::wait_for_step(FakeStream& stream) {
+  Lock lock(mutex);
+  changed_.wait(lock, [&] { return !stream.is_busy; });
+}
+
 void RecordingRuntime::run(FakeStream& stream) {
   Lock lock(mutex);
   while (step(lock, stream)) {
@@ -221,13 +226,14 @@ void RecordingRuntime::be_driver() {
       changed_.wait(lock);
       continue;
     }
+    const bool stays = stream->kind == FakeStream::Kind::null;
     // Others go on meanwhile, for longer or shorter.
     if (const unsigned turns = draw(4) == 0 ? draw(64) : 0; turns > 0) {
       lock.unlock();
       for (unsigned i = 0; i < turns; ++i) std::this_thread::yield();
       lock.lock();
     }
-    if (streams.contains(stream) || stream->kind == FakeStream::Kind::null) step(lock, *stream);
+    if (stays || streams.contains(stream)) step(lock, *stream);
   }
 }
 

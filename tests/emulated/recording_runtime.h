@@ -140,6 +140,8 @@ class RecordingRuntime {
   void release(void* memory, bool on_device);
   /// All that this stream holds, and what has to be done before.
   void run(FakeStream& stream);
+  /// Until no step of this stream is being done.
+  void wait_for_step(FakeStream& stream);
   /// The stream 0 of the current device.
   FakeStream& null_stream();
   [[nodiscard]] double now_ms();
