@@ -37,8 +37,8 @@ struct Sync {
 struct Limits {
   /// False where there is nothing to judge by: no file was dealt with.
   bool is_known = false;
-  double files_per_second =
-      0;  ///< while the stages worked, and where loading is the cause, while it loaded, too
+  /// While the stages worked; where loading is the cause, loading included.
+  double files_per_second = 0;
   std::vector<Ceiling> ceilings;  ///< the lowest first
   Cause cause = Cause::uneven;
   std::string node;  ///< where the cause is one stage's: concurrency, disk, queue before it

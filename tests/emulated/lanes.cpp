@@ -62,7 +62,7 @@ namespace {
 
 constexpr unsigned warp = 32, most_threads = 1024;
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
-constexpr unsigned char fence = 0xFF;  // NaN for whoever reads it
+constexpr unsigned char fence = 0xFF;  // bytes of a NaN, seen where they are read
 
 struct Fiber {
   void* stack_pointer = nullptr;
@@ -176,7 +176,7 @@ void prepare(Lane& lane) {
   lane.stack_pointer = top - 6;
 }
 
-// ---- on the stack of whoever launches
+// ---- on the stack of the launching thread
 
 std::string said(At at, int line) {
   return at == At::end ? "have ended"

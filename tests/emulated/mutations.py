@@ -21,7 +21,7 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BARRIERS = ["fused_kernel.cuh", "any_size_kernels.cu", "condition_kernel.cu"]
-# File, what stands there once, what instead.
+# File, text that occurs once in it, replacement.
 CHANGES = [
     # Bounds: which frames there are.
     ("fused_kernel.cuh", "min(frame, n_frames - 1)", "frame"),

@@ -194,7 +194,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
       };
     });
   return runtime().give(stream, "copy out " + std::to_string(bytes), [=]() -> FakeWork {
-    std::memset(to, 0xFF, bytes);  // NaN for whoever looks too early
+    std::memset(to, 0xFF, bytes);  // NaN where it is read too early
     return [=] {
       ranges();
       std::memcpy(to, from, bytes);

@@ -122,7 +122,7 @@ class RecordingRuntime {
   std::size_t pinned_limit = std::size_t{1} << 30;  ///< [bytes]
   cudaError_t count_result = cudaSuccess;           ///< of cudaGetDeviceCount
   int driver = 12080;
-  int times_started = 0;  ///< by whoever asks for devices
+  int times_started = 0;  ///< how often devices were asked for
 
   // ---- for the runtime's functions
 
