@@ -74,8 +74,13 @@ std::string splits_text(const Value& splits) {
       return static_cast<std::size_t>(std::stoull(text(key)));
     };
     const bool has_name = !splits.items()[i].find("name")->is_null();
-    out += fmt::format("  {:<14} {:>14} {:>18}\n", has_name ? text("name") : "(no split)",
+    out += fmt::format("  {:<14} {:>14} {:>18}", has_name ? text("name") : "(no split)",
                        plural(count("files"), "file"), plural(count("rows"), "row"));
+    if (splits.items()[i].find("seconds") != nullptr)
+      out += fmt::format("   {} ({} files/s), writing {}", seconds_text(std::stod(text("seconds"))),
+                         rate_text(std::stod(text("files_per_second"))),
+                         seconds_text(std::stod(text("write_seconds"))));
+    out += "\n";
   }
   if (splits.items().size() > kShown) out += fmt::format("  … {} in all\n", splits.items().size());
   return out;

@@ -137,6 +137,8 @@ void RowSink::start(RunContext& run) {
   begin_part(run);
   sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
+  if (const Manifest* splits = manifest_with_splits(run))
+    split_times_ = std::make_unique<SplitTimes>(*splits);
   ledger_ = std::make_unique<SinkLedger>(run.ledger);
   const auto copied = [this] {
     if (checkpoints_ != nullptr) checkpoints_->closed();
@@ -249,7 +251,9 @@ void RowSink::check_files(const RunContext& run) const {
 
 std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
                                           ItemContext& context) {
+  const auto begin = SplitTimes::Clock::now();
   writer_->consume(*in, context);
+  if (split_times_ != nullptr) split_times_->wrote(*context.item().origins, begin);
   return std::nullopt;
 }
 
@@ -287,7 +291,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
     writer_->finish();
     add_in_place();
     complete(run);
-    splits_ = split_counts(run);
+    splits_ = split_summaries(run);
     std::vector<PartFile*> parts;
     for (const auto& file : files_)
       for (PartFile* part : file->parts()) parts.push_back(part);

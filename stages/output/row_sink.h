@@ -28,6 +28,7 @@
 #include "stages/output/row_sink_options.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/sink_statistics.h"
+#include "stages/output/split_times.h"
 
 namespace melflow {
 
@@ -118,7 +119,7 @@ class RowSink : public Sink<MelBatch>,
   void complete(RunContext& run);
   void normalize(RunContext& run, std::size_t section, std::int64_t rows);
   void normalize_repaired(RunContext& run, std::size_t section);
-  [[nodiscard]] std::vector<Value> split_counts(const RunContext& run) const;
+  [[nodiscard]] std::vector<Value> split_summaries(const RunContext& run) const;
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
@@ -145,7 +146,8 @@ class RowSink : public Sink<MelBatch>,
   std::size_t resumed_ = 0;                   // files
   std::int64_t resumed_rows_ = 0;
   std::int64_t rows_ = 0;
-  std::vector<Value> splits_;  // files and rows of each, for the report
+  std::unique_ptr<SplitTimes> split_times_;  // where there are splits
+  std::vector<Value> splits_;                // of each, for the report
   bool complete_ = false, written_ = false;
   double sync_seconds_ = 0;  // at the end, by the option sync
 };

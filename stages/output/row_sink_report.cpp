@@ -50,19 +50,33 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   return out;
 }
 
-// As `inspect --json` has them.
-std::vector<Value> RowSink::split_counts(const RunContext& run) const {
+// Counts as `inspect --json` has them, and where rows were computed how long that took.
+std::vector<Value> RowSink::split_summaries(const RunContext& run) const {
   const Manifest* manifest = manifest_with_splits(run);
   if (manifest == nullptr) return {};
   std::vector<Value> out;
-  for (const Manifest::SplitRange& range : manifest->split_ranges()) {
+  const std::vector<Manifest::SplitRange> ranges = manifest->split_ranges();
+  const std::vector<SplitTimes::Times> times = split_times_->all(ranges);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const Manifest::SplitRange& range = ranges[i];
     std::int64_t rows = 0;
-    for (std::size_t i = range.first; i < range.last; ++i) rows += writer_->order().rows(i);
+    for (std::size_t file = range.first; file < range.last; ++file)
+      rows += writer_->order().rows(file);
     Value split = Value::map({});
+    const auto set = [&split](const char* name, std::string text) {
+      split.set(name, Value::scalar(std::move(text)));
+    };
     split.set("name", range.split < 0 ? Value()
                                       : Value::scalar(manifest->split_name(range.split), {}, true));
-    split.set("files", Value::scalar(std::to_string(range.last - range.first)));
-    split.set("rows", Value::scalar(std::to_string(rows)));
+    set("files", std::to_string(range.last - range.first));
+    set("rows", std::to_string(rows));
+    if (const auto& [seconds, write_seconds] = times[i]; seconds > 0) {
+      set("seconds", fmt::format("{:.6f}", seconds));
+      set("files_per_second",
+          fmt::format("{:.1f}", static_cast<double>(range.last - range.first) / seconds));
+      set("rows_per_second", fmt::format("{:.1f}", static_cast<double>(rows) / seconds));
+      set("write_seconds", fmt::format("{:.6f}", write_seconds));
+    }
     out.push_back(std::move(split));
   }
   return out;

@@ -122,27 +122,54 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
   const TempFolder folder;
   for (unsigned i = 0; i < 10; ++i)
     test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.5, i);
-  const std::vector<std::string> split{"--set", "files.splits=ratio",
-                                       "--set", "files.split_ratios={train: 0.8, test: 0.2}",
-                                       "--set", "write.overwrite=true"};
+  const std::vector<std::string> split{
+      "--set", "files.splits=ratio", "--set", "files.split_ratios={train: 0.8, test: 0.2}",
+      "--set", "batch.files=2",      "--set", "write.overwrite=true"};
   const Ended text = run_pipeline(folder, "demo", split);
   INFO(text.err << text.out);
   REQUIRE(text.code == 0);
-  const std::string lines =
-      "  train                 8 files           408 rows\n"
-      "  test                  2 files           102 rows\n";
-  CHECK(has(text.out, lines));
+  const auto has_lines = [](const std::string& out) {
+    return has(out, "  train                 8 files           408 rows   0.") &&
+           has(out, "  test                  2 files           102 rows   0.") &&
+           has(out, " files/s), writing 0.");
+  };
+  CHECK(has_lines(text.out));
   std::vector<std::string> with_json = split;
   with_json.emplace_back("--json");
   const Ended json = run_pipeline(folder, "demo", with_json);
-  CHECK(has(json.err, lines));
+  CHECK(has_lines(json.err));
   const auto expected = nlohmann::json::parse(
       R"([{"name": "train", "files": 8, "rows": 408}, {"name": "test", "files": 2, "rows": 102}])");
-  for (const auto& stage : nlohmann::json::parse(json.out)["stages"])
-    if (stage["name"] == "write") CHECK(stage["summary"]["splits"] == expected);
+  const auto report = nlohmann::json::parse(json.out);
+  nlohmann::json told;
+  for (const auto& stage : report["stages"])
+    if (stage["name"] == "write") told = stage["summary"]["splits"];
+  REQUIRE(told.size() == 2);
+  double all = 0;
+  for (auto& s : told) {
+    const double seconds = s["seconds"];
+    CHECK(seconds > 0);
+    CHECK(s["write_seconds"] > 0.0);
+    CHECK(s["files_per_second"].get<double>() * seconds ==
+          doctest::Approx(s["files"].get<double>()).epsilon(0.5));  // both are rounded
+    CHECK(s["rows_per_second"].get<double>() / s["files_per_second"].get<double>() ==
+          doctest::Approx(51).epsilon(0.01));
+    all += seconds;
+    for (const char* time : {"seconds", "write_seconds", "files_per_second", "rows_per_second"})
+      s.erase(time);
+  }
+  CHECK(all <= report["graph_seconds"].get<double>() + 0.001);
+  CHECK(told == expected);
   auto stored = inspect(folder)["splits"];
   for (auto& s : stored) s.erase("seconds");
   CHECK(stored == expected);
+  const Ended checked = run_pipeline(
+      folder, "demo",
+      {split[0], split[1], split[2], split[3], "--set", "write.overwrite=true", "--set",
+       "expect.figures={stages.write.splits.train.seconds: \"< 60\", "
+       "stages.write.summary.splits.test.seconds: \"< 60\"}"});
+  CHECK(checked.code == 4);
+  CHECK(has(checked.out, "stages.write.splits.train.seconds"));
 }
 
 TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {
