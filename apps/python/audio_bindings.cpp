@@ -43,7 +43,7 @@ nb::list measure(const AudioRows& rows, std::size_t first) {
     const int outcome = m.entry.outcome == Outcome::ok        ? 0
                         : m.entry.outcome == Outcome::skipped ? 1
                                                               : 2;
-    out.append(nb::make_tuple(outcome, m.rows, m.hash, m.entry.stage, m.entry.reason));
+    out.append(nb::make_tuple(outcome, m.rows, m.entry.stage, m.entry.reason));
   }
   return out;
 }
@@ -85,15 +85,27 @@ void bind_audio_rows(nb::module_& m) {
              return array(std::vector<std::int64_t>(r.firsts().begin(), r.firsts().end()));
            })
       .def("measure", &measure, nb::arg("first"))
+      .def_prop_ro("tells_counts", [](const AudioRows& r) { return r.chain().tells_counts(); })
+      // -1: it has to be measured.
+      .def(
+          "count_by_header",
+          [](const AudioRows& r, std::size_t first) {
+            return r.count_by_header(first).value_or(-1);
+          },
+          nb::arg("first"), nb::call_guard<WithoutLock>())
+      .def_prop_ro("kept_rows",
+                   [](const AudioRows& r) { return r.store().limit() / r.row_bytes(); })
       .def(
           "place",
-          [](AudioRows& rows, const Numbers& counts, const Numbers& sizes, const Numbers& times) {
+          [](AudioRows& rows, const Numbers& counts, const Numbers& sizes, const Numbers& times,
+             const Numbers& by_header) {
             std::vector<FileStamp> stamps;
             for (std::size_t i = 0; i < sizes.shape(0); ++i)
               stamps.push_back({sizes.data()[i], times.data()[i]});
-            rows.place(copy_of(counts), std::move(stamps));
+            rows.place(copy_of(counts), std::move(stamps),
+                       std::vector<bool>(by_header.data(), by_header.data() + by_header.shape(0)));
           },
-          nb::arg("counts"), nb::arg("sizes"), nb::arg("times"))
+          nb::arg("counts"), nb::arg("sizes"), nb::arg("times"), nb::arg("by_header"))
       .def_prop_ro("losses",
                    [](const AudioRows& r) {
                      nb::dict out;

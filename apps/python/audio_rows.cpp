@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
-#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 namespace {
@@ -73,13 +72,16 @@ void AudioRows::stop() {
   workers_.reset();
 }
 
-void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps) {
-  if (counts.size() != manifest().size() || stamps.size() != counts.size())
+void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps,
+                      std::vector<bool> by_header) {
+  if (counts.size() != manifest().size() || stamps.size() != counts.size() ||
+      by_header.size() != counts.size())
     throw std::invalid_argument("an index of another list");
   std::uint64_t end = 0;
   ends_.clear();
   for (const std::int64_t n : counts) ends_.push_back(end += static_cast<std::uint64_t>(n));
   stamps_ = std::move(stamps);
+  by_header_ = std::move(by_header);
 }
 
 std::size_t AudioRows::entry_of(std::uint64_t row) const {
@@ -110,7 +112,8 @@ RecordingStore::Rows AudioRows::some_rows_of(const Wanted& wanted) const {
   check_process();
   if (RecordingStore::Rows there = store_.find(wanted.first)) return there;
   const std::int64_t count = count_of(wanted.first);
-  if (chain_->cuts() || wanted.end * 10 > count * 9) return rows_of(wanted.first);
+  if (chain_->cuts() || wanted.end * 10 > count * 9 || by_header_[wanted.first])
+    return rows_of(wanted.first);
   auto file = std::static_pointer_cast<const FileRef>(item(wanted.first).payload);
   const std::string path = file->path;
   auto made = std::make_shared<StageChain::Recording>();
@@ -129,9 +132,14 @@ void AudioRows::check(std::size_t first, const std::string& path,
   const bool is_same = stamp_of(path) == stamps_[first];
   for (std::size_t i = 0; i < made.size(); ++i) {
     StageChain::Rows& rows = made[i];
-    if (rows.entry.outcome == Outcome::ok &&
-        (!is_same || (rows.is_whole && rows.count != count_of(first + i))))
+    if (rows.entry.outcome != Outcome::ok) continue;
+    if (!is_same)
       rows.entry = {Outcome::failed, "", kIsOther};
+    else if (rows.is_whole && rows.count != count_of(first + i))
+      rows.entry = {
+          Outcome::failed, "",
+          fmt::format("has {} rows, and its header said {}; scan=True goes by what recordings have",
+                      rows.count, count_of(first + i))};
   }
 }
 
@@ -143,13 +151,15 @@ std::vector<AudioRows::Measured> AudioRows::measure(std::size_t first) const {
   std::vector<Measured> out;
   const RecordingStore::Rows all = rows_of(first);
   for (const StageChain::Rows& rows : *all) {
-    Measured& m = out.emplace_back(Measured{rows.entry, 0, 0});
-    if (rows.entry.outcome != Outcome::ok || rows.count == 0) continue;
-    m.rows = rows.count;
-    m.hash = RowHash::of(rows.values.data(),
-                         static_cast<std::size_t>(rows.count) * values_per_row(), type(), type());
+    const bool is_ok = rows.entry.outcome == Outcome::ok;
+    out.push_back({rows.entry, is_ok ? rows.count : 0});
   }
   return out;
+}
+
+std::optional<std::int64_t> AudioRows::count_by_header(std::size_t first) const {
+  check_process();
+  return chain_->count_by_header(*std::static_pointer_cast<const FileRef>(item(first).payload));
 }
 
 std::unique_ptr<RowReader::Scratch> AudioRows::scratch() const {

@@ -1,13 +1,20 @@
 #include "apps/python/epoch_order.h"
 
 #include <algorithm>
+#include <compare>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace melflow {
 
 EpochOrder::EpochOrder(Settings settings)
     : settings_(std::move(settings)),
-      order_(settings_.samples, Permutation::of_epoch(settings_.seed, settings_.epoch)) {
+      order_(settings_.samples, Permutation::of_epoch(settings_.seed, settings_.epoch)),
+      others_(settings_.together.samples.empty() ? settings_.samples
+                                                 : settings_.together.samples.size(),
+              Permutation::of_epoch(settings_.seed + 1, settings_.epoch)) {
+  list_together();
   if (!settings_.lengths.empty()) {
     list_batches();
     count_ = ends_.size();
@@ -16,6 +23,38 @@ EpochOrder::EpochOrder(Settings settings)
   const std::uint64_t left = settings_.samples - std::min(settings_.samples, settings_.begin);
   const std::uint64_t all = settings_.limits.size * settings_.limits.ranks;
   count_ = left / all + (!settings_.drop_last && left % all > 0 ? 1 : 0);
+}
+
+void EpochOrder::list_together() {
+  const std::vector<std::int64_t>&samples = settings_.together.samples,
+        &rows = settings_.together.rows;
+  if (samples.empty()) return;
+  std::partial_sum(samples.begin(), samples.end(), std::back_inserter(recording_ends_));
+  if (!settings_.shuffles) return;
+  struct Place {
+    std::int64_t row, draw, sample;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::vector<Place> places;
+  places.reserve(settings_.samples);
+  const Permutation recordings(samples.size(),
+                               Permutation::of_epoch(settings_.seed + 2, settings_.epoch));
+  std::int64_t row = 0;  // its recording's turn
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto recording = static_cast<std::size_t>(recordings(i));
+    const std::int64_t end = recording_ends_[recording];
+    // So the first batches need few recordings.
+    const double step = static_cast<double>(std::min(settings_.together.window, row)) /
+                        static_cast<double>(settings_.samples);
+    for (std::int64_t s = end - samples[recording]; s < end; ++s) {
+      const auto draw = static_cast<std::int64_t>(order_(static_cast<std::uint64_t>(s)));
+      const double late = static_cast<double>(draw) * step;
+      places.push_back({row + static_cast<std::int64_t>(late), draw, s});
+    }
+    row += rows[recording];
+  }
+  std::sort(places.begin(), places.end());
+  for (const Place& p : places) together_.push_back(p.sample);
 }
 
 void EpochOrder::list_batches() {
@@ -95,8 +134,20 @@ EpochOrder::Batch EpochOrder::batch(std::uint64_t number, std::size_t rank) cons
   return out;
 }
 
-Permutation EpochOrder::others() const {
-  return {settings_.samples, Permutation::of_epoch(settings_.seed + 1, settings_.epoch)};
+std::int64_t EpochOrder::other(std::int64_t sample, std::uint64_t attempt) const {
+  const auto drawn = [&](std::uint64_t of, std::uint64_t from) {
+    return static_cast<std::int64_t>(others_((of + attempt) % from));
+  };
+  if (recording_ends_.empty()) return drawn(static_cast<std::uint64_t>(sample), settings_.samples);
+  const std::vector<std::int64_t>& samples = settings_.together.samples;
+  const auto begin_of = [&](std::size_t recording) {
+    return recording_ends_[recording] - samples[recording];
+  };
+  const auto mine = static_cast<std::size_t>(
+      std::upper_bound(recording_ends_.begin(), recording_ends_.end(), sample) -
+      recording_ends_.begin());
+  const auto its = static_cast<std::size_t>(drawn(mine, samples.size()));
+  return begin_of(its) + (sample - begin_of(mine)) % samples[its];
 }
 
 }  // namespace melflow

@@ -27,6 +27,7 @@ class RecordingStore {
   [[nodiscard]] Rows get(std::size_t recording, const std::function<Rows()>& make);
   /// Likewise, where they are there; else null.
   [[nodiscard]] Rows find(std::size_t recording);
+  [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often rows had to be computed
 

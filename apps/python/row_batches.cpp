@@ -37,6 +37,9 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
+  // One for each batch of these that has to wait; without them it is slower, and the same.
+  for (std::size_t i = 0; settings_.ahead > 0 && i < settings_.threads; ++i)
+    if (!add_thread(threads_, [this] { look_ahead(); })) break;
 }
 
 RowBatches::~RowBatches() { stop(); }
@@ -54,20 +57,17 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
 // same recordings are lost, and no longer than the batch allows if there are such.
 void RowBatches::replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch,
                               bool is_urgent) const {
-  const auto range = [this](std::int64_t s) {
-    return RowReader::Range{first_row(s), static_cast<std::uint64_t>(rows_of(s))};
-  };
   std::vector<std::int64_t>& samples = batch.samples;
   std::vector<RowReader::Range> ranges;
-  for (const std::int64_t s : samples) ranges.push_back(range(s));
+  for (const std::int64_t s : samples) ranges.push_back(range_of(s));
   std::vector<std::size_t> places = reader_->fetch(ranges, scratch, is_urgent);
   if (places.empty()) return;
-  const Permutation others = order_->others();
-  std::vector<std::uint64_t> next(samples.begin(), samples.end());
+  const std::vector<std::int64_t> lost = samples;
+  std::vector<std::uint64_t> attempts(samples.size());
   const auto other = [&](std::size_t place) {
     std::int64_t out = -1;
     for (std::uint64_t i = 0; i < samples_ && (out < 0 || rows_of(out) > batch.longest); ++i)
-      out = static_cast<std::int64_t>(others(next[place]++ % samples_));
+      out = order_->other(lost[place], attempts[place]++);
     return out;
   };
   for (std::uint64_t attempt = 0; !places.empty(); ++attempt) {
@@ -78,7 +78,7 @@ void RowBatches::replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scra
     ranges.clear();
     for (const std::size_t p : places) {
       samples[p] = other(p);
-      ranges.push_back(range(samples[p]));
+      ranges.push_back(range_of(samples[p]));
     }
     std::vector<std::size_t> still;
     for (const std::size_t i : reader_->fetch(ranges, scratch, is_urgent))
@@ -177,6 +177,32 @@ void RowBatches::work() {
     is_over_ = is_over_ || error_;
     changed_->notify_all();
     if (is_over_) return;
+  }
+}
+
+void RowBatches::look_ahead() {
+  const std::unique_ptr<RowReader::Scratch> scratch = reader_->scratch();
+  std::vector<RowReader::Range> ranges;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_->wait(lock, [this] {
+        looked_at_ = std::max(looked_at_, begun_);
+        return is_over_ || looked_at_ >= order_->count() ||
+               ((taken_ > 0 || made_.contains(0)) &&
+                looked_at_ < taken_ + settings_.prefetch + settings_.ahead);
+      });
+      if (is_over_ || looked_at_ >= order_->count()) return;
+      ranges.clear();
+      for (const std::int64_t s : order_->batch(looked_at_++, settings_.rank).samples)
+        ranges.push_back(range_of(s));
+    }
+    try {
+      static_cast<void>(reader_->fetch(ranges, *scratch, false));
+      reader_->drop(*scratch);
+    } catch (...) {  // who makes the batch meets it, too
+      return;
+    }
   }
 }
 

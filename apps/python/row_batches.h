@@ -28,6 +28,7 @@ class RowBatches final : public EndsWithPython {
     bool is_ragged = false;
     std::size_t rank = 0;
     std::size_t prefetch = 4, threads = 1;
+    std::size_t ahead = 0;  ///< the rows of so many batches more are fetched, for the reader to keep
     bool as_float32 = false;
     std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
   };
@@ -55,7 +56,11 @@ class RowBatches final : public EndsWithPython {
   }
   void replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch, bool is_urgent) const;
   [[nodiscard]] Batch make(EpochOrder::Batch batch, RowReader::Scratch& scratch, bool is_urgent);
+  [[nodiscard]] RowReader::Range range_of(std::int64_t sample) const {
+    return {first_row(sample), static_cast<std::uint64_t>(rows_of(sample))};
+  }
   void work();
+  void look_ahead();
 
   const std::shared_ptr<const RowReader> reader_;
   const std::shared_ptr<const EpochOrder> order_;
@@ -67,7 +72,7 @@ class RowBatches final : public EndsWithPython {
   std::mutex stopping_;
   std::mutex mutex_;  // of what follows
   Condition changed_{new std::condition_variable};
-  std::uint64_t begun_ = 0, taken_ = 0;
+  std::uint64_t begun_ = 0, taken_ = 0, looked_at_ = 0;
   std::map<std::uint64_t, Batch> made_;
   std::exception_ptr error_;
   bool is_over_ = false;

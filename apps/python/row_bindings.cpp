@@ -138,7 +138,8 @@ void bind_rows(nb::module_& m) {
   nb::class_<RowReader>(m, "RowReader")
       .def("read", &rows_at, nb::arg("first"), nb::arg("count"))
       .def_prop_ro("dtype", [](const RowReader& r) { return std::string(to_text(r.type())); })
-      .def_prop_ro("row_shape", &RowReader::row_shape);
+      .def_prop_ro("row_shape", &RowReader::row_shape)
+      .def_prop_ro("row_bytes", &RowReader::row_bytes);
   nb::class_<FileRows, RowReader>(m, "FileRows");
   m.def("open_file", &open_file, nb::arg("path"));
   m.def(
@@ -149,7 +150,8 @@ void bind_rows(nb::module_& m) {
           "__init__",
           [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, bool shuffles,
              std::size_t bucket, std::uint64_t seed, std::uint64_t epoch, std::size_t size,
-             std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin) {
+             std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin,
+             const Numbers& together, const Numbers& rows_together, std::int64_t window) {
             const WithoutLock free;
             new (self) EpochOrder({samples,
                                    copy_of(lengths),
@@ -159,25 +161,27 @@ void bind_rows(nb::module_& m) {
                                    epoch,
                                    {size, max_rows, ranks},
                                    drop_last,
-                                   begin});
+                                   begin,
+                                   {copy_of(together), copy_of(rows_together), window}});
           },
           nb::arg("samples"), nb::arg("lengths"), nb::arg("shuffles"), nb::arg("bucket"),
           nb::arg("seed"), nb::arg("epoch"), nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"),
-          nb::arg("drop_last"), nb::arg("begin"))
+          nb::arg("drop_last"), nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"),
+          nb::arg("window"))
       .def("count", &EpochOrder::count);
   nb::class_<RowBatches>(m, "RowBatches")
       .def(
           "__init__",
           [](RowBatches* self, std::shared_ptr<RowReader> reader, std::shared_ptr<EpochOrder> order,
              const Numbers& starts, const Numbers& counts, bool is_ragged, std::size_t rank,
-             std::size_t prefetch, std::size_t threads, bool as_float32, std::vector<double> mean,
-             std::vector<double> std) {
+             std::size_t prefetch, std::size_t threads, std::size_t ahead, bool as_float32,
+             std::vector<double> mean, std::vector<double> std) {
             new (self) RowBatches(std::move(reader), std::move(order),
                                   {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch,
-                                   threads, as_float32, std::move(mean), std::move(std)});
+                                   threads, ahead, as_float32, std::move(mean), std::move(std)});
           },
           nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
-          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
+          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"),
           nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
       .def("take", &take, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());

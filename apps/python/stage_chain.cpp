@@ -40,6 +40,27 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
     }
   }
   if (steps_.empty()) throw RunError(name + ": makes no features of decoded samples");
+  find_lengths();
+}
+
+// The first stage reads files, the second one decodes them. Utterances end where their recording does.
+void StageChain::find_lengths() {
+  if (cutter_ || steps_.size() < 2 || !steps_[1].stage) return;
+  const auto* header = dynamic_cast<const ReadsLength*>(&steps_[1].stage->stage());
+  for (std::size_t i = 2; i < steps_.size(); ++i) {
+    if (!steps_[i].stage) continue;
+    lengths_.push_back(dynamic_cast<const TellsLength*>(&steps_[i].stage->stage()));
+    if (lengths_.back() == nullptr) return;
+  }
+  header_ = header;
+}
+
+std::optional<std::int64_t> StageChain::count_by_header(const FileRef& file) const {
+  std::optional<RecordingLength> length = header_->length_in_header(file);
+  for (const TellsLength* stage : lengths_)
+    if (length) length = stage->length_of(*length);
+  if (!length || length->rows <= 0) return std::nullopt;
+  return length->rows;
 }
 
 void StageChain::add(PlanNode&& node, const std::string& name) {

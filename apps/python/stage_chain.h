@@ -12,6 +12,7 @@
 #include "config/load.h"
 #include "pipeline/stage_runner.h"
 #include "stages/items.h"
+#include "stages/length_ahead.h"
 #include "stages/manifest.h"
 #include "stages/output/training/batch_source.h"
 
@@ -51,6 +52,10 @@ class StageChain {
   [[nodiscard]] Rows rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
                           std::int64_t begin = 0, std::int64_t end = kAll) const;
   [[nodiscard]] bool cuts() const { return cutter_.has_value(); }
+  /// Whether the number of a file's rows follows from its length alone.
+  [[nodiscard]] bool tells_counts() const { return header_ != nullptr; }
+  /// That number, by the header of the file; nothing where it takes the file's samples to know it.
+  [[nodiscard]] std::optional<std::int64_t> count_by_header(const FileRef& file) const;
   /// Of samples of one channel, as of a file or an utterance. Throws RunError where a stage refuses
   /// them.
   [[nodiscard]] Rows rows(const Samples& samples, int sample_rate) const;
@@ -75,6 +80,7 @@ class StageChain {
   };
   using Blocks = std::vector<std::shared_ptr<const void>>;
   void add(PlanNode&& node, const std::string& name);
+  void find_lengths();
   using Take = std::function<bool(std::shared_ptr<const void>)>;
   static Ledger::Entry pass(const std::vector<Step>& steps, const Blocks& in, const Take& take);
   [[nodiscard]] Rows rows(const Blocks& blocks, std::int64_t expected, std::int64_t begin,
@@ -85,6 +91,8 @@ class StageChain {
   std::vector<Step> before_;  // the stage that cuts utterances, if there is one
   std::optional<Step> cutter_;
   std::vector<Step> steps_;
+  const ReadsLength* header_ = nullptr;
+  std::vector<const TellsLength*> lengths_;  // of the stages behind it
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
   std::string row_name_, fingerprint_;

@@ -3,6 +3,8 @@
 // In:  RawBytes.
 // Out: Waveform blocks of at most `block` bytes (decoded_blocks.h), or those of a store.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -20,15 +22,17 @@
 #include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
+#include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/length_ahead.h"
 
 namespace melflow {
 
 namespace {
 
-class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
+class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, public ReadsLength {
  public:
   explicit Decode(DecodeOptions options) : options_(options) {}
 
@@ -147,6 +151,27 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
     return no_blocks(context);
   } catch (const DecoderLost& e) {
     return ItemError::failed(e.what());
+  }
+
+  // FFmpeg's lengths are times, and with isolation no library is to run here.
+  [[nodiscard]] std::optional<RecordingLength> length_in_header(
+      const FileRef& file) const override {
+    if (options_.isolation != Isolation::none || file.stored || !file.problem.empty())
+      return std::nullopt;
+    constexpr std::size_t kWindow = 16 * 1024;  // headers are short
+    static const FileReader reader({kWindow, 0, true, Advise::none});
+    int error = 0;
+    const UniqueFd fd = reader.open(file.path, error);
+    struct stat state{};
+    if (!fd || ::fstat(fd.get(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
+    const SoundFile sound(
+        SoundInput(fd.get(), static_cast<std::uint64_t>(state.st_size), kWindow));
+    if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
+    const SF_INFO& info = sound.info();
+    if (info.samplerate <= 0 || info.frames <= 0 || options_.downmix.channel > info.channels)
+      return std::nullopt;
+    return RecordingLength{info.samplerate,
+                           options_.fit ? options_.fit->at(info.samplerate) : info.frames};
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {

@@ -14,6 +14,7 @@
 #include "pipeline/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/length_ahead.h"
 #include "stages/other_names.h"
 #include "stages/sample_rate.h"
 
@@ -78,7 +79,7 @@ struct ResampleState final : StageState {
 //   ceil: the next whole number (torchaudio.functional.resample)
 //   librosa: the next whole number to count * (to / from) in double precision, which is now and then
 //     a little more than a whole n (librosa.resample with fix=True, which appends zeros)
-std::int64_t length_of(ResampleLength length, std::int64_t count, int from, int to) {
+std::int64_t samples_of(ResampleLength length, std::int64_t count, int from, int to) {
   if (length == ResampleLength::librosa)
     return static_cast<std::int64_t>(
         std::ceil(static_cast<double>(count) * (static_cast<double>(to) / from)));
@@ -90,7 +91,8 @@ std::int64_t length_of(ResampleLength length, std::int64_t count, int from, int 
 // for all qualities: at most 1.3e3 of the input's, and less than 2^15 where the rate falls.
 std::size_t held_back(double ratio) { return (1 << 15) + static_cast<std::size_t>(1024 * ratio); }
 
-class Resample final : public StreamTransform<Waveform, Waveform, ResampleState> {
+class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>,
+                       public TellsLength {
  public:
   explicit Resample(ResampleOptions options) : options_(options) {}
 
@@ -119,6 +121,15 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     out.set(property::kSampleRate, options_.rate);
     out.erase(property::kSamplesOfFile);
     return out;
+  }
+
+  [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
+    if (in.sample_rate == options_.rate) return in;
+    const std::int64_t all =
+        options_.length == ResampleLength::round
+            ? std::llround(static_cast<double>(in.samples) * options_.rate / in.sample_rate)
+            : samples_of(options_.length, in.samples, in.sample_rate, options_.rate);
+    return RecordingLength{options_.rate, all};
   }
 
   // A file's own rate is not known before it is opened. Blocks are charged as if it were
@@ -174,7 +185,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     state.taken += in->samples.count;
     if (in->last) {
       const std::int64_t all =
-          length_of(options_.length, state.taken, in->sample_rate, options_.rate);
+          samples_of(options_.length, state.taken, in->sample_rate, options_.rate);
       for (; state.given + static_cast<std::int64_t>(have) < all && have < room; ++have)
         out[have] = 0.0F;
     }

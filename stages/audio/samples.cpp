@@ -16,6 +16,7 @@
 #include "pipeline/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/length_ahead.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
 
@@ -52,7 +53,7 @@ void convert(const std::byte* samples, SampleType from, std::size_t count, Numbe
   }
 }
 
-class SampleRows final : public Transform<Windows, MelBatch> {
+class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength {
  public:
   explicit SampleRows(SamplesOptions options) : options_(options) {}
 
@@ -130,6 +131,12 @@ class SampleRows final : public Transform<Windows, MelBatch> {
     out->info = info_;
     out->parts.push_back(std::move(part));
     return std::shared_ptr<const MelBatch>(std::move(out));
+  }
+
+  [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
+    if (info_->sample_rate > 0 && in.sample_rate != info_->sample_rate) return std::nullopt;
+    if (in.rows < 0) in.rows = in.samples;
+    return in;
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {

@@ -16,6 +16,7 @@
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/length_ahead.h"
 #include "stages/other_names.h"
 
 namespace melflow {
@@ -98,7 +99,7 @@ struct SegmentState final : StageState {
   std::int64_t rows = 0;  // given so far
 };
 
-class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
+class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, public TellsLength {
  public:
   explicit Segment(SegmentOptions options) : options_(options) {}
 
@@ -254,6 +255,20 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (!in->last) keep(*out, needed_from, state, context);
     if (is_cut() && out->row_count == 0 && !in->last) return std::shared_ptr<const Windows>{};
     return std::shared_ptr<const Windows>(std::move(out));
+  }
+
+  [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
+    const auto limit = [&](const std::optional<Length>& l, std::int64_t none) {
+      return l ? l->at(in.sample_rate) : none;
+    };
+    const std::int64_t shortest = limit(options_.min_length, 0);
+    if (in.samples < shortest || in.samples > limit(options_.max_length, in.samples))
+      return std::nullopt;
+    if (!is_cut()) return in;
+    const WindowGrid g = grid(in.sample_rate);
+    if (other_grid(g, in.sample_rate)) return std::nullopt;
+    in.rows = all_longs(g, in.samples, shortest) * g.per_long;
+    return in;
   }
 
  private:

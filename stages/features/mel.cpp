@@ -4,6 +4,7 @@
 // Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,11 +15,12 @@
 #include "stages/features/host_rows.h"
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"
+#include "stages/length_ahead.h"
 
 namespace melflow {
 namespace {
 
-class Mel final : public Transform<Batch, MelBatch> {
+class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
  public:
   explicit Mel(MelNodeOptions options)
       : front_(std::move(options.mel)), options_(std::move(options.backend)) {
@@ -57,6 +59,11 @@ class Mel final : public Transform<Batch, MelBatch> {
     return front_.output_bound(input, NumberType::float32);
   }
   [[nodiscard]] std::optional<Value> settings() const override { return front_.settings(); }
+  [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
+    if (in.sample_rate != front_.options().sample_rate) return std::nullopt;
+    if (in.rows < 0) in.rows = front_.mel_plan()->frames(in.samples);
+    return in;
+  }
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const Batch> in,
                                                   ItemContext& context) const override {

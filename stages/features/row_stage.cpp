@@ -54,6 +54,11 @@ Result<std::shared_ptr<const MelBatch>> RowStage::process(std::shared_ptr<const 
   return std::shared_ptr<const MelBatch>(std::move(out));
 }
 
+std::optional<RecordingLength> RowStage::length_of(RecordingLength in) const {
+  if (in_->frames == 0 && in.rows < least_frames()) return std::nullopt;
+  return in;
+}
+
 Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
                                                          ItemContext& context) const {
   const bool segments = in_->frames > 0;

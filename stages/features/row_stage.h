@@ -8,13 +8,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "pipeline/stage_kinds.h"
 #include "stages/items.h"
+#include "stages/length_ahead.h"
 
 namespace melflow {
 
-class RowStage : public Transform<MelBatch, MelBatch> {
+class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
  public:
   // A part says itself which rows of its file it is.
   RowStage() { traits_.order = BlockOrder::any; }
@@ -23,6 +25,8 @@ class RowStage : public Transform<MelBatch, MelBatch> {
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const final;
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const MelBatch> in,
                                                   ItemContext& context) const final;
+
+  [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const final;
 
  protected:
   /// What is to be done with rows like these, and in `out`, given as a copy of `in`, what they are

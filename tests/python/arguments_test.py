@@ -22,7 +22,7 @@ class ArgumentsTest(corpus.CorpusTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.yaml, cls.mel, cls.audio = cls.make("whole")
-        cls.rows = {"of a pipeline": melflow.open(cls.yaml), "of a file": melflow.open(cls.mel),
+        cls.rows = {"of a pipeline": melflow.open(cls.yaml, scan=True), "of a file": melflow.open(cls.mel),
                     "of files": melflow.open({"mel": cls.mel, "audio": cls.audio})}
 
     def check(self, act, argument, value, allowed="."):

@@ -31,6 +31,11 @@ def text(root, sink, *, dtype="float32", rows="rows", **case):
     return out[:-len("rows}\n")] + rows + "}\n"
 
 
+def scanned(path, **options):
+    """Of which what fails has no rows, as in the file."""
+    return melflow.open(path, scan=True, **options)
+
+
 def contents(batches):
     return [{k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in b.items()} for b in batches]
 
@@ -54,11 +59,11 @@ class AudioRowsTest(unittest.TestCase):
             with self.subTest(name):
                 out = os.path.join(self.folder, name + ".h5")
                 path = corpus.write_rows(self.folder, name, text(self.root, f"stage: hdf5_write, path: {out}", **case))
-                rows, expected = melflow.open(self.pipeline(**case)), melflow.open(path)
+                rows, expected = scanned(self.pipeline(**case)), melflow.open(path)
                 self.assertEqual((rows.shape, rows.dtype, rows.name, rows.unit, rows.is_ragged),
                                  (expected.shape, expected.dtype, expected.name, expected.unit, expected.is_ragged))
                 np.testing.assert_array_equal(rows[:], expected[:])
-                for column in ("offset", "count", "status", "label", "_hashes"):
+                for column in ("offset", "count", "status", "label"):
                     np.testing.assert_array_equal(getattr(rows, column), getattr(expected, column), column)
                 with h5py.File(path) as file:
                     self.assertEqual(rows.attributes["feature_fingerprint"], file.attrs["feature_fingerprint"])
@@ -105,10 +110,10 @@ class AudioRowsTest(unittest.TestCase):
                 yaml = os.path.join(self.folder, "train.yaml")
                 with open(yaml, "w", encoding="utf-8") as file:
                     file.write(pipeline("stage: batches"))
-                rows, expected = melflow.open(yaml), melflow.open(path)
+                rows, expected = scanned(yaml), melflow.open(path)
                 self.assertEqual(rows.shape, expected.shape)
                 np.testing.assert_array_equal(rows[:], expected[:])
-                for column in ("offset", "count", "status", "label", "_hashes"):
+                for column in ("offset", "count", "status", "label"):
                     np.testing.assert_array_equal(getattr(rows, column), getattr(expected, column), column)
                 self.assertEqual(rows.computed, len({p.split("#")[0] for p in rows.path}) + 1)  # one is read twice
                 loader = melflow.Loader(yaml)
@@ -132,7 +137,7 @@ class AudioRowsTest(unittest.TestCase):
                 together = [p for b in batches for p in b["path"]]
                 self.assertEqual(sorted(together), sorted(p for p, n in zip(rows.path, rows.count) if n > 0))
                 self.assertEqual(len(list(rows.batches(5, seed=1))), len(batches))
-                small = melflow.open(yaml, store=0, workers=7)
+                small = scanned(yaml, store=0, workers=7)
                 self.assertEqual(small.computed, 0)
                 first = small.batches(5, seed=1)
                 seen = []
@@ -142,7 +147,9 @@ class AudioRowsTest(unittest.TestCase):
                         break
                 on = small.batches(5, seed=1)
                 on.load_state_dict(first.state_dict())
-                self.assertEqual(seen + [p for b in on for p in b["path"]], together)
+                seen += [p for b in on for p in b["path"]]
+                self.assertEqual(seen, [p for b in small.batches(5, seed=1) for p in b["path"]])
+                self.assertEqual(sorted(seen), sorted(together))
                 ranks = [list(rows.batches(5, seed=1, rank=r, world_size=2)) for r in range(2)]
                 self.assertEqual(len(ranks[0]), len(ranks[1]))
                 merged = [p for a, b in zip(*ranks) for one in (a, b) for p in one["path"]]
@@ -150,8 +157,8 @@ class AudioRowsTest(unittest.TestCase):
 
     def test_utterances_of_a_recording_that_has_changed_are_lost(self):
         path = self.pipeline(files=self.utterances())
-        melflow.open(path)
-        rows = melflow.open(path, store=0)
+        scanned(path)
+        rows = scanned(path, store=0)
         changed = os.path.join(self.root, "ant/000.wav")
         os.utime(changed, (1, 1))
         files = np.concatenate([b["file"] for b in rows.batches(5, seed=1)])
@@ -159,10 +166,10 @@ class AudioRowsTest(unittest.TestCase):
         lost = [p for p in rows.path if p.startswith("ant/000.wav")]
         self.assertFalse(any(rows.path[i] in lost for i in files))
         self.assertTrue(set(rows.losses) <= set(lost) and rows.losses)
-        self.assertEqual(melflow.open(path).computed, 1)  # the others are known
+        self.assertEqual(scanned(path).computed, 1)  # the others are known
 
     def test_every_recording_is_accounted_for(self):
-        rows = melflow.open(self.pipeline())
+        rows = scanned(self.pipeline())
         loader = melflow.Loader(self.pipeline())
         for _ in loader:
             pass
@@ -171,83 +178,82 @@ class AudioRowsTest(unittest.TestCase):
 
     def test_the_index_saves_the_scan(self):
         path = self.pipeline()
-        first = melflow.open(path)
+        first = scanned(path)
         self.assertEqual(first.index, os.path.join(self.folder, "train.index.npz"))
         self.assertEqual(first.computed, 60)
-        again = melflow.open(path)
+        again = scanned(path)
         self.assertEqual(again.computed, 0)
         self.assertEqual(again.remarks, first.remarks)
-        np.testing.assert_array_equal(again._hashes, first._hashes)
         np.testing.assert_array_equal(again[:], first[:])
         # One file that is new and one that has changed are measured; what is gone leaves it.
         os.rename(os.path.join(self.root, "ant/000.wav"), os.path.join(self.root, "ant/100.wav"))
         os.utime(os.path.join(self.root, "bee/001.wav"), (1, 1))
-        self.assertEqual(melflow.open(path).computed, 2)
-        self.assertEqual(melflow.open(path).computed, 0)
+        self.assertEqual(scanned(path).computed, 2)
+        self.assertEqual(scanned(path).computed, 0)
         # Other settings, other counts.
-        self.assertEqual(melflow.open(path, sets={"segment.length": 2000}).computed, 60)
+        self.assertEqual(scanned(path, sets={"segment.length": 2000}).computed, 60)
         self.assertEqual(glob.glob(os.path.join(self.folder, "*.part")), [])
 
     def test_an_index_that_cannot_be_used_is_said_and_made_anew(self):
         path = self.pipeline()
-        expected = melflow.open(path, index=False)[:]
+        expected = scanned(path, index=False)[:]
         self.assertFalse(os.path.exists(os.path.join(self.folder, "train.index.npz")))
         index = os.path.join(self.folder, "my.npz")
-        melflow.open(path, index=index)
+        scanned(path, index=index)
         with open(index, "rb") as file:
             whole = file.read()
         for damaged in (b"no index", whole[:len(whole) // 2], b""):
             with open(index, "wb") as out:
                 out.write(damaged)
             with self.assertWarnsRegex(UserWarning, "my.npz: this is no index that can be read"):
-                rows = melflow.open(path, index=index)
+                rows = scanned(path, index=index)
             np.testing.assert_array_equal(rows[:], expected)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                self.assertEqual(melflow.open(path, index=index).computed, 0)
+                self.assertEqual(scanned(path, index=index).computed, 0)
         with self.assertWarnsRegex(UserWarning, "the index cannot be written"):
-            melflow.open(path, index="/proc/no/my.npz")
+            scanned(path, index="/proc/no/my.npz")
 
     def test_the_store_has_a_limit(self):
         path = self.pipeline()
-        small = melflow.open(path, store="64KiB")
-        large = melflow.open(path)
+        small = scanned(path, store="64KiB")
+        large = scanned(path)
         self.assertLessEqual(small.stored_bytes, 64 << 10)
         self.assertEqual(contents(small.batches(7, seed=1)), contents(large.batches(7, seed=1)))
         self.assertGreater(small.computed, large.computed)
         self.assertEqual(large.computed, 55)  # each recording with rows once
         self.assertLessEqual(small.stored_bytes, 64 << 10)
-        none = melflow.open(path, store=0)
+        none = scanned(path, store=0)
         np.testing.assert_array_equal(none[5:500], large[5:500])
         self.assertEqual(none.stored_bytes, 0)
 
     def test_the_first_batch_waits_for_no_more_of_a_recording_than_it_has_rows_of(self):
         path = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]")  # 60 s
-        expected = melflow.open(path)[:]
+        expected = scanned(path)[:]
         self.assertEqual(len(expected), 240)
         for first, computed in ((130, 0), (230, 1)):  # of nearly all rows the rest are made, too, and kept
-            rows = melflow.open(path)
+            rows = scanned(path)
             batch, = rows.batches(first, shuffle=False, drop_last=True)
             self.assertEqual(rows.computed, computed)
             np.testing.assert_array_equal(batch["mel"], expected[:first])
             np.testing.assert_array_equal(rows[:], expected)
             self.assertEqual(rows.computed, 1)
         # From the middle of it.
-        loader = melflow.open(path, store=0).batches(70, shuffle=False)
+        loader = scanned(path, store=0).batches(70, shuffle=False)
         loader.load_state_dict({**loader.state_dict(), "delivered": 60})
         np.testing.assert_array_equal(np.concatenate([b["mel"] for b in loader]), expected[60:])
         # What needs all rows of a recording gets them.
         deltas = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]", rows="more",
                                chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n")
-        rows = melflow.open(deltas, index=False)
-        np.testing.assert_array_equal(next(iter(melflow.open(deltas).batches(130, shuffle=False)))["mel"], rows[:130])
+        rows = scanned(deltas, index=False)
+        np.testing.assert_array_equal(next(iter(scanned(deltas).batches(130, shuffle=False)))["mel"], rows[:130])
 
     def test_ranks_workers_and_stops_give_the_same_samples(self):
         path = self.pipeline(segment=", length: 2000")
-        together = [tuple(x) for b in melflow.open(path).batches(8, seed=5) for x in zip(b["file"], b["offset"])]
+        together = [tuple(x) for b in scanned(path).batches(8, seed=5) for x in zip(b["file"], b["offset"])]
         self.assertEqual(len(together), len(set(together)))
         for workers in (1, 2, 7):
-            rows = melflow.open(path, workers=workers)
+            rows = scanned(path, workers=workers)
             loader = rows.batches(8, seed=5, workers=3)
             seen = []
             for batch in loader:
@@ -259,7 +265,7 @@ class AudioRowsTest(unittest.TestCase):
             for batch in on:
                 seen += zip(batch["file"], batch["offset"])
             self.assertEqual([tuple(x) for x in seen], together)
-        rows = melflow.open(path)
+        rows = scanned(path)
         ranks = [list(rows.batches(4, seed=5, rank=r, world_size=2)) for r in range(2)]
         self.assertEqual(len(ranks[0]), len(ranks[1]))
         merged = [tuple(x) for a, b in zip(*ranks) for one in (a, b) for x in zip(one["file"], one["offset"])]
@@ -267,9 +273,9 @@ class AudioRowsTest(unittest.TestCase):
 
     def test_recordings_lost_after_the_scan_are_replaced_and_reported(self):
         path = self.pipeline(segment=", length: 2000")
-        melflow.open(path)
+        scanned(path)
         gone, changed = os.path.join(self.root, "ant/003.wav"), os.path.join(self.root, "bee/004.wav")
-        rows = [melflow.open(path, store=0), melflow.open(path, store=0, workers=1)]
+        rows = [scanned(path, store=0), scanned(path, store=0, workers=1)]
         os.unlink(gone)
         with wave.open(changed, "rb") as old:
             parameters, frames = old.getparams(), old.readframes(old.getnframes())
@@ -292,6 +298,123 @@ class AudioRowsTest(unittest.TestCase):
         with self.assertRaisesRegex(melflow.RunError, "cannot be read any more"):
             list(melflow.AudioRows.batches(rows[1], 8))
 
+    def test_lengths_are_those_of_headers_where_rows_follow_from_them(self):
+        resampled = "  rate: {stage: resample, from: decode, rate: %d, length: %s}\n"
+        for name, case, before in (
+                [(n, c, "") for n, c in CASES.items()] +
+                [("least", dict(segment=", length: 2000, min_length: 1s, max_length: 6s, tail: pad"), ""),
+                 ("two-stage", dict(segment=", long: {length: 1s}, short: {length: 1000, hop: 300}"), "")] +
+                [(f"{rate} {length}", dict(chain=corpus.SAMPLES.replace("8000", str(rate))), resampled % (rate, length))
+                 for rate in (6000, 7919, 11025) for length in ("round", "ceil", "librosa")]):
+            with self.subTest(name):
+                yaml = self.pipeline(**case)
+                if before:
+                    with open(yaml, encoding="utf-8") as file:
+                        of = file.read()
+                    with open(yaml, "w", encoding="utf-8") as out:
+                        out.write(of.replace("  segment: {stage: segment, from: decode", before + "  segment: {stage: segment, from: rate"))
+                rows, exact = melflow.open(yaml, index=False), scanned(yaml, index=False)
+                there = exact.count > 0
+                np.testing.assert_array_equal(rows.count[there], exact.count[there])
+                self.assertLess(rows.computed, 60 if name == "least" else 8)
+                for i in np.flatnonzero(there)[:10]:
+                    np.testing.assert_array_equal(rows.recording(i), exact.recording(i))
+        # What looks at the samples, or takes no library into this process, is computed.
+        trim = self.pipeline()
+        with open(trim, encoding="utf-8") as file:
+            of = file.read()
+        quiet = "quiet: {stage: trim_silence, from: decode, threshold: -90dB}\n  segment: {stage: segment, from: quiet"
+        self.assertEqual(melflow.open(of.replace("segment: {stage: segment, from: decode", quiet)).computed, 60)
+        with self.assertRaisesRegex(melflow.RunError, "downmix asks for number 2"):
+            melflow.open(of.replace("truncated: fail", "truncated: fail, downmix: right"))
+
+    def test_a_recording_that_is_other_than_its_header_says_gives_its_places_to_others(self):
+        path = self.pipeline(segment=", length: 2000", files=", exclude: [cat/020.wav]")
+        rows = [melflow.open(path, workers=w, store=s) for w, s in ((2, "1GiB"), (1, 0))]
+        exact = scanned(path, index=False)
+        broken = np.flatnonzero((rows[0].count > 0) & (exact.count == 0))
+        self.assertEqual(len(broken), 4)
+        self.assertEqual(contents(rows[0].batches(8, seed=5)), contents(rows[0].batches(8, seed=5)))
+        for r in rows:
+            batches = list(r.batches(8, seed=5))
+            self.assertEqual(len(batches), len(r.batches(8)))
+            files = np.concatenate([b["file"] for b in batches])
+            self.assertEqual(len(files), r.batches(8).samples)
+            self.assertFalse(np.isin(files, broken).any())
+            self.assertEqual(set(r.losses), {r.path[i] for i in broken})
+            self.assertFalse({path for path, *_ in r.remarks} & set(r.losses))
+        # All ranks have as many.
+        ranks = [list(rows[0].batches(4, seed=5, rank=k, world_size=2)) for k in range(2)]
+        self.assertEqual(len(ranks[0]), len(ranks[1]))
+        # scan computes what the index has by headers, and nothing after that.
+        self.assertGreater(scanned(path).computed, 50)
+        self.assertEqual(scanned(path).computed, 0)
+        self.assertEqual(len(melflow.open(path)), len(exact))
+
+    def test_samples_of_a_recording_come_together_where_the_store_is_small(self):
+        path = self.pipeline(segment=", length: 800", files=", exclude: [cat/020.wav]")
+        large = scanned(path)
+        row = 4 * int(np.prod(large.shape[1:]))
+        store = 4 * int(large.count.max()) * row + len(large) * row // 4
+        self.assertLess(store, len(large) * row)
+        rows = scanned(path, store=store)
+        first, again, other, workers = (
+            [tuple(x) for b in r.batches(8, seed=s, workers=w) for x in zip(b["file"], b["offset"])]
+            for r, s, w in ((rows, 5, 2), (rows, 5, 2), (rows, 6, 2), (scanned(path, store=store, workers=7), 5, 5)))
+        self.assertEqual((first, first), (again, workers))
+        self.assertNotEqual(first, other)
+        self.assertEqual(sorted(first), sorted(other))
+        self.assertEqual((len(first), len(set(first))), (len(large), len(large)))
+        # Each recording is computed once, and its samples come among those of others.
+        rows = scanned(path, store=store)
+        list(rows.batches(8, seed=5))
+        self.assertEqual(rows.computed, int((large.count > 0).sum()))
+        self.assertGreater(np.count_nonzero(np.diff([f for f, _ in first])), len(first) // 3)
+        # It goes on in the middle, and ranks share it out.
+        loader, seen = rows.batches(8, seed=5), []
+        for batch in loader:
+            seen += zip(batch["file"], batch["offset"])
+            if len(seen) == 80:
+                break
+        on = rows.batches(8, seed=5)
+        on.load_state_dict(loader.state_dict())
+        self.assertEqual(seen + [x for b in on for x in zip(b["file"], b["offset"])], first)
+        with self.assertRaisesRegex(ValueError, r"window \(by store\)"):
+            large.batches(8, seed=5).load_state_dict(loader.state_dict())
+        ranks = [list(rows.batches(4, seed=5, rank=r, world_size=2)) for r in range(2)]
+        merged = [tuple(x) for a, b in zip(*ranks) for one in (a, b) for x in zip(one["file"], one["offset"])]
+        self.assertEqual(merged[:len(first)], first)
+        # Lost ones give their places to those of another, the same ones whoever runs it.
+        os.unlink(os.path.join(self.root, "ant/003.wav"))
+        lost = [[b["file"].tolist() for b in scanned(path, store=store, workers=w, index=os.path.join(self.folder, "train.index.npz"))
+                 .batches(8, seed=5)] for w in (1, 7)]
+        self.assertEqual(lost[0], lost[1])
+
+    def test_an_epoch_that_will_be_slow_is_said_before_it_begins(self):
+        path = self.pipeline(segment=", length: 800")
+        loader = scanned(path, store=0).batches(8, seed=5)
+        with self.assertWarnsRegex(UserWarning, r'will be slow: the rows of a recording take up to .* MiB, and store keeps 0.0 MiB.*store="\d+MiB"'):
+            next(iter(loader))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            next(iter(loader))  # once
+            next(iter(scanned(path).batches(8, seed=5)))
+            next(iter(scanned(path, store=0).batches(8, shuffle=False)))
+
+    def test_what_takes_long_shows_a_bar_on_a_terminal(self):
+        path = self.pipeline()
+        main, terminal = os.openpty()
+        code = "import melflow, sys\nmelflow.open(sys.argv[1])\nmelflow.open(sys.argv[1], scan=True)"
+        ended = subprocess.run([sys.executable, "-c", code, path], stderr=terminal, timeout=60)
+        os.close(terminal)
+        said = os.read(main, 65536).decode()
+        os.close(main)
+        self.assertEqual(ended.returncode, 0)
+        self.assertIn("train.yaml: reads lengths [####################] 60 of 60 recordings", said)
+        self.assertIn("train.yaml: counts rows [####################] 59 of 59 recordings", said)
+        silent = subprocess.run([sys.executable, "-c", code, path], capture_output=True, timeout=60)
+        self.assertEqual((silent.returncode, silent.stderr), (0, b""))
+
     def test_what_cannot_be_is_said(self):
         two = corpus.pipeline(self.root, "stage: batches") + "  more: {stage: discard, from: rows}\n"
         empty = os.path.join(self.folder, "empty")
@@ -303,15 +426,15 @@ class AudioRowsTest(unittest.TestCase):
                            (corpus.pipeline(empty, "stage: batches"), "no recording gave rows; the first: a.wav"),
                            (corpus.pipeline(self.root, "stage: no_such"), "no_such")):
             with self.assertRaisesRegex((melflow.RunError, melflow.ConfigError), what):
-                melflow.open(text)
+                scanned(text)
         with self.assertRaisesRegex(ValueError, "store: "):
-            melflow.open(self.pipeline(), store="much")
+            scanned(self.pipeline(), store="much")
         with self.assertRaisesRegex(TypeError, "store: are for pipelines"):
             melflow.open("features.h5", store="1GiB")
 
     def test_threads_and_forks(self):
         path = self.pipeline()
-        rows = melflow.open(path, store=0)
+        rows = scanned(path, store=0)
         expected, errors = rows[:], []
 
         def check():

@@ -20,7 +20,7 @@ class BatchesByLengthTest(corpus.CorpusTest):
 
     def kinds(self):
         both = melflow.open({"mel": self.mel, "audio": self.audio})
-        by_pipeline = melflow.open(self.yaml)
+        by_pipeline = melflow.open(self.yaml, scan=True)
         for name, make in (("stream", lambda **o: melflow.Loader(self.yaml, shuffle=16, **o)),
                            ("of a pipeline", by_pipeline.batches), ("of a file", self.rows.batches),
                            ("of files", both.batches)):
@@ -137,7 +137,7 @@ class BatchesByLengthTest(corpus.CorpusTest):
         self.assertEqual(lengths, sorted(lengths))
 
     def test_a_recording_in_the_place_of_a_lost_one_is_no_longer_than_the_batch_allows(self):
-        rows = melflow.open(self.yaml, store=0, index=False)
+        rows = melflow.open(self.yaml, store=0, index=False, scan=True)
         lengths = rows.count
         short = sorted((f for f in self.taken if 0 < lengths[f]), key=lambda f: lengths[f])[20:26]
         for f in short:

@@ -48,7 +48,7 @@ class ProcessTest(corpus.CorpusTest):
 
     def test_python_ends_while_threads_take_batches(self):
         """perf/loader_stops.py has more of these."""
-        melflow.open(self.yaml)  # its index is there from then on
+        melflow.open(self.yaml, scan=True)  # its index is there from then on
         chance = random.Random(1)
         for i in range(8):
             kinds = ["stream", "number", "file"][i % 4:i % 4 + 1] or ["stream number file"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -17,19 +18,48 @@ from . import arguments
 from .rows import Rows
 
 _OUTCOMES = ("ok", "skipped", "failed")  # by the numbers of files/status in an output
-_INDEX_FORMAT = 1
+_INDEX_FORMAT = 2
+
+
+def _of_each(find: Callable[[int], Any], firsts: List[int], workers: int, what: str) -> List[Any]:
+    """What `find` gives for each of these, with a bar on stderr where that is a terminal."""
+    out: List[Any] = []
+    if not firsts:
+        return out
+    shows = sys.stderr is not None and sys.stderr.isatty()
+    with ThreadPoolExecutor(min(workers, len(firsts))) as pool:
+        try:
+            # Some at a time: what was handed in is done before a program ends.
+            step = (4 if shows else 32) * workers
+            for at in range(0, len(firsts), step):
+                out += pool.map(find, firsts[at:at + step])
+                if shows:
+                    done = 20 * len(out) // len(firsts)
+                    sys.stderr.write(f"\r{what} [{'#' * done}{' ' * (20 - done)}] {len(out):,} of {len(firsts):,} recordings")
+                    sys.stderr.flush()
+        except BaseException:  # Ctrl-C, too
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+        finally:
+            if shows:
+                sys.stderr.write("\n")
+    return out
 
 
 class AudioRows(Rows):
     """The rows of a pipeline that ends in a node of the stage `batches`, of all its recordings or utterances, by number.
 
-    What each recording gives is found out once, by computing the rows of all of them, and is written to an index. With it,
-    the order of samples, len() and states are exact. Rows that were computed are kept in memory as far as `store` allows;
-    others are computed again.
+    How many rows each recording gives is found out once, and is written to an index. With it, the order of samples, len()
+    and states are exact. Where the number follows from the length of a recording, it is its header's; else, and with
+    `scan`, the rows of all of them are computed. Rows that were computed are kept in memory as far as `store` allows; others
+    are computed again.
 
     pipeline, vars, sets: as those of melflow.Loader.
-    remarks: (path, outcome, node, reason) of each recording that gave no rows, or of which something is to be said.
-    losses: path and reason of those that were there when they were indexed, and could not be read any more.
+    scan: computes all rows before the first batch, so that what fails has no place among them, and rows are those of the file
+      that the pipeline would write.
+    remarks: (path, outcome, node, reason) of each recording that was computed for the index and gave no rows, or of which
+      something is to be said.
+    losses: path and reason of those that could not be read, or proved to have other rows than they are indexed with.
     index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: what the
     store has.
     """
@@ -38,7 +68,8 @@ class AudioRows(Rows):
 
     def __init__(self, pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
                  sets: Optional[Mapping[str, Any]] = None, store: "int | str" = "1GiB",
-                 index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None) -> None:
+                 index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None,
+                 scan: bool = False) -> None:
         name, text = arguments.pipeline(pipeline)
         workers = 0 if workers is None else arguments.workers(workers, 0)
         workers = workers or len(os.sched_getaffinity(0))
@@ -57,7 +88,9 @@ class AudioRows(Rows):
         self.path = columns["path"]
         if len(self.path) == 0:
             raise RunError(f"{name}: lists no files")
-        self._measure(workers)
+        self._measure(name, workers, arguments.flag("scan", scan))
+        self._kept_rows: Optional[int] = reader.kept_rows
+        self._firsts = reader.firsts()
         self.name, self.unit, self.dtype = reader.name, reader.unit, reader.dtype
         self.offset = np.cumsum(self.count) - self.count
         self.shape = (int(self.count.sum()), *reader.row_shape)
@@ -71,25 +104,31 @@ class AudioRows(Rows):
 
     # ---- the index
 
-    def _measure(self, workers: int) -> None:
+    def _measure(self, name: str, workers: int, scan: bool) -> None:
         stamps = self._reader.stamps()
         known = self._read_index()
-        numbers = np.zeros((len(self.path), 2), np.int64)  # status, rows
-        self._hashes = np.zeros(len(self.path), np.uint64)
+        numbers = np.zeros((len(self.path), 3), np.int64)  # status, rows, whether by the header
         said: Dict[int, Tuple[str, str]] = {}
         firsts = self._reader.firsts()  # of each, the first of those that are cut out of the same recording
         missing: Dict[int, None] = {}  # such firsts, in their order
         for i, path in enumerate(self.path):
             old = known.get(path)
-            if old is None or old[0] != tuple(stamps[i]):
+            if old is None or old[0] != tuple(stamps[i]) or (scan and old[1][2]):
                 missing[int(firsts[i])] = None
                 continue
-            _, numbers[i], self._hashes[i], reason = old
+            _, numbers[i], reason = old
             if reason[1]:
                 said[i] = reason
-        for first, recording in zip(missing, self._measured(list(missing), workers)):
-            for i, (status, rows, self._hashes[i], node, reason) in enumerate(recording, first):
-                numbers[i] = status, rows
+        unknown = list(missing)
+        if self._reader.tells_counts and not scan:
+            counts = _of_each(self._reader.count_by_header, unknown, workers, f"{name}: reads lengths")
+            for first, rows in zip(unknown, counts):
+                numbers[first] = 0, rows, 1
+                said.pop(first, None)
+            unknown = [first for first, rows in zip(unknown, counts) if rows < 0]
+        for first, recording in zip(unknown, _of_each(self._reader.measure, unknown, workers, f"{name}: counts rows")):
+            for i, (status, rows, node, reason) in enumerate(recording, first):
+                numbers[i] = status, rows, 0
                 said.pop(i, None)
                 if reason:
                     said[i] = node, reason
@@ -99,21 +138,8 @@ class AudioRows(Rows):
             path, _, node, reason = self.remarks[0] if self.remarks else (self.path[0], "", "", "gave no rows")
             raise RunError(f"no recording gave rows; the first: {path}: {node}: {reason}")
         if missing or len(known) != len(self.path):
-            self._write_index(stamps, said)
-        self._reader.place(self.count, np.ascontiguousarray(stamps[:, 0]), np.ascontiguousarray(stamps[:, 1]))
-
-    def _measured(self, firsts: List[int], workers: int) -> List[Any]:
-        if not firsts:
-            return []
-        with ThreadPoolExecutor(min(workers, len(firsts))) as pool:
-            try:
-                # Some at a time: what was handed in is done before a program ends.
-                step = 32 * workers
-                return [one for at in range(0, len(firsts), step)
-                        for one in pool.map(self._reader.measure, firsts[at:at + step])]
-            except BaseException:  # Ctrl-C, too
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+            self._write_index(stamps, numbers, said)
+        self._reader.place(self.count, *(np.ascontiguousarray(c) for c in (stamps[:, 0], stamps[:, 1], numbers[:, 2])))
 
     def _identity(self) -> str:
         return f"{_INDEX_FORMAT} {_version} {self._reader.fingerprint} {self._reader.dtype}"
@@ -127,16 +153,16 @@ class AudioRows(Rows):
                     return {}
                 texts = {k: bytes(file[k]).decode("utf-8", "surrogateescape").split("\0")
                          for k in ("path", "node", "reason")}
-                stamps, numbers, hashes = file["stamps"], file["numbers"], file["hashes"]
+                stamps, numbers = file["stamps"], file["numbers"]
                 if not len(texts["path"]) == len(texts["node"]) == len(texts["reason"]) == len(stamps) == len(numbers):
                     raise ValueError("its columns have different lengths")
-                return {p: (tuple(stamps[i]), numbers[i], hashes[i], (texts["node"][i], texts["reason"][i]))
+                return {p: (tuple(stamps[i]), numbers[i], (texts["node"][i], texts["reason"][i]))
                         for i, p in enumerate(texts["path"])}
         except Exception as error:  # whatever a file that is no index makes of it
             warnings.warn(f"{self.index}: this is no index that can be read ({error}), and is made anew", stacklevel=5)
             return {}
 
-    def _write_index(self, stamps: np.ndarray, said: Mapping[int, Tuple[str, str]]) -> None:
+    def _write_index(self, stamps: np.ndarray, numbers: np.ndarray, said: Mapping[int, Tuple[str, str]]) -> None:
         if self.index is None:
             return
 
@@ -144,14 +170,13 @@ class AudioRows(Rows):
             return np.frombuffer("\0".join(of).encode("utf-8", "surrogateescape"), np.uint8)
 
         none = ("", "")
-        numbers = np.stack([self.status.astype(np.int64), self.count], 1)
         work = f"{self.index}.{os.getpid()}.part"
         try:
             if os.path.lexists(work):  # of a process that was ended
                 os.unlink(work)
             with open(work, "xb") as file:  # does not follow a link that somebody else put there
                 np.savez(file, identity=np.array(self._identity()), path=column(self.path), stamps=stamps, numbers=numbers,
-                         hashes=self._hashes, node=column([said.get(i, none)[0] for i in range(len(self.path))]),
+                         node=column([said.get(i, none)[0] for i in range(len(self.path))]),
                          reason=column([said.get(i, none)[1] for i in range(len(self.path))]))
             os.replace(work, self.index)
         except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
@@ -67,7 +68,8 @@ class Rows(arguments.Reopened):
     std: Optional[np.ndarray] = None
     is_normalized = False
     _batch_workers = 1
-    _hashes: np.ndarray
+    _kept_rows: Optional[int] = None  # that are kept when they were computed; None: all are at hand
+    _firsts: np.ndarray  # of each recording or utterance, the first one that is computed with it
 
     def _order(self) -> None:
         """To be called when offset and count are known."""
@@ -214,6 +216,7 @@ class RowLoader(Epochs):
     """
 
     _STATE = "rows"
+    _warned = False
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
@@ -247,6 +250,7 @@ class RowLoader(Epochs):
         self._is_ragged = rows.is_ragged if recordings is None else recordings
         self._starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
         self._counts = np.ascontiguousarray(rows.count[self._files], np.int64)
+        self._together = self._samples_together() if shuffle else None
         if not self._is_ragged and len(self._starts) > 0:  # what follows each other is one range
             begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
             self._counts = np.add.reduceat(self._counts, begins)
@@ -283,12 +287,38 @@ class RowLoader(Epochs):
         files = np.flatnonzero(taken)
         return files[np.argsort(rows.offset[files], kind="stable")]
 
+    def _samples_together(self) -> Optional[Tuple[np.ndarray, np.ndarray, int]]:
+        """Where not all rows are kept that have to be computed, samples and rows of each recording, and the window of rows
+        within which its samples come; so that each is computed once."""
+        kept = self.rows._kept_rows
+        if kept is None or self._counts.sum() <= kept:
+            return None
+        firsts = self.rows._firsts[self._files]
+        begins = np.flatnonzero(np.r_[True, firsts[1:] != firsts[:-1]])
+        rows = np.add.reduceat(self._counts, begins)
+        samples = np.diff(np.r_[begins, len(firsts)]) if self._is_ragged else rows
+        if samples.max() == 1:
+            return None
+        # Between two samples of a recording come those of two windows at most, and of what is looked at ahead.
+        return samples, rows, max(0, int(kept // 2 - 2 * rows.max()))
+
+    def _ahead(self) -> int:
+        """Batches whose recordings are computed before it is their turn."""
+        if self._together is None:
+            return 0
+        samples, rows, window = self._together
+        recordings = min(self._workers, (self.rows._kept_rows - 2 * window) // int(rows.max()) - 1)
+        return max(0, recordings) * -(-int(samples.max()) // (self._batch_size * self._world_size))
+
     def _deciding(self) -> Dict[str, Any]:
-        columns = (c.tobytes() for c in (self._starts, self._counts, self.rows._hashes))
+        columns = (c.tobytes() for c in (self._starts, self._counts))
+        paths = "\0".join(self.rows.path[i] for i in self._files).encode("utf-8", "surrogateescape")
         out = {"features": self.rows.attributes.get("feature_fingerprint"),
                "split": self._split, "samples": self.samples,
-               "rows": arguments.digest(b"".join(columns)), "recordings": self._is_ragged,
+               "rows": arguments.digest(b"".join((*columns, paths))), "recordings": self._is_ragged,
                "shuffle": self._shuffle, "bucket": self._bucket, "seed": self._seed}
+        if self._together is not None:
+            out |= {"window (by store)": self._together[2]}
         if self._bucket > 0:
             out |= {"batch_size times world_size": self._batch_size * self._world_size,
                     "max_rows": self._max_rows, "drop_last": self._drop_last}
@@ -310,18 +340,30 @@ class RowLoader(Epochs):
             lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
             order = EpochOrder(self.samples, lengths, self._shuffle, self._bucket, self._seed, epoch,
                                self._batch_size, self._max_rows, self._world_size, self._drop_last,
-                               begin)
+                               begin, *(self._together or (self._counts[:0], self._counts[:0], 0)))
             self._made_order = (epoch, begin), order
         return self._made_order[1]
 
     def _begin(self) -> RowBatches:
+        if self._together is not None and not self._warned:
+            self._warn_if_slow(int(self._together[1].max()))
         return self._run_of(self._order(self._epoch, self._delivered))
+
+    def _warn_if_slow(self, most: int) -> None:
+        self._warned = True
+        reader, kept = self.rows._reader, self.rows._kept_rows
+        if most > kept:
+            each = most * reader.row_bytes / 2**20
+            warnings.warn(f"this epoch will be slow: the rows of a recording take up to {each:,.1f} MiB, and store keeps "
+                          f"{kept * reader.row_bytes / 2**20:,.1f} MiB, so a recording is decoded again for each batch that has "
+                          f'samples of it. store="{math.ceil(6 * each)}MiB" decodes it once an epoch; so does melflow.Loader',
+                          stacklevel=5)
 
     def _run_of(self, order: EpochOrder) -> RowBatches:
         rows = self.rows
         mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
         return RowBatches(rows._reader, order, self._starts, self._counts, self._is_ragged,
-                          self._rank, self._prefetch, self._workers, self._as_float32, mean, std)
+                          self._rank, self._prefetch, self._workers, self._ahead(), self._as_float32, mean, std)
 
     def _batch(self, run: RowBatches, taken: Tuple[Any, ...]) -> Batch:
         *batch, self._delivered = taken
