@@ -18,7 +18,8 @@ class EpochOrder {
   /// Where it pays to take samples of one recording together. Recordings come in random order, and a sample leaves
   /// between its recording's turn and `window` rows later, by chance.
   struct Recordings {
-    std::vector<std::int64_t> samples, rows;  ///< of each, in the order of the samples; none: one permutation
+    std::vector<std::int64_t> samples,
+        rows;  ///< of each, in the order of the samples; none: one permutation
     /// [rows], at most as many as came before the recording; 0: one recording after the other
     std::int64_t window = 0;
   };
@@ -63,7 +64,7 @@ class EpochOrder {
 
   const Settings settings_;
   const Permutation order_, others_;
-  std::vector<std::int64_t> together_;  // all samples in their order; none: by order_
+  std::vector<std::int64_t> together_;        // all samples in their order; none: by order_
   std::vector<std::int64_t> recording_ends_;  // of the samples of each, where they are together
   std::uint64_t count_ = 0;
   std::vector<std::int64_t> listed_;  // the samples of all batches from `begin` on

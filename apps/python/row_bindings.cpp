@@ -181,8 +181,8 @@ void bind_rows(nb::module_& m) {
                                    threads, ahead, as_float32, std::move(mean), std::move(std)});
           },
           nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
-          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"),
-          nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
+          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
+          nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
       .def("take", &take, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

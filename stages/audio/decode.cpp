@@ -162,10 +162,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
     static const FileReader reader({kWindow, 0, true, Advise::none});
     int error = 0;
     const UniqueFd fd = reader.open(file.path, error);
-    struct stat state{};
+    struct stat state {};
     if (!fd || ::fstat(fd.get(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
-    const SoundFile sound(
-        SoundInput(fd.get(), static_cast<std::uint64_t>(state.st_size), kWindow));
+    const SoundFile sound(SoundInput(fd.get(), static_cast<std::uint64_t>(state.st_size), kWindow));
     if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
     const SF_INFO& info = sound.info();
     if (info.samplerate <= 0 || info.frames <= 0 || options_.downmix.channel > info.channels)

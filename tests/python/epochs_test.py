@@ -52,7 +52,7 @@ class EpochsTest(corpus.CorpusTest):
         cls.yaml, cls.mel, cls.audio = cls.make("windows", **corpus.WINDOWS)
         with h5py.File(cls.mel) as file:
             cls.total = len(file["mel"])
-        cls.rows = {"of a pipeline": melflow.open(cls.yaml), "of a file": melflow.open(cls.mel),
+        cls.rows = {"of a pipeline": melflow.open(cls.yaml, scan=True), "of a file": melflow.open(cls.mel),
                     "of files": melflow.open({"mel": cls.mel, "audio": cls.audio})}
 
     def kinds(self):

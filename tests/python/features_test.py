@@ -145,7 +145,7 @@ class FeaturesTest(unittest.TestCase):
         one_line = one_line.replace(f', "path": "{out}", "overwrite": true', "")
         self.assertNotIn("\n", one_line)
         for form in (given, one_line):
-            np.testing.assert_array_equal(melflow.open(form, index=False)[:], expected)
+            np.testing.assert_array_equal(melflow.open(form, index=False, scan=True)[:], expected)
             self.assertEqual(sum(int(b["length"].sum()) for b in melflow.Loader(form)), len(expected))
             self.assertEqual(melflow.Features(form)(np.zeros(8000, np.float32), 8000).shape[1], 20)
         given["graph"]["rows"]["n_melz"] = 3
