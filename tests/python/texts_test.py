@@ -37,7 +37,7 @@ class TextsTest(unittest.TestCase):
 
     def kinds(self):
         yield "stream", melflow.Loader(self.yaml, vars=self.vars, batch_size=4, shuffle=8, seed=1)
-        yield "of a pipeline", melflow.open(self.yaml, vars=self.vars).batches(4, seed=1)
+        yield "of a pipeline", melflow.open(self.yaml, scan=True, vars=self.vars).batches(4, seed=1)
         yield "of a file", melflow.open(self.file).batches(4, seed=1)
         yield "of files", melflow.open({"mel": self.file}).batches(4, seed=1)
 
@@ -56,7 +56,7 @@ class TextsTest(unittest.TestCase):
         self.assertIn(self.odd, {path.split("/")[0] for path in seen})
 
     def test_rows_and_reports_have_them(self):
-        for rows in (melflow.open(self.yaml, vars=self.vars), melflow.open(self.yaml, vars=self.vars), melflow.open(self.file)):
+        for rows in (melflow.open(self.yaml, scan=True, vars=self.vars), melflow.open(self.yaml, scan=True, vars=self.vars), melflow.open(self.file)):
             self.assertEqual(sorted(rows.path), sorted(self.listed))  # once by the index
             self.assertIn(self.odd, rows.label_names)
             for where in ({"label": self.odd}, {"folder": [self.odd]}):
@@ -64,14 +64,14 @@ class TextsTest(unittest.TestCase):
             self.assertTrue(len(rows.select({"path": rows.path[int(rows.select({"label": self.odd})[0])]})))
         loader = melflow.Loader(self.yaml, vars=self.vars)
         list(loader)
-        remarks = melflow.open(self.yaml, vars=self.vars).remarks
+        remarks = melflow.open(self.yaml, scan=True, vars=self.vars).remarks
         self.assertEqual(corpus.remarks_of(loader.report), remarks)
         self.assertEqual({path for path, *_ in remarks}, {f["path"] for f in self.report["remarks"]})
         self.assertEqual(self.report["config"]["graph"]["files"]["root"], self.root)
         self.assertTrue(any(path.startswith(self.odd) for path, *_ in remarks))
 
     def test_losses_and_messages_have_them(self):
-        rows = melflow.open(self.yaml, vars=self.vars, store=0)
+        rows = melflow.open(self.yaml, scan=True, vars=self.vars, store=0)
         changed = next(p for p, n in zip(rows.path, rows.count) if n and p.startswith(self.odd))
         stamp = os.stat(os.path.join(self.root, changed))
         os.utime(os.path.join(self.root, changed), (1, 1))
