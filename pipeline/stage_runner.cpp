@@ -60,7 +60,7 @@ StageRunner::StageRunner(std::unique_ptr<StageConfig> config, std::unique_ptr<St
       run_{.pool = pool_,
            .ledger = ledger_,
            .settings = settings_,
-           .source = *no_source_,
+           .source = faces_.source != nullptr ? *faces_.source : *no_source_,
            .services = services_,
            .warn = [this](std::string text) { run_warnings_.push_back(std::move(text)); }} {}
 

@@ -57,7 +57,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
   files_ = dynamic_cast<ManifestSource*>(&source.stage());
   if (files_ == nullptr)
     throw RunError(name + ": a pipeline to train from lists files (file_list)");
-  source.stage().start(source.run());
+  chain_->start_source();
   source_ = &source.source();
   remarks_ = chain_->warnings();
   for (const std::string& warning : source.run_warnings()) remarks_.push_back(warning);

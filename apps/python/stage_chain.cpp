@@ -43,6 +43,11 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
   find_lengths();
 }
 
+void StageChain::start_source() {
+  source_->stage().start(source_->run());
+  if (keep_) keep_->stage().start(source_->run());
+}
+
 // The first stage reads files, the second one decodes them. Utterances end where their recording does.
 void StageChain::find_lengths() {
   if (cutter_ || steps_.size() < 2 || !steps_[1].stage) return;
@@ -64,7 +69,10 @@ std::optional<std::int64_t> StageChain::count_by_header(const FileRef& file) con
 }
 
 void StageChain::add(PlanNode&& node, const std::string& name) {
-  if (node.info->name == "keep_audio") return;  // hands on what it gets
+  if (node.info->name == "keep_audio") {  // hands on what it gets
+    keep_ = std::make_unique<StageRunner>(std::move(node));
+    return;
+  }
   if (node.info->traits.cuts) {
     std::string cutter = node.name;
     cutter_.emplace(Step{std::move(cutter), std::make_unique<StageRunner>(std::move(node))});

@@ -62,6 +62,8 @@ class StageChain {
 
   /// The source, which is no part of the chain.
   [[nodiscard]] StageRunner& source() { return *source_; }
+  /// Lists what the source gives, and opens a cache of decoded audio, if it is to use one.
+  void start_source();
   [[nodiscard]] const FeatureInfo& info() const { return *info_; }
   /// What a batch calls the rows.
   [[nodiscard]] const std::string& row_name() const { return row_name_; }
@@ -87,8 +89,8 @@ class StageChain {
                           std::int64_t end) const;
   [[nodiscard]] std::optional<ItemError> unstorable_in(const MelPart& part) const;
 
-  std::unique_ptr<StageRunner> source_;
-  std::vector<Step> before_;  // the stage that cuts utterances, if there is one
+  std::unique_ptr<StageRunner> source_, keep_;  // that opens a store of decoded audio
+  std::vector<Step> before_;                    // the stage that cuts utterances, if there is one
   std::optional<Step> cutter_;
   std::vector<Step> steps_;
   const ReadsLength* header_ = nullptr;

@@ -156,8 +156,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
   // FFmpeg's lengths are times, and with isolation no library is to run here.
   [[nodiscard]] std::optional<RecordingLength> length_in_header(
       const FileRef& file) const override {
-    if (options_.isolation != Isolation::none || file.stored || !file.problem.empty())
-      return std::nullopt;
+    if (file.stored)
+      return RecordingLength{file.stored->info().sample_rate, file.stored->info().count};
+    if (options_.isolation != Isolation::none || !file.problem.empty()) return std::nullopt;
     constexpr std::size_t kWindow = 16 * 1024;  // headers are short
     static const FileReader reader({kWindow, 0, true, Advise::none});
     int error = 0;

@@ -54,6 +54,29 @@ class AudioRowsTest(unittest.TestCase):
             out.write(text(self.root, "stage: batches", **case))
         return path
 
+    def test_a_cache_that_a_loader_has_filled_is_read_in_place_of_the_recordings(self):
+        cache = os.path.join(self.folder, "cache")
+        case = dict(files=f", feed: cache, cache_path: {cache}", segment=", length: 2000")
+        path = self.pipeline(**case)
+        with self.assertWarnsRegex(UserWarning, "cache: there is no cache of these recordings and settings yet"):
+            expected = scanned(path, index=False)
+        self.assertFalse(os.path.exists(cache))
+        wanted = {expected.path[i]: expected.recording(i) for i in np.flatnonzero(expected.count)}
+        for _ in melflow.Loader(path):
+            pass
+        for recording in glob.glob(os.path.join(self.root, "*/*.wav")):  # nothing that can be decoded, of the same size and time
+            state = os.stat(recording)
+            with open(recording, "r+b") as out:
+                out.write(bytes(state.st_size))
+            os.utime(recording, ns=(state.st_atime_ns, state.st_mtime_ns))
+        rows = melflow.open(path, index=False, store=0)
+        there = {rows.path[i]: rows.recording(i) for i in np.flatnonzero(rows.count)}
+        self.assertGreater(len(there), 50)
+        self.assertEqual(sorted(there), sorted(wanted))
+        for name, values in there.items():
+            np.testing.assert_array_equal(values, wanted[name], name)
+        self.assertEqual(rows.losses, {})
+
     def test_rows_index_and_batches_are_those_of_the_file(self):
         for name, case in CASES.items():
             with self.subTest(name):

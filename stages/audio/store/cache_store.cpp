@@ -119,16 +119,18 @@ class CacheStore::Adding final : public AudioStore::Entry {
 
 namespace {
 
-std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place) {
+std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place, AudioCacheFile::Access access) {
   std::error_code ignored;  // opening the file says why
-  std::filesystem::create_directories(std::filesystem::path(place.path).parent_path(), ignored);
-  return std::make_shared<AudioCacheFile>(place.path, place.key);
+  if (access == AudioCacheFile::Access::read_write)
+    std::filesystem::create_directories(std::filesystem::path(place.path).parent_path(), ignored);
+  return std::make_shared<AudioCacheFile>(place.path, place.key, access);
 }
 
 }  // namespace
 
-CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place)
-    : file_(open_cache(place)),
+CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place,
+                       AudioCacheFile::Access access)
+    : file_(open_cache(place, access)),
       keys_(files.manifest()),
       files_(files),
       takes_more_(file_->is_writer()),

@@ -34,9 +34,10 @@ class FileKeys {
 
 class CacheStore final : public AudioStore {
  public:
-  /// Opens or makes the cache file, and its folder if need be. Throws RunError when there is no
-  /// cache and none can be made.
-  CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place);
+  /// Opens the cache file, to be written on too where `access` says so: it makes the file then, and its
+  /// folder if need be. Throws RunError when there is no cache and none can be made.
+  CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place,
+             AudioCacheFile::Access access);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;

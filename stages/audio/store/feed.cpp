@@ -1,6 +1,8 @@
 #include "stages/audio/store/feed.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -80,6 +82,7 @@ void Feed::check(PlanCheck& check) const {
 }
 
 void Feed::open(RunContext& run, const Value& settings) {
+  if (run.budget == nullptr) return open_to_read(run, settings);
   if (options_.feed == FeedKind::preload) {
     store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow);
     return;
@@ -94,11 +97,24 @@ void Feed::open(RunContext& run, const Value& settings) {
     if (!choice.caches) return;
   }
   try {
-    store_ = std::make_unique<CacheStore>(run, files, place);
+    store_ = std::make_unique<CacheStore>(run, files, place, AudioCacheFile::Access::read_write);
   } catch (const RunError& e) {
     if (!is_free_to_choose) throw;
     why_ = e.what();
   }
+}
+
+void Feed::open_to_read(RunContext& run, const Value& settings) {
+  if (options_.feed == FeedKind::preload) return;
+  const CachePlace place = cache_place(options_.cache_path, settings);
+  std::error_code ignored;
+  if (std::filesystem::exists(place.path, ignored))
+    store_ = std::make_unique<CacheStore>(run, files_of(run), place, AudioCacheFile::Access::read_only);
+  else if (options_.feed == FeedKind::cache)
+    run.warn(fmt::format(
+        "{}: there is no cache of these recordings and settings yet, so they are decoded; "
+        "an epoch of melflow.Loader fills it, and so does `melflow run`",
+        options_.cache_path));
 }
 
 void Feed::finish(RunContext& run) {
