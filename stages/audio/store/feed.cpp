@@ -109,7 +109,8 @@ void Feed::open_to_read(RunContext& run, const Value& settings) {
   const CachePlace place = cache_place(options_.cache_path, settings);
   std::error_code ignored;
   if (std::filesystem::exists(place.path, ignored))
-    store_ = std::make_unique<CacheStore>(run, files_of(run), place, AudioCacheFile::Access::read_only);
+    store_ =
+        std::make_unique<CacheStore>(run, files_of(run), place, AudioCacheFile::Access::read_only);
   else if (options_.feed == FeedKind::cache)
     run.warn(fmt::format(
         "{}: there is no cache of these recordings and settings yet, so they are decoded; "
