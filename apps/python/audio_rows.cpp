@@ -68,7 +68,15 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
 AudioRows::~AudioRows() { stop(); }
 
 void AudioRows::stop() {
-  if (is_forked_off()) static_cast<void>(workers_.release());  // whose threads are not there
+  if (is_forked_off()) {  // the threads are not there
+    static_cast<void>(workers_.release());
+    return;
+  }
+  {
+    std::unique_lock lock(mutex_);
+    is_stopping_ = true;
+    computed_->wait(lock, [this] { return prefetched_.empty(); });
+  }
   workers_.reset();
 }
 
@@ -217,15 +225,42 @@ void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const
     if (own) error = own;
     if (--left == 0) changed.notify_one();
   };
+  std::vector<std::size_t> own;  // that need no worker, or one has it already
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (workers_ && workers_->count() > 1)
-      workers_->enqueue([&one, i] { one(i); });
+    const std::size_t first = wanted[i].first;
+    if (workers_ == nullptr || workers_->count() == 1 || store_.is_being_made(first) ||
+        store_.find(first) != nullptr)
+      own.push_back(i);
     else
-      one(i);
+      workers_->enqueue([&one, i] { one(i); });
   }
+  for (const std::size_t i : own) one(i);
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return left == 0; });
   if (error) std::rethrow_exception(error);
+}
+
+void AudioRows::prefetch(std::span<const Range> ranges) const {
+  if (workers_ == nullptr || workers_->count() == 1) return;
+  for (const Range& r : ranges) {
+    const std::size_t first = firsts_[entry_of(r.first)];
+    if (store_.find(first) != nullptr || store_.is_being_made(first)) continue;
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_ || !prefetched_.insert(first).second) continue;
+    workers_->enqueue([this, first] {
+      const auto is_over = [this] {
+        const std::lock_guard stopping(mutex_);
+        return is_stopping_;
+      };
+      try {
+        if (!is_over()) static_cast<void>(rows_of(first));
+      } catch (...) {  // who fetches it meets it, too
+      }
+      const std::lock_guard done(mutex_);
+      prefetched_.erase(first);
+      computed_->notify_all();
+    });
+  }
 }
 
 void AudioRows::drop(Scratch& scratch) const { static_cast<Fetched&>(scratch).recordings.clear(); }

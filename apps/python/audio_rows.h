@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,7 @@ class AudioRows final : public RowReader, public EndsWithPython {
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;
   void drop(Scratch& scratch) const override;
+  void prefetch(std::span<const Range> ranges) const override;
   [[nodiscard]] std::string last_loss() const override;
   void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
   [[nodiscard]] bool is_ordered() const override { return false; }
@@ -107,6 +109,9 @@ class AudioRows final : public RowReader, public EndsWithPython {
   mutable std::mutex mutex_;         // of what follows
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
+  mutable std::unordered_set<std::size_t> prefetched_;  // not computed yet
+  mutable Condition computed_{new std::condition_variable};
+  bool is_stopping_ = false;
 };
 
 }  // namespace melflow

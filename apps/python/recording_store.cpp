@@ -50,6 +50,11 @@ RecordingStore::Rows RecordingStore::find(std::size_t recording) {
   return it->second->rows;
 }
 
+bool RecordingStore::is_being_made(std::size_t recording) const {
+  const std::lock_guard lock(mutex_);
+  return being_made_.contains(recording);
+}
+
 void RecordingStore::keep(std::size_t recording, const Rows& rows) {
   std::uint64_t bytes = kEntry;
   for (const StageChain::Rows& part : *rows) bytes += sizeof(part) + part.values.capacity();

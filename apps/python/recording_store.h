@@ -27,6 +27,8 @@ class RecordingStore {
   [[nodiscard]] Rows get(std::size_t recording, const std::function<Rows()>& make);
   /// Likewise, where they are there; else null.
   [[nodiscard]] Rows find(std::size_t recording);
+  /// Whether a thread makes them now.
+  [[nodiscard]] bool is_being_made(std::size_t recording) const;
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often rows had to be computed

@@ -37,9 +37,8 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
-  // One for each batch of these that has to wait; without them it is slower, and the same.
-  for (std::size_t i = 0; settings_.ahead > 0 && i < settings_.threads; ++i)
-    if (!add_thread(threads_, [this] { look_ahead(); })) break;
+  if (settings_.ahead > 0)  // without it it is slower, and the same
+    static_cast<void>(add_thread(threads_, [this] { look_ahead(); }));
 }
 
 RowBatches::~RowBatches() { stop(); }
@@ -181,7 +180,6 @@ void RowBatches::work() {
 }
 
 void RowBatches::look_ahead() {
-  const std::unique_ptr<RowReader::Scratch> scratch = reader_->scratch();
   std::vector<RowReader::Range> ranges;
   for (;;) {
     {
@@ -197,12 +195,7 @@ void RowBatches::look_ahead() {
       for (const std::int64_t s : order_->batch(looked_at_++, settings_.rank).samples)
         ranges.push_back(range_of(s));
     }
-    try {
-      static_cast<void>(reader_->fetch(ranges, *scratch, false));
-      reader_->drop(*scratch);
-    } catch (...) {  // who makes the batch meets it, too
-      return;
-    }
+    reader_->prefetch(ranges);
   }
 }
 

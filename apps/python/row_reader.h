@@ -48,6 +48,8 @@ class RowReader {
     return {};
   }
   virtual void drop(Scratch&) const {}
+  /// Begins to make ranges ready that somebody will fetch, and does not wait for them.
+  virtual void prefetch(std::span<const Range>) const {}
   /// Why the last range was given by fetch(), for a message.
   [[nodiscard]] virtual std::string last_loss() const { return {}; }
 
