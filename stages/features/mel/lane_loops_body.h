@@ -315,7 +315,7 @@ MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n)
 }
 
 // Of any number of bins: halves are summed and added, down to most_in_a_row.
-Lanes wide_sum(const float* weight, const float* bins, int n) {
+[[gnu::noinline]] Lanes wide_sum(const float* weight, const float* bins, int n) {
   if (n <= most_in_a_row) return weighted_sum(weight, bins, n);
   const int half = n / 2;
   return wide_sum(weight, bins, half) + wide_sum(weight + half, bins + half * width, n - half);
@@ -352,7 +352,10 @@ void rows(const RunTables& t, float* power, float* const* out) {
       if (m + i < t.n_mels) {
         const float* bins = power + t.first_bin[m + i] * width;
         const int n = t.n_weights[m + i];
-        sum = n <= most_in_a_row ? weighted_sum(weight, bins, n) : wide_sum(weight, bins, n);
+        if (n <= most_in_a_row) [[likely]]
+          sum = weighted_sum(weight, bins, n);
+        else
+          sum = wide_sum(weight, bins, n);
         weight += n;
         sum = level(t, sum);
       }
