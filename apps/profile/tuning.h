@@ -33,10 +33,11 @@ class TuningSearch {
   TuningSearch(std::vector<TunableOption> options, std::uint64_t seed);
   /// `best`: the changes of the fastest so far, of which `limits` are. Empty: nothing is left.
   Settings next(const Settings& best, const Limits& limits);
+  /// Whether all of these are among the options.
+  [[nodiscard]] bool may_change(const Settings& settings) const;
 
  private:
   bool is_new(const Settings& settings);
-  [[nodiscard]] bool may_change(const Settings& settings) const;
 
   std::vector<TunableOption> options_;
   std::vector<std::pair<std::size_t, std::string>> single_;  // option and value, in random order

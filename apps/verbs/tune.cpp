@@ -69,7 +69,7 @@ class Tuning {
 
   void run() {
     (void)trials_.run();  // after which the files are in memory for all that follow
-    Limits limits = find_limits(trials_.run());
+    Limits& limits = limits_ = find_limits(trials_.run());
     while (left() > (1 - kForSearch) * arguments_.budget) {
       const Settings changes = search_.next(best_, limits);
       if (changes.empty()) break;
@@ -94,6 +94,15 @@ class Tuning {
                        gain_text(gain_), rate_text(median(last_.with)),
                        rate_text(median(last_.without)), last_.with.size());
   }
+  /// Of what would help and is not for this command to change: a line, or nothing.
+  [[nodiscard]] std::string not_tried() const {
+    for (const Hint& hint : limits_.hints)
+      if (!search_.may_change(hint.sets))
+        return fmt::format(
+            "not tried, as it is no option of speed alone: {} → about {} files/s, now {}",
+            settings_text(hint.sets), rate_text(hint.likely), rate_text(limits_.files_per_second));
+    return "";
+  }
   [[nodiscard]] std::string yaml() const {
     std::vector<std::string> remarks;
     for (const auto& [name, value] : best_) remarks.push_back(remark_on(name, value));
@@ -101,11 +110,20 @@ class Tuning {
            tuned_text(arguments_.trial.plan, best_, remarks);
   }
   [[nodiscard]] Json json() const {
-    Json out{{"is_faster", is_faster()}, {"set", Json::object()}, {"tried", Json::array()}};
+    Json out{{"is_faster", is_faster()},
+             {"set", Json::object()},
+             {"tried", Json::array()},
+             {"not_tried", Json::array()}};
     if (is_faster())
       for (const auto& [name, value] : best_) out["set"][name] = value;
     out["times_as_fast"] = gain_json(gain_);
     out["files_per_second"] = {{"without", last_.without}, {"with", last_.with}};
+    for (const Hint& hint : limits_.hints) {
+      if (search_.may_change(hint.sets)) continue;
+      Json& one =
+          out["not_tried"].emplace_back(Json{{"set", Json::object()}, {"likely", hint.likely}});
+      for (const auto& [name, value] : hint.sets) one["set"][name] = value;
+    }
     for (const Tried& t : tried_) {
       Json one{{"set", Json::object()}, {"times_as_fast", gain_json(t.gain)}};
       for (const auto& [name, value] : t.changes) one["set"][name] = value;
@@ -168,6 +186,7 @@ class Tuning {
   const Trials trials_;
   TuningSearch search_;
   Settings best_;
+  Limits limits_;  // of the best
   std::vector<Tried> tried_;
   Pairs last_;
   Gain gain_;
@@ -186,6 +205,8 @@ int tune(const TuneArguments& arguments) {
     Tuning tuning(arguments);
     tuning.run();
     if (tuning.is_faster() && file) file->write(tuning.yaml());
+    if (const std::string text = tuning.not_tried(); !text.empty() && !arguments.trial.json)
+      say(stderr, "{}\n", text);
     if (arguments.trial.json)
       put(stdout, json_text(tuning.json()));
     else if (!tuning.is_faster() || file)

@@ -129,6 +129,31 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
     CHECK_FALSE(entry.path().filename().string().starts_with(".melflow-scratch"));
 }
 
+TEST_CASE("tune: what would help and is not tried is told") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 40; ++i)
+    test::write_clip(folder / "long/" + std::to_string(i) + ".flac", 44100, 20, i);
+  test::write_text(folder / "p.yaml",
+                   "version: 1\n"
+                   "memory: {host: 16MiB}\n"
+                   "workers: 2\n"
+                   "graph:\n"
+                   "  files: {stage: file_list, root: long}\n"
+                   "  read: {stage: disk_read, from: files}\n"
+                   "  decode: {stage: decode, from: read}\n"
+                   "  segment: {stage: segment, from: decode}\n"
+                   "  rows: {stage: samples, from: segment, sample_rate: 44100}\n"
+                   "  out: {stage: npy_write, from: rows, path: o.npy, dtype: int16}\n");
+  const Ended e =
+      test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const Json out = Json::parse(e.out);
+  INFO(out.dump(1));
+  REQUIRE(out["not_tried"].size() == 1);
+  CHECK(out["not_tried"][0]["set"].contains("memory.host"));
+}
+
 TEST_CASE("tune: what cannot be done is said before the first run") {
   const TempFolder folder;
   write_pipeline(folder);
