@@ -112,9 +112,17 @@ std::string schema_json(const Registry& registry) {
   Schema top_fields;
   top.describe(top_fields);
   Json keys = properties(top_fields.fields());
+  Json put_in = Json::object();  // of which a node may have the options alone
+  for (const StageInfo* stage : registry.all())
+    if (stage->is_put_in)
+      put_in[stage->name]["anyOf"] = {
+          {{"$ref", "#/$defs/node"}},
+          {{"$ref", "#/$defs/" + stage->name},
+           {"not", {{"anyOf", {{{"required", {"stage"}}}, {{"required", {"from"}}}}}}}}};
   keys[kGraphKey] = {{"description", "the nodes, by name"},
                      {"type", "object"},
                      {"minProperties", 1},
+                     {"properties", std::move(put_in)},
                      {"additionalProperties", {{"$ref", "#/$defs/node"}}}};
   PipelineTest test;
   Schema test_fields;

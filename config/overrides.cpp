@@ -5,6 +5,7 @@
 #include "config/document.h"
 #include "config/node_slips.h"
 #include "config/top_level.h"
+#include "pipeline/missing_nodes.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -95,6 +96,9 @@ class Override {
     Value* graph = root_.find(kGraphKey);
     if (path.size() > 1 && path.front() == kGraphKey) path.erase(path.begin());
     Value* node = graph != nullptr ? graph->find(path.front()) : nullptr;
+    if (node == nullptr && graph != nullptr && path.size() > 1 &&
+        is_put_in(Registry::global(), path.front()))
+      node = &graph->set(path.front(), Value::map({}, mark_));
     if (node == nullptr) return top_level(path, graph);
     if (path.size() == 1) {
       problem(fmt::format("this is a node; name one of its options, as in {}.queue", path.front()));

@@ -12,6 +12,7 @@
 #include "pipeline/graph_checks.h"
 #include "pipeline/graph_draft.h"
 #include "pipeline/graph_expand.h"
+#include "pipeline/missing_nodes.h"
 #include "pipeline/plan_checks.h"
 #include "pipeline/plan_settings.h"
 #include "pipeline/several_sources.h"
@@ -185,7 +186,8 @@ std::string in_gibibytes(std::uint64_t bytes) {
 
 }  // namespace
 
-Plan build_plan(const GraphSpec& spec, const Registry& registry) {
+Plan build_plan(const GraphSpec& written, const Registry& registry) {
+  const GraphSpec spec = with_missing_nodes(written, registry);
   GraphDraft graph = draft_graph(spec, registry);
   if (!graph.problems.empty())
     throw_problems(

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "pipeline/missing_nodes.h"
+
 namespace melflow {
 namespace {
 
@@ -51,6 +53,11 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
     return graph.error(written->mark(), fmt::format("{}.stage: null is YAML's word for no value{}",
                                                     spec.name, graph.registry.advice_on("null")));
   std::string advice = "; `melflow stages` lists the stages";
+  if (is_put_in(graph.registry, spec.name))
+    advice = fmt::format(
+        "; without stage and from a node called {0} has options for the one that is put in before "
+        "a node that needs a {0}, and none does here: write stage: {0} and from: NODE",
+        spec.name);
   for (const Value::Entry& e : own.entries()) {
     const auto others = common.other_names();
     const bool is_other = std::any_of(others.begin(), others.end(), [&](const OtherName& other) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/missing_nodes.h"
 #include "pipeline/sentences.h"
 
 namespace melflow {
@@ -179,10 +180,16 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
     return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const NodeDraft& left = graph.node(by.node);
+  const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(), [&](const auto& stage) {
+    return is_put_in(graph.registry, stage);
+  });
   if (by.stages.empty())
     return fmt::format(
         "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet",
         left.spec->name, left.info->name);
+  if (are_put_in)
+    return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives",
+                       left.spec->name, left.info->name);
   return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
                      left.spec->name, left.info->name, list_text(by.stages), d.spec->name);
 }

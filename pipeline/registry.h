@@ -46,6 +46,8 @@ struct StageInfo {
   /// Whether its options can change a value of the output and so belong to the feature settings.
   bool affects_features = false;
   StageTraits traits;
+  /// A node of it is put in where one is missing (missing_nodes.h).
+  bool is_put_in = false;
   /// The name that it has in the feature settings, where stages that make the same features have
   /// the same name; "": its own.
   std::string feature_stage;
@@ -128,6 +130,7 @@ class RegisterStage {
     if constexpr (HasOptionsOfRun<S>) info.options_of_run = S::options_of_run();
     if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
     if constexpr (KnowsPorts<S>) info.ports = S::ports();
+    if constexpr (requires { S::kIsPutIn; }) info.is_put_in = S::kIsPutIn;
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

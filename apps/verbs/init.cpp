@@ -69,11 +69,6 @@ graph:
     rate: @rate@
 
 @segment@
-  batch:                      # small files go on in groups
-    stage: batch
-    from: segment
-    files: 16
-
 @mel@
   write:
     stage: hdf5_write
@@ -90,7 +85,7 @@ constexpr std::string_view kSegmentNode =
 )yaml";
 constexpr std::string_view kMelNode = R"yaml(  mel:
     stage: mel
-    from: batch
+    from: segment
     sample_rate: 16kHz        # must be what arrives
     n_fft: 512                # [samples]
     win_length: 25ms          # or in samples: 400
@@ -130,7 +125,7 @@ std::string segment_node(const MelPreset* preset) {
 std::string mel_node(const MelPreset* preset) {
   if (preset == nullptr) return std::string(kMelNode);
   std::string out = fmt::format(
-      "  mel:                        # {}\n    stage: mel\n    from: batch\n    preset: {}\n",
+      "  mel:                        # {}\n    stage: mel\n    from: segment\n    preset: {}\n",
       preset->summary, preset->name);
   for (const Decibels& d : kDecibels)
     if (d.preset == preset->name) out += d.options;

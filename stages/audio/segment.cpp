@@ -101,6 +101,7 @@ struct SegmentState final : StageState {
 
 class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, public TellsLength {
  public:
+  static constexpr bool kIsPutIn = true;
   explicit Segment(SegmentOptions options) : options_(options) {}
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {

@@ -38,6 +38,7 @@ struct BatchOptions {
 
 class BatchStage final : public Combine<Windows, Batch> {
  public:
+  static constexpr bool kIsPutIn = true;
   explicit BatchStage(BatchOptions options)
       : options_(options), full_({options.files, options.bytes.value_or(Bytes{8 << 20}).count}) {}
 

@@ -253,7 +253,7 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
                                           ItemContext& context) {
   const auto begin = SplitTimes::Clock::now();
   writer_->consume(*in, context);
-  if (split_times_ != nullptr) split_times_->wrote(*context.item().origins, begin);
+  if (split_times_ != nullptr) split_times_->wrote(*in, *context.item().origins, begin);
   return std::nullopt;
 }
 

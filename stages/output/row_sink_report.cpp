@@ -70,12 +70,11 @@ std::vector<Value> RowSink::split_summaries(const RunContext& run) const {
                                       : Value::scalar(manifest->split_name(range.split), {}, true));
     set("files", std::to_string(range.last - range.first));
     set("rows", std::to_string(rows));
-    if (const auto& [seconds, write_seconds] = times[i]; seconds > 0) {
-      set("seconds", fmt::format("{:.6f}", seconds));
-      set("files_per_second",
-          fmt::format("{:.1f}", static_cast<double>(range.last - range.first) / seconds));
-      set("rows_per_second", fmt::format("{:.1f}", static_cast<double>(rows) / seconds));
-      set("write_seconds", fmt::format("{:.6f}", write_seconds));
+    if (const SplitTimes::Times& t = times[i]; t.seconds > 0) {
+      set("seconds", fmt::format("{:.6f}", t.seconds));
+      set("files_per_second", fmt::format("{:.1f}", static_cast<double>(t.files) / t.seconds));
+      set("rows_per_second", fmt::format("{:.1f}", static_cast<double>(t.rows) / t.seconds));
+      set("write_seconds", fmt::format("{:.6f}", t.write_seconds));
     }
     out.push_back(std::move(split));
   }

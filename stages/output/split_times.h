@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pipeline/item.h"
+#include "stages/items.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -22,13 +23,15 @@ class SplitTimes {
   explicit SplitTimes(const Manifest& manifest)
       : manifest_(manifest), splits_(manifest.split_names().size() + 1) {}
 
-  /// A thread had rows of these files in hand from `begin` until now. From any thread.
-  void wrote(const std::vector<Origin>& files, Clock::time_point begin) {
+  /// A thread had these rows of files in hand from `begin` until now. From any thread.
+  void wrote(const MelBatch& rows, const Origins& files, Clock::time_point begin) {
     const Clock::time_point now = Clock::now();
     const Clock::rep each = (now - begin).count() / static_cast<Clock::rep>(files.size());
-    for (const Origin& file : files) {
-      Split& split = splits_[place_of(manifest_.split(file.stream->index()))];
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      Split& split = splits_[place_of(manifest_.split(files[i].stream->index()))];
       split.busy += each;
+      if (files[i].last) ++split.files;
+      if (rows.parts[i]) split.rows += rows.parts[i]->row_count;
       raise(split.last, now);
     }
     Clock::rep none = 0;
@@ -37,7 +40,8 @@ class SplitTimes {
 
   struct Times {
     double seconds = 0;  ///< from the end of the split before, or the first rows, to its last rows
-    double write_seconds = 0;  ///< of all threads together, in the sink
+    double write_seconds = 0;          ///< of all threads together, in the sink
+    std::int64_t files = 0, rows = 0;  ///< that came in that time
   };
   /// Of the splits of these ranges, which are those of the manifest; when all is written.
   [[nodiscard]] std::vector<Times> all(const std::vector<Manifest::SplitRange>& ranges) const {
@@ -48,8 +52,8 @@ class SplitTimes {
       const auto seconds = [](Clock::rep ticks) {
         return std::chrono::duration<double>(Clock::duration(ticks)).count();
       };
-      out.push_back(
-          {s.last == 0 ? 0 : seconds(std::max<Clock::rep>(s.last - before, 0)), seconds(s.busy)});
+      out.push_back({s.last == 0 ? 0 : seconds(std::max<Clock::rep>(s.last - before, 0)),
+                     seconds(s.busy), s.files, s.rows});
       before = std::max<Clock::rep>(before, s.last);
     }
     return out;
@@ -58,6 +62,7 @@ class SplitTimes {
  private:
   struct Split {
     std::atomic<Clock::rep> busy{0}, last{0};  // since the clock's epoch; 0: no rows came
+    std::atomic<std::int64_t> files{0}, rows{0};
   };
   static void raise(std::atomic<Clock::rep>& last, Clock::time_point to) {
     Clock::rep was = last;

@@ -282,7 +282,7 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
     REQUIRE(after.size() == 60);
     for (const auto& [path, split] : before) CHECK(after.at(path) == split);
     CHECK(
-        entry(job, "splits") ==
+        std::regex_replace(entry(job, "splits"), std::regex(R"(, "seconds"[^}]*)"), "") ==
         R"([{"name": "train", "files": 48, "rows": 240}, {"name": "val", "files": 6, "rows": 30}, )"
         R"({"name": "test", "files": 6, "rows": 30}])");
 
