@@ -28,8 +28,7 @@ class RowBatches final : public EndsWithPython {
     bool is_ragged = false;
     std::size_t rank = 0;
     std::size_t prefetch = 4, threads = 1;
-    std::size_t ahead =
-        0;  ///< the rows of so many batches more are prefetched
+    std::size_t ahead = 0;  ///< the rows of so many batches more are prefetched
     bool as_float32 = false;
     std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
   };

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <regex>
 
 #include "stages/output/formats/feature_file.h"
 #include "tests/jobs/shared.h"
