@@ -22,9 +22,6 @@
 namespace melflow {
 namespace {
 
-// An auto queue gets no deeper than this many times the places it begins with.
-constexpr int kMostGrowth = 8;
-
 // Checked as far as can be without making a stage.
 GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph{spec, registry};
@@ -52,9 +49,6 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
   for (const PlanInput& in : n.inputs)
     before = std::max(before, plan.nodes[static_cast<std::size_t>(in.node)].concurrency);
   n.queue = options.queue.value_or(std::max(2 * n.concurrency, before));
-  const bool is_auto = !n.inputs.empty() && !options.queue;
-  n.least_queue = is_auto ? std::max(n.concurrency + 1, before) : n.queue;
-  n.greatest_queue = is_auto ? std::min(kMostGrowth * n.queue, NodeOptions::kMostPlaces) : n.queue;
   n.start_at = options.start_at;
   n.files_per_task = options.files_per_task.value_or(0);
 }

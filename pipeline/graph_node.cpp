@@ -1,5 +1,6 @@
 #include "pipeline/graph_node.h"
 
+#include <cmath>
 #include <new>
 #include <utility>
 
@@ -13,6 +14,11 @@ namespace {
 
 // More than ever wait.
 constexpr int kNobody = 1 << 30;
+
+// The number of waiting items with which a node begins.
+std::size_t start_level(const PlanNode& plan) {
+  return static_cast<std::size_t>(std::ceil(plan.start_at * plan.queue));
+}
 
 }  // namespace
 
@@ -42,7 +48,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       cuts_(plan.stage->traits().cuts),
       is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
       threads_(OwnThreads::make(*this)),
-      places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
+      places_(plan.concurrency, start_level(plan), graph.began()),
       calls_(graph, id, plan) {
   tbb::flow::graph& flow = graph.flow();
   if (threads_) {
@@ -71,9 +77,9 @@ void GraphNode::join(const std::vector<GraphNode*>& down) {
   }
   for (std::size_t i = 0; i < down_.size(); ++i) {
     GraphNode& d = *down_[i];
-    d.ups_.push_back({this, i, std::make_unique<QueueDepth>(graph_, d.plan_, graph_.began())});
+    d.ups_.push_back({this, i});
     ++d.ups_going_;
-    places_.add_branch(d.ups_.back().depth->capacity());
+    places_.add_branch(static_cast<std::size_t>(d.plan_.queue));
     const auto join_queue = [&](auto& from) {
       if (d.async_)
         graph_.join(from, *d.async_, name(), d.name());
@@ -101,10 +107,10 @@ void GraphNode::join_threads() {
 // ---- coming and going ---------------------------------------------------------------------------
 
 // Nearly always there is one.
-const GraphNode::Up& GraphNode::up(const GraphNode& node) const {
+std::size_t GraphNode::branch_of(const GraphNode& up) const {
   std::size_t i = 0;
-  while (ups_[i].node != &node) ++i;
-  return ups_[i];
+  while (ups_[i].node != &up) ++i;
+  return ups_[i].branch;
 }
 
 // Of what was sent to several branches, or of a message's only one.
@@ -127,7 +133,7 @@ void GraphNode::drop(Work* message) {
 Work* GraphNode::own(Work* message) const {
   tsan::acquire(message);
   if (message->copies.load(std::memory_order_relaxed) == 0) return message;
-  const std::size_t branch = up(*message->maker).branch;
+  const std::size_t branch = branch_of(*message->maker);
   try {
     auto mine = std::make_unique<Work>();
     mine->items = message->items;
@@ -157,17 +163,16 @@ void GraphNode::issue_turns(Work& work) {
 bool GraphNode::address(Work& work, Clock::time_point now) {
   work.came = Came::by_queue;
   work.from = id_;
-  const bool is_full = places_.is_full();
   if (down_.size() == 1) {
     GraphNode& d = *down_.front();
-    if (d.places_.arrive(now, run_ && d.run_ && work.turns.empty(), is_full)) {
+    if (d.places_.arrive(now, run_ && d.run_ && work.turns.empty())) {
       work.came = Came::past_queue;
       work.maker = nullptr;
       return true;
     }
   } else {
     work.copies.store(static_cast<int>(down_.size()), std::memory_order_relaxed);
-    for (GraphNode* d : down_) d->places_.arrive(now, false, is_full);
+    for (GraphNode* d : down_) d->places_.arrive(now, false);
   }
   work.maker = this;
   return false;
@@ -183,13 +188,9 @@ void GraphNode::send(Work* work, Clock::time_point now) {
     tbb::flow::output_port<0>(*run_).try_put(message);
   else
     tbb::flow::output_port<1>(*run_).try_put(message);
-  for (GraphNode* d : down_) {
-    if (d->run_ && !past_queue) d->offer(now, Came::by_queue);
-    if (d->places_.wants_review()) {
-      const Up& between = d->up(*this);
-      between.depth->review(*d, *this, between.branch);
-    }
-  }
+  if (past_queue) return;
+  for (GraphNode* d : down_)
+    if (d->run_) d->offer(now, Came::by_queue);
 }
 
 void GraphNode::wait_again(Work* work) {
@@ -249,7 +250,7 @@ bool GraphNode::begin(Work* work) try {
   }
   begin_visit(*work, places_.begin(now, work->came));
   if (GraphNode* maker = std::exchange(work->maker, nullptr))
-    maker->free_place(now, up(*maker).branch);
+    maker->free_place(now, branch_of(*maker));
   if (graph_.is_aborting()) [[unlikely]]
     for (const Item& i : work->items)
       if (i.origins) cancel(*i.origins, id_);
@@ -283,7 +284,7 @@ bool GraphNode::clear_queue() {
     makers.push_back(std::exchange(work.maker, nullptr));
     places_.leave_queue(now);
   });
-  for (GraphNode* maker : makers) maker->free_place(now, up(*maker).branch);
+  for (GraphNode* maker : makers) maker->free_place(now, branch_of(*maker));
   return !makers.empty();
 }
 

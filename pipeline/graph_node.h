@@ -25,7 +25,6 @@
 
 #include "pipeline/node_places.h"
 #include "pipeline/plan.h"
-#include "pipeline/queue_depth.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/stage_calls.h"
 #include "pipeline/stage_meter.h"
@@ -121,9 +120,6 @@ class GraphNode {
 
   // ---- places and accounts
 
-  void resize(std::size_t branch, std::size_t places) {
-    let_in(places_.resize(Clock::now(), branch, places));
-  }
   [[nodiscard]] NodePlaces& places() { return places_; }
   [[nodiscard]] const NodePlaces& places() const { return places_; }
   void fill(RunReport& report, Clock::time_point now) const;
@@ -136,9 +132,8 @@ class GraphNode {
   struct Up {
     GraphNode* node;
     std::size_t branch;
-    std::unique_ptr<QueueDepth> depth;  // of the queue between them
   };
-  [[nodiscard]] const Up& up(const GraphNode& node) const;
+  [[nodiscard]] std::size_t branch_of(const GraphNode& up) const;
 
   Work* own(Work* message) const;
   static void let_go_of_share(Work* message);

@@ -123,9 +123,7 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
     EdgeReport e;
     e.from = up.node->name();
     e.to = name();
-    e.capacity = static_cast<int>(up.depth->capacity());
-    e.greatest_capacity = static_cast<int>(up.depth->greatest_capacity());
-    e.adapts = up.depth->adapts();
+    e.capacity = plan_.queue;
     e.max_depth = c.max_depth;
     e.mean_depth = c.mean_depth;
     e.start_depth = c.start_depth;

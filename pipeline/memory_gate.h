@@ -44,7 +44,6 @@ class MemoryGate {
   /// thread, since memory may come back on any.
   [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
   [[nodiscard]] std::uint64_t told() const { return told_.load(); }
-  [[nodiscard]] bool is_waiting() const { return is_waiting_.load(); }
   [[nodiscard]] double wait_seconds() const;
 
  private:

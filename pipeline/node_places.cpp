@@ -1,7 +1,6 @@
 #include "pipeline/node_places.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace melflow {
 namespace {
@@ -22,17 +21,12 @@ void NodePlaces::add_branch(std::size_t places) { bounds_.push_back({places, 0})
 
 std::size_t NodePlaces::free() const {
   std::size_t least = SIZE_MAX;
-  for (const Bound& b : bounds_) least = std::min(least, b.most > b.used ? b.most - b.used : 0);
+  for (const Bound& b : bounds_) least = std::min(least, b.most - b.used);
   return least;
 }
 
 void NodePlaces::take(std::size_t n) {
-  bool is_full = false;
-  for (Bound& b : bounds_) {
-    b.used += n;
-    is_full |= b.used >= b.most && &b != &bounds_.front();
-  }
-  is_full_.store(is_full, std::memory_order_relaxed);
+  for (Bound& b : bounds_) b.used += n;
   called_ += n;
 }
 
@@ -70,7 +64,7 @@ void NodePlaces::tick(Time now) const {
 
 // ---- coming -------------------------------------------------------------------------------------
 
-bool NodePlaces::arrive(Time now, bool may_begin, bool is_full) {
+bool NodePlaces::arrive(Time now, bool may_begin) {
   const Lock lock(mutex_);
   tick(now);
   const bool begins = may_begin && waiting_ == 0 && offered_ == 0 && is_open_ && free() > 0;
@@ -79,8 +73,6 @@ bool NodePlaces::arrive(Time now, bool may_begin, bool is_full) {
   else
     ++waiting_;
   max_depth_ = std::max(max_depth_, waiting_ + (begins ? 1 : 0));
-  filled_ += is_full ? 1 : 0;
-  if (--until_review_ == 0) review_due_.store(true, std::memory_order_relaxed);
   if (!is_open_ && !first_came_) first_came_ = now;
   return begins;
 }
@@ -169,13 +161,6 @@ int NodePlaces::free_place(Time now, std::size_t branch) {
   return let_in();
 }
 
-int NodePlaces::resize(Time now, std::size_t branch, std::size_t places) {
-  const Lock lock(mutex_);
-  tick(now);
-  bounds_[1 + branch].most = places;
-  return let_in();
-}
-
 void NodePlaces::note_given(const Passed& out) {
   const Lock lock(mutex_);
   out_ += out;
@@ -221,7 +206,6 @@ NodePlaces::Snapshot NodePlaces::snapshot(Time now) const {
   s.start_depth = start_depth_;
   s.start_wait_seconds = start_wait_seconds_;
   s.first_done = first_done_;
-  s.is_open = is_open_;
   return s;
 }
 
@@ -233,12 +217,6 @@ Passed NodePlaces::taken_in() const {
 Passed NodePlaces::given() const {
   const Lock lock(mutex_);
   return out_;
-}
-
-std::size_t NodePlaces::review(std::size_t next) {
-  const Lock lock(mutex_);
-  until_review_ = next;
-  return std::exchange(filled_, 0);
 }
 
 }  // namespace melflow

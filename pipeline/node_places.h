@@ -37,9 +37,8 @@ class NodePlaces {
   // ---- arrival. The numbers returned say how many items are let in.
 
   /// Counts an item that is being sent here, while the node that made it still counts it as well.
-  /// True: it is let in and may begin without going through the queue. `is_full`: no place is left
-  /// after it.
-  bool arrive(Time now, bool may_begin, bool is_full);
+  /// True: it is let in and may begin without going through the queue.
+  bool arrive(Time now, bool may_begin);
   /// Announces an item that will come Came::again.
   void expect(Time now);
   /// Notes that an item is in the queue and can be taken.
@@ -68,7 +67,6 @@ class NodePlaces {
   void forget(Time now);
   /// Frees the place of an item that has begun in the node behind `branch`.
   [[nodiscard]] int free_place(Time now, std::size_t branch);
-  [[nodiscard]] int resize(Time now, std::size_t branch, std::size_t places);
   /// Counts what the source has sent on after keeping it until there was memory for it.
   void note_given(const Passed& out);
 
@@ -116,20 +114,10 @@ class NodePlaces {
     std::size_t start_depth = 0;
     double start_wait_seconds = 0;
     std::optional<Time> first_done;  ///< when the first item was through
-    bool is_open = true;
   };
   [[nodiscard]] Snapshot snapshot(Time now) const;
   [[nodiscard]] Passed taken_in() const;
   [[nodiscard]] Passed given() const;
-  /// Whether the item that was let in last took the last place of a queue.
-  [[nodiscard]] bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
-  /// True once after as many items as review() was given.
-  [[nodiscard]] bool wants_review() {
-    return review_due_.load(std::memory_order_relaxed) && review_due_.exchange(false);
-  }
-  /// How many items have taken the last free place since the last call; the next review is due
-  /// after `next` more items.
-  std::size_t review(std::size_t next);
 
  private:
   using Lock = tbb::spin_mutex::scoped_lock;
@@ -161,12 +149,7 @@ class NodePlaces {
   // Its own concurrency, then the places of every queue behind it: for items in the stage and for
   // what they became. Of `used`, those that are let in are part.
   std::vector<Bound> bounds_;
-  std::atomic<bool> is_full_{false};
   std::atomic<bool> may_end_{false};  // input_over_, without the lock
-
-  std::atomic<bool> review_due_{false};
-  std::size_t until_review_ = 1;  // no queue could have shortened the wait for the first item
-  std::size_t filled_ = 0;
 
   // [ns] summed over concurrency, but for the last two: of items waiting, and of the queue.
   struct Times {

@@ -67,14 +67,13 @@ void NodeOptions::describe(Schema& s) {
       .range(1, 1024)
       .tuning();
   s.field("queue", queue,
-          "largest number of items that may wait before this node; auto: at first twice the node's "
-          "concurrency, or the concurrency of the node before where that is more; then adapted "
-          "during the run, up to 8 times that")
+          "largest number of items that may wait before this node; auto: twice the node's "
+          "concurrency, or the concurrency of the node before where that is more")
       .range(1, kMostPlaces)
       .tuning();
   s.field("start_at", start_at,
-          "fraction of the queue (of its first size, if auto) that must be filled before the node "
-          "takes its first item, unless no more items can come; 0: the node starts at once")
+          "fraction of the queue that must be filled before the node takes its first item, unless "
+          "no more items can come; 0: the node starts at once")
       .range(0, 1)
       .tuning();
   s.field("files_per_task", files_per_task,

@@ -83,15 +83,12 @@ struct PlanNode {
   bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
   bool takes_parts = false;          ///< it is behind a node that cuts items into parts
   int concurrency = 1;
-  int queue = 1;  ///< places of the queue before it; for an auto queue, at the beginning
-  /// The most places that an auto queue may get in the run; equal to `queue` where it is fixed.
-  int least_queue = 1, greatest_queue = 1;
+  int queue = 1;  ///< places of the queue before it
   double start_at = 0;
   int files_per_task = 0;  ///< for the source; 0: auto
 
   /// Index of the first node whose output it takes; -1 for the source.
   [[nodiscard]] int from() const { return inputs.empty() ? -1 : inputs.front().node; }
-  [[nodiscard]] bool has_auto_queue() const { return least_queue < greatest_queue; }
 };
 
 /// A checked plan. Nodes stand in topological order, the source first.

@@ -101,13 +101,14 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
   else if (!from.empty())
     node.set("from", Value::list(std::move(from)));
   // As written: what `auto` comes to is of the machine, and the report's.
-  const Value* concurrency = written.options.find("concurrency");
-  node.set("concurrency", concurrency != nullptr && !concurrency->is_null()
-                              ? Value::scalar(concurrency->text())
-                              : Value::scalar("auto"));
+  const auto set_as_written = [&](const char* key) {
+    const Value* value = written.options.find(key);
+    node.set(key, Value::scalar(value == nullptr || value->is_null() ? "auto" : value->text()));
+  };
+  set_as_written("concurrency");
   if (n.fails_branch) node.set("on_failure", Value::scalar("branch"));
   if (!n.inputs.empty()) {
-    node.set("queue", Value::scalar(n.has_auto_queue() ? "auto" : std::to_string(n.queue)));
+    set_as_written("queue");
     node.set("start_at", Value::scalar(number_text(n.start_at)));
   } else {
     node.set("files_per_task",

@@ -67,9 +67,7 @@ struct StageReport {
 
 struct EdgeReport {
   std::string from, to;
-  int capacity = 1;  ///< places of the queue; for an auto queue, at the end
-  int greatest_capacity = 1;
-  bool adapts = false;  ///< whether it is an auto queue
+  int capacity = 1;  ///< places of the queue
   std::size_t max_depth = 0;
   double mean_depth = 0;  ///< over the time until the receiving stage ended
   /// With `start_at`: how many items waited when the receiving stage began, and how long after the

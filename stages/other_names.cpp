@@ -244,8 +244,7 @@ constexpr const char* kAtTop = "at the top of the file, beside graph";
 constexpr const char* kFilesPerTask = "files_per_task: VALUE in the file_list node";
 constexpr const char* kDepth = "depth: VALUE in the disk_read node";
 constexpr const char* kAhead = "queue: VALUE in the decode node";
-constexpr const char* kQueue =
-    "queue: VALUE in the mel node, or auto, which adapts to what happens";
+constexpr const char* kQueue = "queue: VALUE in the mel node";
 constexpr OtherName kLoaders[] = {
     {"cpu_max_workers", "", "workers", kAtTop},
     {"max_workers", "", "workers", kAtTop},

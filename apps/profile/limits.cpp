@@ -67,7 +67,7 @@ Loss lost_by_queues(const RunReport& r) {
     if (from == r.stages.end() || to == r.stages.end()) continue;
     const double share =
         std::min(share_of(from->time.blocked_output, *from), share_of(to->time.waiting_input, *to));
-    if (!e.adapts && share > out.share) out = {Cause::queue, e.to, share};
+    if (share > out.share) out = {Cause::queue, e.to, share};
   }
   return out;
 }

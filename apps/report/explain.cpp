@@ -72,12 +72,7 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
                    written_from != nullptr ? place(*written_from) : "put there",
                    written_from != nullptr});
   out.push_back(bound("concurrency", std::to_string(node.concurrency), node.options));
-  if (!node.inputs.empty())
-    out.push_back(bound("queue",
-                        node.has_auto_queue()
-                            ? fmt::format("{} to {}", node.least_queue, node.greatest_queue)
-                            : std::to_string(node.queue),
-                        node.options));
+  if (!node.inputs.empty()) out.push_back(bound("queue", std::to_string(node.queue), node.options));
   if (node.fails_branch) {
     const Value* given = node.options.find("on_failure");
     out.push_back({"on_failure", "branch", given != nullptr ? place(*given) : "of a node before it",

@@ -94,9 +94,11 @@ Json slow_json(const SlowFile& f) {
 }
 
 Json edge_json(const EdgeReport& e) {
-  Json out{{"from", e.from}, {"to", e.to}, {"queue", e.capacity}};
-  if (e.adapts) out["auto"] = {{"greatest_queue", e.greatest_capacity}};
-  out.update({{"max_depth", e.max_depth}, {"mean_depth", e.mean_depth}});
+  Json out{{"from", e.from},
+           {"to", e.to},
+           {"queue", e.capacity},
+           {"max_depth", e.max_depth},
+           {"mean_depth", e.mean_depth}};
   if (e.start_depth > 0)
     out["start"] = {{"depth", e.start_depth}, {"wait_seconds", e.start_wait_seconds}};
   return out;

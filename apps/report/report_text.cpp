@@ -190,13 +190,6 @@ std::string align(const std::vector<Row>& rows) {
   return out;
 }
 
-// "4"; of an auto queue "auto 4", or "auto 4/16" where it had more places before.
-std::string queue_text(const EdgeReport& e) {
-  if (!e.adapts) return std::to_string(e.capacity);
-  if (e.greatest_capacity == e.capacity) return fmt::format("auto {}", e.capacity);
-  return fmt::format("auto {}/{}", e.capacity, e.greatest_capacity);
-}
-
 std::string stages_table(const RunReport& r) {
   std::vector<Row> rows{{"node", "stage", "at once", "items", "MB", "busy", "input", "output",
                          "core", "idle", "queue", "mean", "max"}};
@@ -217,7 +210,7 @@ std::string stages_table(const RunReport& r) {
     const auto edge = std::find_if(r.edges.begin(), r.edges.end(),
                                    [&](const EdgeReport& e) { return e.to == s.name; });
     if (edge != r.edges.end()) {
-      row.push_back(queue_text(*edge));
+      row.push_back(std::to_string(edge->capacity));
       row.push_back(fmt::format("{:.1f}", edge->mean_depth));
       row.push_back(std::to_string(edge->max_depth));
     }

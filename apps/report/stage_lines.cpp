@@ -49,7 +49,7 @@ std::vector<std::string> stage_lines(const Plan& plan, const RunSample& before,
     std::string line = fmt::format("  {:<{}} {} {:3.0f}% busy", plain(node.name), longest,
                                    bar(busy[i]), 100 * busy[i]);
     if (!node.inputs.empty())
-      line += fmt::format(", {}/{} waiting", now.nodes[i].waiting, node.greatest_queue);
+      line += fmt::format(", {}/{} waiting", now.nodes[i].waiting, node.queue);
     if (i == busiest && busy[i] >= kIdle) line += "  <- busiest";
     out.push_back(line.substr(0, static_cast<std::size_t>(width)));
   }

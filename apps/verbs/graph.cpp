@@ -11,12 +11,6 @@
 namespace melflow {
 namespace {
 
-// An auto queue has bounds, too.
-std::string queue_text(const PlanNode& n) {
-  return n.has_auto_queue() ? fmt::format("{} to {}", n.least_queue, n.greatest_queue)
-                            : std::to_string(n.queue);
-}
-
 // Nodes go by number: a name may be a word of Mermaid's own ("end").
 std::string mermaid(const Plan& plan) {
   std::string out = "flowchart LR\n";
@@ -34,8 +28,8 @@ std::string mermaid(const Plan& plan) {
           plan.nodes[static_cast<std::size_t>(in.node)].outputs;
       const std::string by =
           in.output < 0 ? "" : outputs[static_cast<std::size_t>(in.output)] + ": ";
-      out += fmt::format("  n{} -->|\"{}{}, queue {}\"| n{}\n", in.node, by, n.port.name,
-                         queue_text(n), i);
+      out +=
+          fmt::format("  n{} -->|\"{}{}, queue {}\"| n{}\n", in.node, by, n.port.name, n.queue, i);
     }
   }
   return out;

@@ -40,13 +40,8 @@ RunReport long_run() {
   r.workers = 16;
   r.counts = {.found = 39'563, .ok = 39'563};
   for (const char* name : {"files", "segment", "write"}) r.stages.push_back(stage_of(name, 39'563));
-  r.edges.push_back({.from = "files",
-                     .to = "write",
-                     .capacity = 128,
-                     .greatest_capacity = 128,
-                     .adapts = true,
-                     .max_depth = 128,
-                     .mean_depth = 100.5});
+  r.edges.push_back(
+      {.from = "files", .to = "write", .capacity = 128, .max_depth = 128, .mean_depth = 100.5});
   r.usage.user_seconds = 88;
   r.usage.has_disk = true;
   r.usage.disk_read_bytes = 1'000'000'000;

@@ -69,7 +69,7 @@ TEST_CASE("text: a line for each node says how busy it was meanwhile and what wa
   for (const char* name : {"files", "mel", "a name longer than the place for it"}) {
     plan.nodes.emplace_back();
     plan.nodes.back().name = name;
-    plan.nodes.back().greatest_queue = 16;
+    plan.nodes.back().queue = 16;
     if (plan.nodes.size() > 1) plan.nodes.back().inputs.emplace_back();
   }
   RunSample before, now;

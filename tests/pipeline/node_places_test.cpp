@@ -26,7 +26,7 @@ struct Node {
   }
   // By the queue; how many are let in.
   int come(int second = 0) {
-    CHECK_FALSE(places.arrive(at(second), false, false));
+    CHECK_FALSE(places.arrive(at(second), false));
     return places.offer(at(second), Came::by_queue);
   }
   void begin(int second = 0) { places.begin(at(second), Came::by_queue); }
@@ -76,17 +76,17 @@ TEST_CASE("node places: who gave nothing gives its places back at once") {
 
 TEST_CASE("node places: past the queue only where nobody waits, a place is free, and it may") {
   Node n(1);
-  CHECK_FALSE(n.places.arrive(at(0), false, false));
-  CHECK_FALSE(n.places.arrive(at(0), true, false));  // behind the one that waits
+  CHECK_FALSE(n.places.arrive(at(0), false));
+  CHECK_FALSE(n.places.arrive(at(0), true));  // behind the one that waits
   CHECK(n.places.offer(at(0), Came::by_queue) == 1);
   CHECK(n.places.offer(at(0), Came::by_queue) == 0);
   n.begin();
   CHECK(n.finish() == 1);
   n.begin();
   CHECK(n.finish() == 0);
-  CHECK(n.places.arrive(at(0), true, false));
+  CHECK(n.places.arrive(at(0), true));
   CHECK(n.now().waiting == 0);
-  CHECK_FALSE(n.places.arrive(at(0), true, false));  // no concurrency left
+  CHECK_FALSE(n.places.arrive(at(0), true));  // no concurrency left
   n.places.begin(at(0), Came::past_queue);
   CHECK(n.now().running == 1);
   CHECK(n.now().waiting == 1);
@@ -126,12 +126,10 @@ TEST_CASE("node places: who goes on comes again without a place in the queue") {
 
 TEST_CASE("node places: a queue that fills lets nobody in before its level, then all it can") {
   Node n(4, {}, 3);
-  CHECK_FALSE(n.now().is_open);
-  CHECK_FALSE(n.places.arrive(at(1), true, false));  // not past it either
+  CHECK_FALSE(n.places.arrive(at(1), true));  // not past it either
   CHECK(n.places.offer(at(1), Came::by_queue) == 0);
   CHECK(n.come(2) == 0);
   CHECK(n.come(4) == 3);
-  CHECK(n.now(4).is_open);
   CHECK(n.now(4).start_depth == 3);
   CHECK(n.now(4).start_wait_seconds == 3);
   CHECK_FALSE(n.places.open(at(5)).has_value());
@@ -144,33 +142,6 @@ TEST_CASE("node places: a queue that fills is opened with what there is, and not
   CHECK(n.places.open(at(3)) == 1);
   CHECK(n.now(3).start_depth == 1);
   CHECK(n.now(3).start_wait_seconds == 2);
-}
-
-TEST_CASE(
-    "node places: a queue that gets deeper lets more in, one that gets shorter drops nobody") {
-  Node n(4, {1});
-  CHECK(n.come() == 1);
-  CHECK(n.come() == 0);
-  CHECK(n.come() == 0);
-  CHECK(n.places.resize(at(0), 0, 3) == 2);
-  CHECK(n.places.resize(at(0), 0, 1) == 0);
-  CHECK(n.now().free == 0);
-  for (int i = 0; i < 3; ++i) n.begin();
-  for (int i = 0; i < 3; ++i) CHECK(n.finish() == 0);
-  CHECK(n.come() == 0);
-  CHECK(n.places.free_place(at(0), 0) == 0);
-  CHECK(n.places.free_place(at(0), 0) == 0);
-  CHECK(n.places.free_place(at(0), 0) == 1);
-}
-
-TEST_CASE("node places: says when the last place of a queue is taken, not the last of the stage") {
-  Node n(1, {2, 8});
-  n.come();
-  CHECK_FALSE(n.places.is_full());
-  n.begin();
-  n.finish();
-  n.come();
-  CHECK(n.places.is_full());
 }
 
 TEST_CASE("node places: ends when its input is over and nothing is left, once") {
@@ -191,10 +162,10 @@ TEST_CASE("node places: whatever is still here keeps it from its end") {
            !n.places.try_flush(at(0), [] { return true; });
   };
   Node arrived(1);
-  arrived.places.arrive(at(0), false, false);
+  arrived.places.arrive(at(0), false);
   CHECK(not_yet(arrived));
   Node past(1);
-  REQUIRE(past.places.arrive(at(0), true, false));
+  REQUIRE(past.places.arrive(at(0), true));
   CHECK(not_yet(past));
   Node let_in(1);
   let_in.come();
@@ -263,21 +234,6 @@ TEST_CASE("node places: counts what passes, and what a source hands on later") {
   CHECK(n.now().out.rows == 501);
 }
 
-TEST_CASE("node places: reviews are due after as many items as were said, and count full queues") {
-  Node n(1);
-  n.places.arrive(at(0), false, true);  // the first item asks at once
-  CHECK(n.places.wants_review());
-  CHECK_FALSE(n.places.wants_review());
-  CHECK(n.places.review(3) == 1);
-  n.places.arrive(at(0), false, true);
-  n.places.arrive(at(0), false, false);
-  CHECK_FALSE(n.places.wants_review());
-  n.places.arrive(at(0), false, true);
-  CHECK(n.places.wants_review());
-  CHECK(n.places.review(64) == 2);
-  CHECK(n.places.review(64) == 0);
-}
-
 TEST_CASE("node places: where the time of each slot goes") {
   Node n(2, {1});
   // 0 to 1 s: both slots wait for input.
@@ -334,8 +290,7 @@ struct Model {
 
   [[nodiscard]] std::size_t room() const {
     std::size_t least = concurrency - running - called;
-    for (std::size_t i = 0; i < most.size(); ++i)
-      least = std::min(least, most[i] > used[i] ? most[i] - used[i] : 0);
+    for (std::size_t i = 0; i < most.size(); ++i) least = std::min(least, most[i] - used[i]);
     return least;
   }
   std::size_t let_in() {
@@ -385,7 +340,7 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
           const bool may_begin = random() % 2 == 0;
           const bool begins =
               may_begin && m.waiting == 0 && m.offered == 0 && m.open && m.room() > 0;
-          CHECK(n.places.arrive(at(second), may_begin, false) == begins);
+          CHECK(n.places.arrive(at(second), may_begin) == begins);
           if (begins) {
             ++m.called;
             for (std::size_t& u : m.used) ++u;
@@ -453,11 +408,7 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
           break;
         }
         case 7:
-          if (random() % 2 == 0 && !m.most.empty()) {
-            const std::size_t b = random() % m.most.size();
-            m.most[b] = upto(6);
-            check_let_in(n.places.resize(at(second), b, m.most[b]));
-          } else if (m.again > 0 && random() % 2 == 0) {
+          if (m.again > 0 && random() % 2 == 0) {
             --m.again;
             n.places.forget(at(second));
           } else if (!m.open && m.waiting + m.offered > 0) {
@@ -472,7 +423,6 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
       REQUIRE(s.running == static_cast<int>(m.running));
       REQUIRE(s.waiting == m.waiting);
       REQUIRE(s.again == m.again);
-      REQUIRE(s.is_open == m.open);
       REQUIRE(s.free == static_cast<std::ptrdiff_t>(m.room()));
       REQUIRE(m.running + m.called <= m.concurrency);
     }

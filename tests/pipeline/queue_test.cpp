@@ -1,9 +1,7 @@
-// Queues that find their own depth, and nodes that wait for theirs to fill: within their bounds,
-// and never for ever.
+// Queues keep to their places, and nodes that wait for theirs to fill do not wait for ever.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "tests/pipeline/test_graph.h"
@@ -12,8 +10,6 @@
 namespace queue_test {
 
 using namespace melflow;
-using std::chrono::microseconds;
-using Clock = std::chrono::steady_clock;
 using test::edge_to;
 using test::Graph;
 using test::Number;
@@ -22,25 +18,6 @@ using test::Watchdog;
 using test::World;
 
 namespace {
-
-// Pauses of the producer, before its items 1, 1 + `length` and so on: when all before are with the
-// consumer `to`, as long again as that took. However slow the machine is, the consumer with a short
-// queue has nothing to do for a good part of the time.
-World::Hook even_bursts(World& world, std::size_t length, const std::string& to) {
-  auto began = std::make_shared<std::chrono::steady_clock::time_point>(Clock::now());
-  // By number of the call and not of the item: two items may change places on their way here.
-  auto calls = std::make_shared<std::atomic<std::size_t>>(0);
-  return [&consumer = world.log(to), length, began, calls](
-             const Number&, ItemContext*) -> std::optional<ItemError> {
-    const std::size_t before = (*calls)++;
-    if (before % length != 1) return {};
-    while (consumer.finished < static_cast<long>(before)) std::this_thread::yield();
-    std::this_thread::sleep_for(
-        std::max<Clock::duration>(Clock::now() - *began, microseconds(500)));
-    *began = Clock::now();
-    return {};
-  };
-}
 
 // Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
 // that many places was full.
@@ -77,96 +54,16 @@ struct FirstLook {
 
 }  // namespace
 
-TEST_CASE("queue: auto gets deeper where the consumer starves and the producer waits for a place") {
-  const Watchdog watchdog("queue: deeper");
-  World world;
-  world.check_edges = false;
-  // More in a burst than the greatest depth: it would get deeper still.
-  constexpr long kBurst = 48;
-  world.hooks["a"] = even_bursts(world, kBurst, "out");
-  // The queue is then full for as long as it took to fill, however slow the producer is. On a machine
-  // that does other things that may take a while; it goes on until it is seen.
-  Runner* self = nullptr;
-  long calls = 0;
-  bool is_seen = false;
-  world.hooks["out"] = [&, &made = world.log("a").finished, &taken = world.log("out").started](
-                           const Number&, ItemContext*) -> std::optional<ItemError> {
-    if (is_seen) return {};  // no more may come
-    const long before = calls++;
-    const long end_of_burst = 1 + (before + kBurst - 1) / kBurst * kBurst;
-    const Clock::time_point began = Clock::now();
-    while (made < std::min(end_of_burst, before + 3)) std::this_thread::yield();
-    std::this_thread::sleep_for(std::max<Clock::duration>(Clock::now() - began, microseconds(50)));
-    is_seen = made - taken >= 4;
-    if (is_seen) self->stop();
-    return {};
-  };
-  Outcomes o;
-  {
-    Runner runner(test::make_plan(two_threads(100'000), world));
-    self = &runner;
-    o.report = runner.run();
-  }
-  test::check_run(o, world);
-  CHECK(o.report.ending == Ending::stopped);
-  const EdgeReport& e = edge_to(o.report, "out");
-  CHECK(e.adapts);
-  CHECK(e.capacity > 2);
-  CHECK(e.greatest_capacity <= 16);
-  CHECK(e.capacity <= e.greatest_capacity);
-  CHECK(e.max_depth > 2);
-}
-
-TEST_CASE("queue: a number stays that number, however it starves") {
-  const Watchdog watchdog("queue: fixed");
-  World world;
-  world.hooks["out"] = when_full(world, 2, 600, "a");
-  const Outcomes o = test::run(two_threads(600, {{"queue", "2"}}), world);
-  const EdgeReport& e = edge_to(o.report, "out");
-  CHECK_FALSE(e.adapts);
-  CHECK(e.capacity == 2);
-  CHECK(e.greatest_capacity == 2);
-  CHECK(e.max_depth == 2);
-}
-
-TEST_CASE("queue: auto takes no places when the memory is half used") {
-  const Watchdog watchdog("queue: memory");
-  World world;
-  world.hooks["out"] = when_full(world, 2, 640, "a");
-  // Something else has half of it from the beginning to the end.
-  std::size_t half = 0;
-  world.on_start["out"] = [&](RunContext& run) {
-    half = run.budget->capacity() / 2 + 1;
-    REQUIRE(run.budget->try_acquire(half, Claim::later));
-  };
-  world.on_finish["out"] = [&](RunContext& run, Ending) { run.budget->release(half); };
-  const Outcomes o = test::run(two_threads(640).memory(1 << 20), world);
-  CHECK(o.report.counts.ok == 640);
-  CHECK(edge_to(o.report, "out").max_depth == 2);
-  CHECK(edge_to(o.report, "out").greatest_capacity == 2);
-}
-
-TEST_CASE("queue: auto gets shorter while it is full, down to what its node takes at once") {
-  const Watchdog watchdog("queue: shorter");
-  // A slot is held longer each time, so that at last the producer waits for most of the time, however
-  // slow it is.
-  bool is_shorter = false;
-  for (auto hold = microseconds(500); !is_shorter; hold *= 2) {
+TEST_CASE("queue: has the places of the plan, all of them, and no more") {
+  const Watchdog watchdog("queue: places");
+  for (const auto& [queue, places] : {std::pair{"auto", 2}, std::pair{"1", 1}, std::pair{"5", 5}}) {
+    CAPTURE(queue);
     World world;
-    auto calls = std::make_shared<std::atomic<long>>(0);
-    world.hooks["out"] = [&made = world.log("a").finished, calls, hold](
-                             const Number&, ItemContext*) -> std::optional<ItemError> {
-      ++*calls;
-      std::this_thread::sleep_for(hold);
-      // One for each slot is in the queue, so none finds it empty.
-      while (made < std::min(700L, *calls + 7)) std::this_thread::yield();
-      return {};
-    };
-    const Outcomes o = test::run(two_threads(700).set("out", "concurrency", "6"), world);
+    world.hooks["out"] = when_full(world, places, 600, "a");
+    const Outcomes o = test::run(two_threads(600, {{"queue", queue}}), world);
     const EdgeReport& e = edge_to(o.report, "out");
-    CHECK(e.greatest_capacity >= 12);
-    CHECK(e.capacity >= 7);
-    is_shorter = e.capacity < e.greatest_capacity;
+    CHECK(e.capacity == places);
+    CHECK(e.max_depth == static_cast<std::size_t>(places));
   }
 }
 

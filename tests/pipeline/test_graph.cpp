@@ -93,7 +93,7 @@ Plan make_plan(const Graph& graph, World& world) {
   for (PlanNode& n : plan.nodes) {
     NodeLog& log = world.log(n.name);
     log.concurrency = n.concurrency;
-    log.queue = n.greatest_queue;
+    log.queue = n.queue;
     log.is_source = n.from() < 0;
     if (n.from() >= 0) log.up = &world.log(plan.nodes[static_cast<std::size_t>(n.from())].name);
     const bool combines = n.info->traits.kind == StageKind::combine;
@@ -146,10 +146,8 @@ void check_run(const Outcomes& outcomes, World& world) {
     CAPTURE(e.to);
     int places = 0;  // of all edges that lead there
     for (const EdgeReport& other : r.edges)
-      if (other.to == e.to) places += other.greatest_capacity;
+      if (other.to == e.to) places += other.capacity;
     CHECK(e.max_depth <= static_cast<std::size_t>(places));
-    CHECK(e.capacity <= e.greatest_capacity);
-    if (!e.adapts) CHECK(e.capacity == e.greatest_capacity);
     CHECK(e.mean_depth <= static_cast<double>(e.max_depth) + 1e-9);
     CHECK(e.mean_depth >= 0);
   }
