@@ -2,15 +2,15 @@
 # Builds the targets of tests/fuzz with clang, libFuzzer, AddressSanitizer and UBSan, and runs each.
 #
 # In:  perf/fuzz.sh [--runs N] [--seconds N] [TARGET...]     default: 1000000 executions of each, however long that takes
-#     config, tables: YAML, manifests and patterns; sound, ahead: recordings, and FLAC decoded on several cores; npy, chunk, cache,
+#     config, tables: YAML, manifests and patterns; sound: recordings; npy, chunk, cache,
 #     journal, undo: files that melflow writes; rows: blocks in any order.
-#     sound and ahead need ffmpeg, which makes the files that they begin with; npy melflow in build/release, which makes outputs.
+#     sound needs ffmpeg, which makes the files that it begins with; npy melflow in build/release, which makes outputs.
 #     CXX: which clang++, such as "ccache clang++".
 # Out: for each target its executions, coverage and time; build/fuzz/TARGET has its corpus, which the next
 #      call goes on with, and what was found. Exit status 0 when nothing was.
 set -euo pipefail
 
-all=(config tables sound ahead npy chunk cache journal undo rows)
+all=(config tables sound npy chunk cache journal undo rows)
 limits=(-runs=1000000) targets=()
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -43,11 +43,6 @@ seeds_of_sound() {
   for ending in flac mp3 ogg wav aiff au w64; do
     ffmpeg -v error -y -f lavfi -i "sine=440:r=8000:d=0.15" "$1/seed.$ending" </dev/null
   done
-}
-seeds_of_ahead() {
-  ffmpeg -v error -y -f lavfi -i "aevalsrc='if(lt(mod(t,0.5),0.1),0.1*sgn(sin(2*PI*400*t)),0)':s=8000:d=2" -frame_size 576 \
-    -metadata_header_padding 0 "$1/../seed.flac" </dev/null
-  for block in 1 3; do { printf '%b' "\\x0$block"; cat "$1/../seed.flac"; } >"$1/seed$block"; done
 }
 seeds_of_npy() {
   local outputs=$1/../outputs options

@@ -91,13 +91,11 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
     return BufferPool::rounded(bytes);
   }
 
-  // Each recording that is being decoded has a process, with a copy of one that lies in memory, and so has each
-  // piece that is decoded early, of a file.
-  [[nodiscard]] std::size_t kept_memory(const RunContext& run, int concurrency) const override {
+  // Each recording that is being decoded has a process, with a copy of one that lies in memory.
+  [[nodiscard]] std::size_t kept_memory(const RunContext&, int concurrency) const override {
     if (options_.isolation == Isolation::none) return 0;
-    const int early = options_.ahead == 0 || run.workers < 2 ? 0 : run.workers;
-    return static_cast<std::size_t>(concurrency + early) * IsolatedDecoders::child_memory() +
-           static_cast<std::size_t>(concurrency) * most_in_memory_;
+    return static_cast<std::size_t>(concurrency) *
+           (IsolatedDecoders::child_memory() + most_in_memory_);
   }
 
   void start(RunContext& run) override {
@@ -145,8 +143,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const BlockSize block{block_bytes(*raw, info.samplerate), block_multiple_};
-    return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_,
-                          isolated_.get());
+    return decoded_blocks(std::move(raw), std::move(sound), options_, block);
   } catch (const DecoderStopped&) {
     return no_blocks(context);
   } catch (const DecoderLost& e) {
@@ -205,7 +202,6 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
   DecodeOptions options_;
   std::unique_ptr<IsolatedDecoders> isolated_;     // null: libraries run here
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
-  mutable std::atomic<int> long_recordings_{0};    // that several cores decode
   std::size_t most_in_memory_ = 0;                 // of a file [bytes]
   double expected_rate_ = 0;         // [Hz] what the stages behind want; 0 when they do not say
   std::int64_t block_multiple_ = 0;  // samples; 0: any

@@ -66,7 +66,6 @@ struct DecodeOptions {
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
-  std::optional<int> ahead;
   Isolation isolation = Isolation::none;
   int patience = 30;
 
@@ -86,11 +85,6 @@ struct DecodeOptions {
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
-        .tuning();
-    s.field("ahead", ahead,
-            "blocks of long FLAC files that idle workers may decode before their turn; not set: "
-            "twice the number of workers; 0: no block is decoded ahead")
-        .range(0, 1024)
         .tuning();
     s.field("isolation", isolation,
             "where libraries decode; none: in this process; process: in processes of their own, so "

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "stages/audio/decoders/container_end.h"
-#include "stages/audio/decoders/decode_ahead.h"
 #include "stages/audio/decoders/end_remark.h"
 #include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sample_reader.h"
@@ -45,14 +44,12 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          BlockSize block, std::atomic<int>& long_recordings, IsolatedDecoders* isolated)
+          BlockSize block)
       : raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
         reader_(std::move(sound), options.downmix),
         options_(options),
-        long_recordings_(long_recordings),
-        isolated_(isolated),
         type_(reader_.type()) {
     block_frames_ = static_cast<std::int64_t>(block.bytes / size_of(type_));
     if (block.multiple > 0 && block.multiple <= block_frames_)
@@ -76,61 +73,6 @@ class Decoder final : public BlockCursor {
 
  private:
   Result<Block> next_block(ItemContext& context) {
-    if (!std::exchange(has_begun_, true)) begin_early(context.run());
-    if (early_) {
-      if (auto block = early_->next()) return early_block(std::move(*block), context);
-      early_.reset();
-      early_end_ = 0;
-      early_levels_ = {};
-      repeated_ = std::exchange(given_, 0);
-    }
-    auto block = read_block(context);
-    if (block && block->out->start < repeated_) return without_repeated(*block);
-    return block;
-  }
-
-  // What of the recording is decoded on several cores, if that is worth while and can be done.
-  void begin_early(RunContext& run) {
-    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
-    const int ahead = options_.ahead.value_or(2 * run.workers);
-    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || !is_count_known_ ||
-        run.workers < 2 || ahead == 0 || end < 4 * block_frames_ || reader_.fault())
-      return;
-    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
-    if (!frames || !frames->is_complete(info_.frames)) return;
-    early_ = std::make_unique<DecodeAhead>(
-        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end, isolated_},
-        ahead, long_recordings_, run);
-    early_end_ = end;
-  }
-
-  Block early_block(DecodeAhead::Block block, ItemContext& context) {
-    const auto buffer = std::make_shared<const Buffer>(std::move(block.samples));
-    early_levels_ += block.levels;
-    const bool is_end = given_ + block.count == early_end_;
-    if (is_end) {
-      early_.reset();
-      over_ = judged_ = early_end_ == info_.frames;
-      if (early_levels_.cancel()) context.warn(kCancel);
-    }
-    return given(buffer, block.count, given_ + block.count);
-  }
-
-  // A piece decoded early was wrong, and the file is decoded as one from its beginning.
-  Block without_repeated(const Block& block) const {
-    const std::int64_t have = block.out->samples.count;
-    const std::int64_t drop = std::min(repeated_ - block.out->start, have);
-    if (drop == have && block.more) return {nullptr, true};
-    auto out = std::make_shared<Waveform>(*block.out);
-    out->samples.data += static_cast<std::size_t>(drop) * size_of(type_);
-    out->samples.count -= drop;
-    out->start += drop;
-    out->first = false;
-    return {std::move(out), block.more};
-  }
-
-  // The next block of the file decoded as one.
-  Result<Block> read_block(ItemContext& context) {
     const std::int64_t want = block_size();
     auto buffer = std::make_shared<Buffer>(
         context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
@@ -148,12 +90,6 @@ class Decoder final : public BlockCursor {
                   static_cast<std::size_t>(want - have) * size_of(type_));
       have = want;
     }
-    return given(buffer, have, std::max(reader_.count(), early_end_));
-  }
-
-  // `decoded`: samples of the file so far.
-  Block given(const std::shared_ptr<const Buffer>& buffer, std::int64_t have,
-              std::int64_t decoded) {
     auto out = std::make_shared<Waveform>();
     out->samples = {buffer, buffer->data(), have, type_};
     out->sample_rate = info_.samplerate;
@@ -161,10 +97,11 @@ class Decoder final : public BlockCursor {
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0, info_.channels};
+    out->file = {info_.samplerate, reader_.count(), is_count_known_ ? info_.frames : 0,
+                 info_.channels};
     out->untimed_from = reader_.untimed_from();
     const bool more = !out->last;
-    return {std::move(out), more};
+    return Block{std::move(out), more};
   }
 
   std::int64_t block_size() const {
@@ -222,19 +159,13 @@ class Decoder final : public BlockCursor {
   const bool is_count_known_;  // by the header; no more than a promise
   SampleReader reader_;
   const DecodeOptions& options_;
-  std::atomic<int>& long_recordings_;
-  IsolatedDecoders* const isolated_;
   SampleType type_;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
   std::int64_t given_ = 0;
-  bool has_begun_ = false, over_ = false, judged_ = false;
+  bool over_ = false, judged_ = false;
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
-  std::unique_ptr<DecodeAhead> early_;
-  std::int64_t early_end_ = 0;  // samples that it decodes
-  Levels early_levels_;         // of those
-  std::int64_t repeated_ = 0;   // samples that were given before the file is decoded as one
 };
 
 // Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
@@ -279,11 +210,8 @@ std::unique_ptr<BlockCursor> no_blocks(ItemContext& context) {
 }
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, BlockSize block,
-                                            std::atomic<int>& long_recordings,
-                                            IsolatedDecoders* isolated) {
-  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block,
-                                   long_recordings, isolated);
+                                            const DecodeOptions& options, BlockSize block) {
+  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block);
 }
 
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,

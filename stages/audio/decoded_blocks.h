@@ -8,7 +8,6 @@
 // they are read.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -27,13 +26,10 @@ struct BlockSize {
   std::int64_t multiple = 0;  ///< of so many samples, where a block holds as many; 0: any number
 };
 
-/// Decodes `sound`, which reads from `raw`, into blocks of size `block`, the last one less. A long FLAC
-/// recording is decoded on several cores (decode_ahead.h); `long_recordings` counts those. `isolated`: where
-/// its libraries run; null: here. `options`, `long_recordings` and `isolated` must stay as long as the blocks are asked for.
+/// Decodes `sound`, which reads from `raw`, into blocks of size `block`, the last one less. `options` must
+/// stay as long as the blocks are asked for.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, BlockSize block,
-                                            std::atomic<int>& long_recordings,
-                                            IsolatedDecoders* isolated);
+                                            const DecodeOptions& options, BlockSize block);
 
 /// Says of the item that it is not done, since the run is being stopped: it gives nothing more.
 Expand<RawBytes, Waveform>::Block not_done(ItemContext& context);

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "stages/audio/decoders/container_end.h"
-#include "stages/audio/decoders/flac_frames.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/files/unique_fd.h"
 
@@ -57,8 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto plain = plain_samples(read, size))
     if (plain->count < 0 || plain->offset + 2 * static_cast<std::uint64_t>(plain->count) > size)
       std::abort();
-  if (auto frames = FlacFrames::find(read, size))
-    static_cast<void>(frames->after(frames->first(), 1 << 16));
   const UniqueFd file(memfd_create("sound", MFD_CLOEXEC));
   if (!file || write(file.get(), data, size) != static_cast<ssize_t>(size)) std::abort();
   const auto whole = samples_of(SoundFile(SoundInput(bytes)), kMost);

@@ -23,11 +23,6 @@ SampleType sample_type(const SF_INFO& info);
 struct Levels {
   double channels = 0, mean = 0;
 
-  Levels& operator+=(const Levels& more) {
-    channels += more.channels;
-    mean += more.mean;
-    return *this;
-  }
   /// Whether little is left of them, as where one channel is the other one's opposite: the mean is
   /// 40 dB below them.
   [[nodiscard]] bool cancel() const { return mean < 0.01 * channels; }

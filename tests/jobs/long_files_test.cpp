@@ -1,0 +1,63 @@
+// Long FLAC recordings, good and damaged, that are read as they are decoded: the same datasets for any number of workers, size of
+// blocks, and memory.
+#include <doctest/doctest.h>
+
+#include "tests/jobs/shared.h"
+
+namespace long_files_test {
+
+using namespace melflow::test;
+
+namespace {
+
+void damage(const std::string& from, const std::string& to, std::size_t at) {
+  std::string bytes = read_bytes(from);
+  bytes[at] = static_cast<char>(~bytes[at]);
+  std::ofstream(to, std::ios::binary) << bytes;
+}
+
+// Good and broken long FLAC files among short ones.
+void make_corpus(const TempFolder& folder) {
+  for (unsigned i = 0; i < 5; ++i) {
+    const AudioKind& kind = audio_kind(i % 2 == 0 ? "flac s16" : "flac s16 stereo");
+    write_audio(folder.file("clips/a" + std::to_string(i) + ".flac"), kind,
+                i % 2 == 0 ? 16000 : 44100, test_signal(700'000 + 1000 * i, kind.channels, i));
+  }
+  const std::string good = folder / "clips/a1.flac";
+  const auto size = read_bytes(good).size();
+  damage(good, folder.file("clips/b_damaged.flac"), size / 2);
+  damage(good, folder.file("clips/b_damaged_at_the_end.flac"), size - 100);
+  copy_truncated(good, folder.file("clips/b_short.flac"), static_cast<std::int64_t>(size / 3));
+  for (unsigned i = 0; i < 30; ++i)
+    write_wav(folder.file("clips/c" + std::to_string(i) + ".wav"), 9000 + 100 * i, 16000, i);
+}
+
+}  // namespace
+
+TEST_CASE("long files: the same datasets and remarks, for any workers, memory and size of blocks") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const JobResult alone =
+      run_job(speech_pipeline({.block = "64KiB", .whole = "4KiB", .workers = 1}),
+              in_out(folder / "clips", folder / "alone.h5"));
+  REQUIRE_MESSAGE(alone.complete(), alone.text());
+  const Output expected = read_output(folder / "alone.h5");
+  CHECK(expected.remarks.size() >= 2);
+  const Knobs knobs[] = {
+      {.concurrency = 1, .queue = 1, .memory = "64MiB", .block = "64KiB", .whole = "4KiB"},
+      {.concurrency = 3, .memory = "64MiB", .block = "100KiB", .whole = "4KiB", .workers = 8},
+      {.concurrency = 4, .memory = "1GiB", .block = "64KiB", .whole = "4KiB", .workers = 4},
+      {.memory = "80MiB", .block = "300KiB", .whole = "4KiB", .workers = 5},
+  };
+  for (const Knobs& k : knobs) {
+    CAPTURE(k.text());
+    std::filesystem::remove(folder / "other.h5");
+    const JobResult other =
+        run_job(speech_pipeline(k), in_out(folder / "clips", folder / "other.h5"));
+    REQUIRE_MESSAGE(other.complete(), other.text());
+    CHECK(expected.difference(read_output(folder / "other.h5")) == "");
+    CHECK(other.report.memory_peak <= other.report.memory_budget);
+  }
+}
+
+}  // namespace long_files_test
