@@ -14,7 +14,6 @@
 #include <exception>
 #include <map>
 #include <new>
-#include <regex>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -63,23 +62,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     if (text.starts_with(" TEXT")) text.erase(0, 5);
-    // "N:UINT in [1 - 1000]", "WORD:{a->0,b->1}": the parser's words for a range and for choices.
-    static const std::regex kParsers(R"(:[A-Z]+ in \[[^\]]*\]|:\{[^}]*\}|:INT\b)");
-    text = std::regex_replace(text, kParsers, "");
-    text = std::regex_replace(text, std::regex(R"(^ INT\b)"), " N");
-    const std::string value = option->get_default_str();
-    if (const std::size_t at = text.find("=" + value); !value.empty() && at != text.npos)
-      text.replace(at, 1 + value.size(), fmt::format(" (default {})", value));
-    text = in_brackets(text, "Excludes", "not with");
-    return in_brackets(text, "Needs", "needs");
-  }
-  // " Excludes: --a --b" as " (not with --a, --b)".
-  static std::string in_brackets(const std::string& text, const char* label, const char* words) {
-    std::smatch part;
-    if (!std::regex_search(text, part, std::regex(fmt::format(" {}:((?: -\\S+)+)", label))))
-      return text;
-    const std::string names = std::regex_replace(part.str(1), std::regex("(\\S) "), "$1, ");
-    return fmt::format("{} ({}{}){}", part.prefix().str(), words, names, part.suffix().str());
+    return text;
   }
   std::string make_footer(const CLI::App* app) const override {
     return app->get_footer().empty() ? "" : "\n" + app->get_footer() + "\n";

@@ -2,13 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <regex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/option_type.h"
-#include "pipeline/problem.h"
 #include "pipeline/sentences.h"
 #include "pipeline/text.h"
 
@@ -28,11 +25,11 @@ std::vector<std::string> option_names(const CLI::App& verb) {
 }
 
 // "FILE", "A and B"; "" where it takes options only.
-std::string positionals(const CLI::App& verb, const char* between = " and ") {
+std::string positionals(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     if (option->get_positional()) names.push_back(option->get_name(true));
-  return fmt::format("{}", fmt::join(names, between));
+  return fmt::format("{}", fmt::join(names, " and "));
 }
 
 // Behind what says no more than that something is wrong.
@@ -114,85 +111,13 @@ std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
                      takes.empty() ? "options only" : takes);
 }
 
-// Of an option that has not as many values as it takes: none, or one each of the times it is given.
-std::string wrong_count(const CLI::Option& option, const std::string& name) {
-  if (option.results().size() > 1 && option.get_items_expected_max() == 1)
-    return fmt::format("{} is given {} times; give it once", name, option.results().size());
-  return fmt::format("{0}: its value is missing; write {0} {1}", name, option.get_type_name());
-}
-
-// Of an option that takes one of several words: "--resume: 'always' is not one of auto, never".
-std::string wrong_value(const CLI::Option& option, const std::string& name) {
-  std::string words = option.get_type_name();
-  words = words.substr(0, words.find(':'));
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at <= words.size();) {
-    const std::size_t end = std::min(words.find('|', at), words.size());
-    all.push_back(words.substr(at, end - at));
-    at = end + 1;
-  }
-  const std::string given = option.results().empty() ? "" : option.results().back();
-  return fmt::format("{}: '{}' is not {}{}{}", name, excerpt(given),
-                     all.size() > 1 ? "one of " : "a ", fmt::join(all, ", "),
-                     did_you_mean(given, all));
-}
-
-// The first of what the verb takes that is not given; "" for none.
-std::string missing(const CLI::App& verb) {
-  for (const CLI::Option* option : verb.get_options())
-    if (option->get_positional() && option->get_required() && option->count() == 0)
-      return option->get_name(true);
-  return {};
-}
-
-// The option that the parser's text begins with, "--set: …", or has behind "convert: "; or null.
-const CLI::Option* option_of(const CLI::App& verb, std::string text, std::string& name) {
-  if (const std::size_t at = text.find("convert: "); at != text.npos) text = text.substr(at + 9);
-  name = text.substr(0, text.find_first_of(": ="));
-  return name.empty() ? nullptr : verb.get_option_no_throw(name);
-}
-
-// What the parser says of options that need, or cannot stand beside, others, and of numbers outside
-// a range.
-std::string in_our_words(const CLI::App& verb, const std::string& text, CLI::ExitCodes kind) {
-  std::smatch part;
-  if (kind == CLI::ExitCodes::RequiresError &&
-      std::regex_match(text, part, std::regex("(.+) requires (.+)")))
-    return fmt::format("{0} needs {1}{2}", part.str(1), part.str(2),
-                       part.str(2).find(" or ") != std::string::npos
-                           ? std::string()
-                           : fmt::format("; add {1}, or leave out {0}", part.str(1), part.str(2)));
-  if (kind == CLI::ExitCodes::ExcludesError &&
-      std::regex_match(text, part, std::regex("(.+) excludes (.+)")))
-    return fmt::format("{} and {} cannot be used together; leave out one of them", part.str(1),
-                       part.str(2));
-  static const std::regex kRange(
-      R"((--\S+): Value (\S+) not in range (-?[0-9.e+]+) to (-?[0-9.e+]+))");
-  if (std::regex_match(text, part, kRange))
-    return fmt::format("{}: {} is out of range; allowed: {} to {}", part.str(1), part.str(2),
-                       number_text(std::stod(part.str(3))), number_text(std::stod(part.str(4))));
-  // Our own checks say what is allowed.
-  return kind == CLI::ExitCodes::ValidationError ? text : text + and_help(verb);
-}
-
+// Messages of our own checks say what is allowed; the parser's name the option and what is wrong with it.
 std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
   // Its name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
-  if (kind == CLI::ExitCodes::RequiredError && error.what() == missing(verb) + " is required")
-    return fmt::format("{} is missing; write melflow {} {}", missing(verb), verb.get_name(),
-                       positionals(verb, " ")) +
-           and_help(verb);
-  std::string name;
-  const CLI::Option* option = option_of(verb, error.what(), name);
-  if (option != nullptr && kind == CLI::ExitCodes::RequiredError)
-    return fmt::format("{0} is missing; add {0} {1}", name, option->get_type_name()) +
-           and_help(verb);
-  if (option != nullptr && kind == CLI::ExitCodes::ArgumentMismatch)
-    return wrong_count(*option, name);
-  if (option != nullptr && kind == CLI::ExitCodes::ConversionError)
-    return option->get_expected_max() == 0 ? name + " takes no value" : wrong_value(*option, name);
-  return in_our_words(verb, excerpt(error.what(), kLongestUsage), kind);
+  const std::string text = excerpt(error.what(), kLongestUsage);
+  return kind == CLI::ExitCodes::ValidationError ? text : text + and_help(verb);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "apps/report/report_json.h"
 #include "apps/signals.h"
 #include "apps/usage_errors.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
@@ -195,7 +196,8 @@ Action add_bench(CLI::App& verb) {
   add_time(verb, "--seconds", arguments->seconds,
            "how long each is measured at a time, in turn (default 1s)");
   verb.add_option("--repeat", arguments->repeat, "how often each is measured; the median is shown")
-      ->check(CLI::Range(1, 1000))
+      ->type_name("N")
+      ->check(is_integer(1, 1000))
       ->capture_default_str();
   verb.add_option("--dir", arguments->dir,
                   "a folder on the disk to measure; files of some MB are made in it and removed "

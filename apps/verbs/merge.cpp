@@ -12,6 +12,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/remarks_text.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 
@@ -76,7 +77,7 @@ Action add_merge(CLI::App& verb) {
       ->type_name("FILE");
   verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(is_integer(0, 1024));
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a remark");
   verb.footer(

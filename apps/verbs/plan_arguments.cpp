@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/shipped.h"
+#include "apps/verbs/argument_checks.h"
 #include "config/document.h"
 #include "pipeline/no_such_file.h"
 #include "pipeline/sentences.h"
@@ -37,17 +38,6 @@ CLI::Validator is_assignment(const std::string& form) {
                                equals == 0 ? "" : "; write = and the value behind it, no space");
           },
           ""};  // no name: help already shows the form as the option's type
-}
-
-CLI::Validator is_integer(int least, int most) {
-  return {[least, most](const std::string& text) {
-            const Value value = Value::scalar(text);
-            std::int64_t number = 0;
-            std::string why = detail::parse_integer(value, number);
-            if (why.empty() && (number < least || number > most)) why = text + " is out of range";
-            return why.empty() ? why : fmt::format("{}; allowed: {} to {}", why, least, most);
-          },
-          ""};
 }
 
 std::vector<fs::path> find_shipped_pipelines() {

@@ -13,6 +13,7 @@
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/fit.h"
 #include "apps/verbs/output_corpus.h"
 #include "apps/verbs/row_check.h"
@@ -163,7 +164,7 @@ Action add_repair(CLI::App& verb) {
       ->required();
   verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(is_integer(0, 1024));
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
       "what was\n"

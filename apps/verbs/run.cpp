@@ -21,6 +21,7 @@
 #include "apps/report/trace_json.h"
 #include "apps/report/verdicts_text.h"
 #include "apps/usage_errors.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
@@ -271,13 +272,16 @@ int run_and_always_report(const RunArguments& arguments) {
 
 void add_arguments(CLI::App& verb, RunArguments& arguments) {
   arguments.plan.add_to(verb);
-  verb.add_option("--resume", arguments.resume,
-                  "whether to resume where an earlier run stopped; auto: if there is something to "
-                  "resume; never: starts over; require: fails if there is nothing to resume")
-      ->transform(CLI::Transformer(
-          std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
-                                              {"never", Resume::When::never},
-                                              {"require", Resume::When::required}}))
+  verb.add_option_function<std::string>(
+          "--resume",
+          [&arguments](const std::string& when) {
+            arguments.resume = when == "never"     ? Resume::When::never
+                               : when == "require" ? Resume::When::required
+                                                   : Resume::When::automatic;
+          },
+          "whether to resume where an earlier run stopped; auto: if there is something to "
+          "resume; never: starts over; require: fails if there is nothing to resume")
+      ->check(is_one_of({"auto", "never", "require"}))
       ->type_name("auto|never|require")
       ->default_str("auto");
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
@@ -303,7 +307,7 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
           "the trace keeps the first N calls of stages; each takes about 80 bytes of memory "
           "during the run")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->check(is_integer(1, 100'000'000))
       ->capture_default_str()
       ->needs(trace);
   CLI::Option* quiet = verb.add_flag(

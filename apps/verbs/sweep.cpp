@@ -17,6 +17,7 @@
 #include "apps/report/report_figure.h"
 #include "apps/report/report_json.h"
 #include "apps/usage_errors.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/trials.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
@@ -335,7 +336,8 @@ Action add_sweep(CLI::App& verb) {
                   "for each combination; a page or a drawing alone")
       ->type_name("FILE.html|FILE.svg");
   verb.add_option("--repeat", arguments->repeat, "how often each combination is run, in turn")
-      ->check(CLI::Range(1, 1000))
+      ->type_name("N")
+      ->check(is_integer(1, 1000))
       ->capture_default_str();
   arguments->trial.add_to(verb);
   verb.footer(

@@ -17,6 +17,7 @@
 #include "apps/temporary_folder.h"
 #include "apps/testing/test_run.h"
 #include "apps/usage_errors.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/text.h"
@@ -151,7 +152,7 @@ Action add_test(CLI::App& verb) {
   verb.add_option("--workers", arguments->workers,
                   "threads that compute; 0: as many as there are cores")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(is_integer(0, 1024));
   verb.add_option("--keep", arguments->keep,
                   "keeps what the tests made, in this folder: a folder for each test, with one for "
                   "each output")

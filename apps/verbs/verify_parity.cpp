@@ -14,6 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/shipped.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/no_such_file.h"
@@ -219,16 +220,6 @@ int verify_parity(const ParityArguments& arguments) {
   return question.pipeline.empty() && question.library.empty()
              ? verify_vectors(arguments)
              : verify_files(arguments, question, files);
-}
-
-CLI::Validator is_one_of(const std::vector<std::string>& names) {
-  return {[names](const std::string& text) {
-            return std::find(names.begin(), names.end(), text) != names.end()
-                       ? std::string()
-                       : fmt::format("'{}' is none of {}{}", text, fmt::join(names, ", "),
-                                     did_you_mean(text, names));
-          },
-          ""};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "apps/job/working.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/verbs.h"
 
@@ -46,7 +47,7 @@ Action add_work(CLI::App& verb) {
   verb.add_option("--workers", arguments->options.workers,
                   "threads that compute; 0: as many as there are cores")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(is_integer(0, 1024));
   add_time(verb, "--stop-after", arguments->options.stop_after,
            "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
            "for machines with a time limit");

@@ -108,8 +108,7 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
        "sweep, tune, report, init, "},
       {{"rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
       {{"run"},
-       "melflow run: FILE is missing; write melflow run FILE; `melflow run --help` shows what is "
-       "allowed\n"},
+       "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"},
        "melflow run: there is no option '--sett'. Did you mean '--set'?\n"},
       {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra'. Did you mean '--var'?"},

@@ -96,7 +96,7 @@ TEST_CASE("feature settings: overrides and shipped pipelines count, and a wrong 
   CHECK(has(wrong.err, "mel.n_mels: 0 is out of range"));
   const Ended usage = folder.melflow({"inspect", "out.h5", "--set", "mel.n_mels=20"});
   CHECK(usage.code == 2);
-  CHECK(has(usage.err, "--set needs --features"));
+  CHECK(has(usage.err, "--set requires --features"));
 }
 
 TEST_CASE("compare: equal features end with 0, whichever way they are described") {
@@ -297,7 +297,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
        1,
        "melflow: two.yaml has several outputs whose features differ (write, mfcc); name one"},
       {{"inspect", "--features", "two.yaml", "--output", "wirte"}, 1, "Did you mean 'write'?"},
-      {{"inspect", "two.h5", "--output", "write"}, 2, "--output needs --features"},
+      {{"inspect", "two.h5", "--output", "write"}, 2, "--output requires --features"},
   };
   for (const Row& row : rows) {
     const Ended wrong = folder.melflow(row.words);

@@ -215,10 +215,10 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
     const char* message;
   };
   const Row rows[] = {
-      {{"--reference", "wisper", "a.wav"}, 2, "'wisper' is none of librosa, torchaudio, "},
-      {{"--reference", "whisper"}, 2, "--reference needs FILE"},
-      {{"a.wav"}, 2, "FILE needs --reference"},
-      {{"--python", "x"}, 2, "--python needs --reference"},
+      {{"--reference", "wisper", "a.wav"}, 2, "'wisper' is not one of librosa, torchaudio, "},
+      {{"--reference", "whisper"}, 2, "--reference requires FILE"},
+      {{"a.wav"}, 2, "FILE requires --reference"},
+      {{"--python", "x"}, 2, "--python requires --reference"},
       {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
        2,
        "melflow: --preset nemo: whisper has no such preset; those that it has are whisper, "
@@ -424,7 +424,7 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
     CHECK(e.code == 78);
     CHECK(has(e.err, row.message));
   }
-  CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set needs --reference"));
+  CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set requires --reference"));
 }
 
 TEST_CASE("parity: a linear value far below its frame's peak is held to more than the peak") {
@@ -532,7 +532,7 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
              "  end: {stage: discard, from: files}\n");
   CHECK(has(asked({"none.yaml"}).err, "none.yaml: no node of it is a mel"));
   CHECK(asked({"p.yaml", "--var", "DTAA=clips", "a.wav"}).code == 78);
-  CHECK(has(verify(folder, {"--node", "mel"}).err, "--node needs a pipeline as the first FILE"));
+  CHECK(has(verify(folder, {"--node", "mel"}).err, "--node requires a pipeline as the first FILE"));
 }
 
 }  // namespace parity_test

@@ -104,7 +104,7 @@ TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
   test::write_toy(folder, 3);
   const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"});
   CHECK(e.code == 2);
-  CHECK(has(e.err, "--trace-calls needs --trace"));
+  CHECK(has(e.err, "--trace-calls requires --trace"));
 }
 
 }  // namespace trace_test
