@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "config/syntax_hint.h"
 #include "config/text_check.h"
 #include "pipeline/input_file.h"
 #include "pipeline/text.h"
@@ -263,6 +262,12 @@ class Probe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
+// The parser's messages are short and name the place where it gave up.
+constexpr const char* kHint =
+    "here or above something is not closed or not separated: look for a missing } ] or quote, a "
+    "missing comma or ':', a ':' without a space behind it, a tab, a key that is indented "
+    "otherwise than those beside it, and a text with * or ${NAME} that must be in quotes";
+
 }  // namespace
 
 bool is_null_text(const std::string& text) {
@@ -308,14 +313,8 @@ Document read_document(const std::string& given, const std::string& name) {
   } catch (const YAML::Exception& e) {
     const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
     if (out.complete)  // else a quote without an end has swallowed what is missing now
-    {
-      const SyntaxHint hint = syntax_hint(text, line, column, e.msg);
-      out.problems.add({file, hint.line + 1, hint.column + 1},
-                       "this is not valid YAML: " +
-                           (hint.text.empty() ? excerpt(e.msg, 200)
-                                              : fmt::format("{} (the parser: {})", hint.text,
-                                                            excerpt(e.msg, 200))));
-    }
+      out.problems.add({file, line + 1, column + 1},
+                       fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), kHint));
     out.complete = false;
   }
   return out;

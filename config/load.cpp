@@ -10,7 +10,6 @@
 #include "config/document.h"
 #include "config/expectations.h"
 #include "config/fragments.h"
-#include "config/node_slips.h"
 #include "config/overrides.h"
 #include "config/pipeline_tests.h"
 #include "config/top_level.h"
@@ -187,7 +186,7 @@ class Reader {
                         kMostNodes));
       return;
     }
-    for (const Value::Entry& e : mend_slips(*graph, problems_)) {
+    for (const Value::Entry& e : graph->entries()) {
       if (!is_node_name(e.key))
         error(e.key_mark,
               fmt::format("'{}' cannot be the name of a node; names are made of 1 to {} letters, "
@@ -199,9 +198,11 @@ class Reader {
       if (e.key.size() > kLongestName) continue;  // messages would begin with it
       Value node = e.value;
       if (!node.is_map()) {
-        error(e.key_mark, fmt::format("{0}: a node must be a map with 'stage' and its options: "
-                                      "{0}: {{stage: STAGE, from: NODE}}",
-                                      e.key));
+        error(e.key_mark,
+              fmt::format("{0}: a node must be a map with 'stage' and its options, which are "
+                          "indented further than its name: "
+                          "{0}: {{stage: STAGE, from: NODE}}",
+                          e.key));
         node = Value::map({}, e.key_mark);
       }
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
-#include "config/node_slips.h"
 #include "config/top_level.h"
 #include "pipeline/missing_nodes.h"
 #include "pipeline/text.h"
@@ -43,7 +42,6 @@ Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
                    fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
     v = std::move(d.root);
     mark_all(v, mark);
-    mend_spaces(set.name, v, problems);
   } else if (set.value.empty()) {
     v = Value::missing();
   } else if (!is_null_text(set.value)) {

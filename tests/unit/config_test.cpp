@@ -111,11 +111,11 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:2:8: graph: nodes are not a list; write each as NAME: {stage: STAGE, from: NODE}, "
        "without the '-'"},
       {"a node is no map", with_scale("  scale: 12"),
-       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
-       "STAGE, from: NODE}"},
+       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options, which are indented "
+       "further than its name: scale: {stage: STAGE, from: NODE}"},
       {"a node is empty", with_scale("  scale:"),
-       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
-       "STAGE, from: NODE}"},
+       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options, which are indented "
+       "further than its name: scale: {stage: STAGE, from: NODE}"},
       {"a node's name",
        "version: 1\ngraph:\n  'my files': {stage: list}\n  out: {stage: keep, from: my files}\n",
        "t.yaml:3:3: 'my files' cannot be the name of a node; names are made of 1 to 100 letters, "
@@ -173,64 +173,27 @@ TEST_CASE("config: a budget that is too small is a problem where the budget stan
             .starts_with("--set: memory.host: 512B is too little"));
 }
 
-TEST_CASE("config: what is no YAML has the place of the error and a hint") {
+TEST_CASE("config: what is no YAML has the place and the reason of the parser, and a hint") {
   struct Row {
     std::string text, problem;
   };
   const Row rows[] = {
       {"version: 1\ngraph:\n  a: b: c\n",
-       "t.yaml:3:7: this is not valid YAML: write one 'key: value' on a line, "
-       "or a map in braces: key: {a: 1, b: 2} (the parser: illegal map value)"},
-      {"version: 1\ngraph:\n\ta: 1\n",
-       "t.yaml:3:3: this is not valid YAML: this line begins with a tab: indent "
-       "with spaces (the parser: illegal map value)"},
-      {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
-       "t.yaml:2:29: this is not valid YAML: inside { } and [ ] a variable must be in quotes: "
-       "\"${NAME}\" (the parser: end of map flow not found)"},
+       "t.yaml:3:7: this is not valid YAML: illegal map value; "},
       {"graph:\n  a: {path: \"${OUT}\"\n  b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: the { at line 2, column 6 is not closed before this "
-       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
-       "of map flow not found)"},
-      {"graph:\n  a: {path: \"${OUT}\" b: 2}\n",
-       "t.yaml:2:22: this is not valid YAML: the { at line 2, column 6 is not closed before this "
-       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
-       "of map flow not found)"},
+       "t.yaml:3:3: this is not valid YAML: end of map flow not found; "},
       {"graph:\n  a: {}\n  - b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: nodes and options are not a list: remove the '- ' "
-       "before the name (the parser: end of map not found)"},
+       "t.yaml:3:3: this is not valid YAML: end of map not found; "},
       {"graph:\n  a: {include: **/*.wav}\n",
-       "t.yaml:2:16: this is not valid YAML: a text that begins with * must be in quotes (the "
-       "parser: the referenced anchor is not defined)"},
-      {"graph: {a: {}\n",
-       "t.yaml:2:1: this is not valid YAML: the { at line 1, column 8 is not closed before this "
-       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
-       "of map flow not found)"},
-      {"graph:\n  a: {b: 1 c: 2}\n",
-       "t.yaml:2:13: this is not valid YAML: the { at line 2, column 6 is not closed before this "
-       "place: add the }, or the comma that is missing between two of its entries (the parser: end "
-       "of map flow not found)"},
-      {"graph:\n  a: {b: [1, '}', \"]\"}\n",
-       "t.yaml:2:22: this is not valid YAML: the [ at line 2, column 10 is still "
-       "open, and } does not close it (the parser: illegal flow end)"},
-      {"graph:\n  a: {b: 1]\n",
-       "t.yaml:2:11: this is not valid YAML: the { at line 2, column 6 is still "
-       "open, and ] does not close it (the parser: illegal flow end)"},
-      {"version 1\ngraph: {}\n",
-       "t.yaml:1:1: this is not valid YAML: this line has no ':' after its key (the parser: "
-       "illegal map value)"},
-      {"graph:\n  a:\n    stage: b\n     from: c\n",
-       "t.yaml:4:10: this is not valid YAML: this line is indented by 5, line 3 "
-       "by 4: keys of one map start in the same column, and keys of a map inside it further right "
-       "(the parser: illegal map value)"},
-      {"graph:\n  a: {}\n   # note\n\n   b: {}\n",
-       "t.yaml:5:4: this is not valid YAML: this line is indented by 3, line "
-       "2 by 2: keys of one map start in the same column, and keys of a map inside it further "
-       "right (the parser: end of map not found)"},
-      {"graph:\n  a: {}\nb: {}\n  c: {}\n",
-       "t.yaml:3:1: this is not valid YAML: this line is indented by 0, line 4 by 2: keys of one "
-       "map start in the same column (the parser: end of map not found)"},
+       "t.yaml:2:16: this is not valid YAML: the referenced anchor is not defined; "},
+      {"graph:\n  a: {b: 1]\n", "t.yaml:2:11: this is not valid YAML: illegal flow end; "},
   };
-  for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
+  for (const Row& row : rows) {
+    const std::string problem = problems_of(row.text);
+    CAPTURE(problem);
+    CHECK(problem.starts_with(row.problem + "here or above something is not closed"));
+    CHECK(problem.find('\n') == std::string::npos);
+  }
 }
 
 TEST_CASE("config: a quote that the end of the file closes is a problem") {
