@@ -97,13 +97,7 @@ std::string schema_json(const Registry& registry) {
          {"then", {{"$ref", "#/$defs/" + stage->name}}}});
   }
   Json node{{"type", "object"}};
-  const Json use{{"required", {"use"}},
-                 {"additionalProperties", false},
-                 {"properties",
-                  {{"use", {{"type", "string"}, {"description", "path of a fragment"}}},
-                   {"from", common["from"]},
-                   {"with", {{"type", "object"}, {"description", "parameters of the fragment"}}}}}};
-  node["anyOf"] = Json::array({Json{{"required", {"stage"}}}, use});
+  node["required"] = {"stage"};
   node["properties"]["stage"] = {{"enum", registry.names()}};
   node["allOf"] = std::move(choice);
   defs["node"] = std::move(node);

@@ -1,7 +1,6 @@
 #include "config/load.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -9,7 +8,6 @@
 
 #include "config/document.h"
 #include "config/expectations.h"
-#include "config/fragments.h"
 #include "config/overrides.h"
 #include "config/pipeline_tests.h"
 #include "config/top_level.h"
@@ -56,7 +54,6 @@ class Reader {
     else
       check_unused(options_.vars, asked, problems_);
     if (options_.filled_in != nullptr) *options_.filled_in = root;
-    note_given(root);
     read_top_level(root);
     read_graph(root);
     return build();
@@ -64,20 +61,6 @@ class Reader {
 
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
-
-  // Where values of fragments were given, in the pipeline that uses them.
-  void note_given(const Value& value) {
-    if (value.given_at().file) given_.emplace(place_of(value.mark()), value.given_at());
-    for (const Value& item : value.items()) note_given(item);
-    for (const Value::Entry& e : value.entries()) note_given(e.value);
-  }
-
-  // "; given at a.yaml:5:20" behind what is said of such a value.
-  [[nodiscard]] std::string with_giver(const Problem& p) const {
-    const auto it = given_.find(place_of(p.mark));
-    return it == given_.end() ? p.message
-                              : fmt::format("{}; given at {}", p.message, it->second.str());
-  }
 
   // Tests are checked, and no part of the run: their variables are not asked for.
   void take_tests(Value& root) {
@@ -89,35 +72,13 @@ class Reader {
     entries.erase(tests);
   }
 
-  // Overrides, variables and fragments; returns which variables were asked for. Overrides of nodes
-  // inside of fragments come when these are there.
+  // Overrides, then variables; returns which variables were asked for.
   std::set<std::string> fill_in(Value& root) {
-    Value* graph = root.find(kGraphKey);
-    std::vector<Assignment> early, late;
-    for (const Assignment& set : options_.sets) {
-      const bool is_inside =
-          graph != nullptr && Fragments::may_name(*graph, set.name.substr(0, set.name.find('.')));
-      (is_inside ? late : early).push_back(set);
-    }
-    apply_overrides(root, early, problems_);
+    apply_overrides(root, options_.sets, problems_);
     Variables variables(options_.vars);
-    const bool may_miss = options_.asked != nullptr;
-    if (may_miss) variables.allow_missing();
+    if (options_.asked != nullptr) variables.allow_missing();
     variables.expand(root, problems_);
-    Fragments fragments(options_.vars, may_miss, problems_);
-    graph = root.find(kGraphKey);
-    const std::size_t before = problems_.size();
-    if (graph != nullptr && graph->is_map()) fragments.expand(*graph);
-    if (problems_.size() > before) throw ConfigError(std::move(problems_));
-    for (Assignment& set : late) {
-      Value value = Value::scalar(set.value);
-      variables.expand(value, problems_);
-      set.value = value.text();
-    }
-    apply_overrides(root, late, problems_);
-    std::set<std::string> asked = variables.asked();
-    asked.insert(fragments.asked().begin(), fragments.asked().end());
-    return asked;
+    return variables.asked();
   }
 
   void read_top_level(const Value& root) {
@@ -204,6 +165,11 @@ class Reader {
                           "{0}: {{stage: STAGE, from: NODE}}",
                           e.key));
         node = Value::map({}, e.key_mark);
+      } else if (node.find("use") != nullptr && node.find("stage") == nullptr) {
+        error(e.key_mark, fmt::format("{}.use: a graph is in one file since melflow 0.2; write the "
+                                      "nodes of that file into this graph",
+                                      e.key));
+        continue;
       }
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
     }
@@ -225,7 +191,6 @@ class Reader {
       warnings = warnings_beside(e);
     }
     if (plan) warnings = plan->warnings;
-    for (Problem& warning : warnings) warning.message = with_giver(warning);
     if (!plan || !problems_.empty())
       throw WarnedConfigError(without_repeats(), on_other_options(std::move(warnings)));
     plan->warnings = std::move(warnings);
@@ -253,7 +218,7 @@ class Reader {
     Problems out;
     std::set<std::pair<Place, std::string>> seen;
     for (const Problem& p : problems_.sorted())
-      if (seen.emplace(place_of(p.mark), p.message).second) out.add(p.mark, with_giver(p));
+      if (seen.emplace(place_of(p.mark), p.message).second) out.add(p.mark, p.message);
     return out;
   }
 
@@ -271,7 +236,6 @@ class Reader {
   GraphSpec spec_;
   Expectations expect_;
   Problems problems_;
-  std::map<Place, Mark> given_;
   bool has_unknown_key_ = false;  // at the top level
 };
 

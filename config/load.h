@@ -22,7 +22,7 @@ struct LoadOptions {
   /// For a configuration that is examined and not run: gets the names of its variables. A variable
   /// without a value is then no problem, and the caller calls check_unused().
   std::set<std::string>* asked = nullptr;
-  /// Gets the configuration with its variables, fragments and overrides filled in; or null.
+  /// Gets the configuration with its variables and overrides filled in; or null.
   Value* filled_in = nullptr;
 };
 

@@ -54,8 +54,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
                               excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;
-  const Assignment* given = find(name);
-  if (given != nullptr)
+  if (const Assignment* given = find(name); given != nullptr)
     value = given->value;
   else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
     value = set;
@@ -69,7 +68,6 @@ std::string Variables::look_up(std::string_view inside, int depth) {
                     "environment, or write a default: ${{{0}:-VALUE}}",
                     excerpt(name))};
   if (value->empty()) empty_ = name;
-  if (given != nullptr && !given_at_.file) given_at_ = given->given_at;
   return *value;
 }
 
@@ -114,7 +112,6 @@ void Variables::expand(Value& value, Problems& problems) {
   try {
     const bool quoted = value.quoted() && !is_one_variable(value.text());
     empty_.clear();
-    given_at_ = {};
     std::string text = expand_text(value.text());
     if (text.empty() && !empty_.empty())
       throw Failure{fmt::format(
@@ -124,7 +121,6 @@ void Variables::expand(Value& value, Problems& problems) {
     Value expanded;
     if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);
     expanded.set_mark(value.mark());
-    expanded.set_given_at(given_at_.file ? given_at_ : value.given_at());
     value = std::move(expanded);
   } catch (const Failure& failure) {
     problems.add(value.mark(), failure.reason);

@@ -11,11 +11,11 @@
 
 namespace melflow {
 
-/// The argument of --var or --set: NAME=VALUE; or what a fragment is given.
+/// The argument of --var or --set: NAME=VALUE.
 struct Assignment {
   std::string name;
   std::string value;
-  Mark given_at = {};  ///< of the value, where a fragment is given it, or Python's argument for it
+  Mark given_at = {};  ///< of the value, where Python's argument for it is
 };
 
 class Variables {
@@ -45,7 +45,6 @@ class Variables {
   bool may_be_missing_ = false;
   std::set<std::string> asked_;
   std::string empty_;      // that was asked for last, is set and has nothing in it
-  Mark given_at_;          // of the first variable of a text that has one
   std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
 

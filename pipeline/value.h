@@ -40,9 +40,6 @@ class Value {
   [[nodiscard]] bool is_map() const { return kind_ == Kind::map; }
   [[nodiscard]] const Mark& mark() const { return mark_; }
   void set_mark(Mark mark) { mark_ = std::move(mark); }
-  /// Where a fragment was given the value of a variable in this text; no file where none was.
-  [[nodiscard]] const Mark& given_at() const { return given_at_; }
-  void set_given_at(Mark mark) { given_at_ = std::move(mark); }
 
   /// The text of a scalar, "" for anything else.
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -65,7 +62,7 @@ class Value {
   std::string text_;
   std::vector<Value> items_;
   std::vector<Entry> entries_;
-  Mark mark_, given_at_;
+  Mark mark_;
 };
 
 struct Value::Entry {

@@ -17,9 +17,7 @@ struct Line {
 };
 
 std::string place(const Value& given) {
-  if (!given.mark().file) return "as written";
-  if (!given.given_at().file) return given.mark().str();
-  return fmt::format("{}, for {}", given.given_at().str(), given.mark().str());
+  return given.mark().file ? given.mark().str() : "as written";
 }
 
 // Of each option of a schema or group: what the stage has, and who said so. `given` is what was

@@ -110,7 +110,7 @@ std::vector<TunableOption> tunable_options(const PlanArguments& arguments) {
   }
   for (const PlanNode& node : plan.nodes)
     if (node.name == node.written) add_options_of(node, cores, out);
-  // What the file cannot be given: nodes of fragments, values of variables, what --set has given.
+  // What the file cannot be given: values of variables, what --set has given.
   std::erase_if(out, [&](const TunableOption& o) {
     const std::string other = o.others.empty() ? o.usual : o.others.front();
     return text_with(arguments, {{o.name, other, "tune"}}).empty();

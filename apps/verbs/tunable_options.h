@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-/// Options of the run and of nodes that stand in the file itself and not in a fragment.
+/// Options of the run and of nodes that stand in the file itself.
 std::vector<TunableOption> tunable_options(const PlanArguments& arguments);
 
 /// The pipeline's file with these changes, each with a remark, and otherwise as it was written.

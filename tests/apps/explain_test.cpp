@@ -85,40 +85,6 @@ graph:
   CHECK(line_of(e.out, "way", "else") == "\"b\" p.yaml:4:69");
 }
 
-TEST_CASE("explain: an option of a fragment names the value of 'with' that set it") {
-  const TempFolder folder;
-  test::write_text(folder / "inner.yaml", R"(version: 1
-parameters: {BANDS: 40}
-output: mel
-graph:
-  mel: {stage: mel, from: in, sample_rate: 8000, n_mels: "${BANDS}"}
-)");
-  test::write_text(folder / "outer.yaml", R"(version: 1
-parameters: {N: 20}
-output: rows_mel
-graph:
-  decode: {stage: decode, from: in}
-  cut: {stage: segment, from: decode}
-  batch: {stage: batch, from: cut}
-  rows: {use: inner.yaml, from: batch, with: {BANDS: "${N}"}}
-)");
-  test::write_text(folder / "p.yaml", R"(version: 1
-graph:
-  files: {stage: file_list, root: data}
-  read: {stage: disk_read, from: files}
-  speech: {use: outer.yaml, from: read, with: {N: 30}}
-  plain: {use: outer.yaml, from: read}
-  write: {stage: hdf5_write, from: speech, path: o.h5}
-  write2: {stage: hdf5_write, from: plain, path: o2.h5}
-)");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
-  CHECK(line_of(e.out, "speech_rows_mel", "n_mels") == "30 p.yaml:5:51, for inner.yaml:5:58");
-  CHECK(line_of(e.out, "speech_rows_mel", "sample_rate") == "8000 inner.yaml:5:44");
-  CHECK(line_of(e.out, "plain_rows_mel", "n_mels") == "20 outer.yaml:8:54, for inner.yaml:5:58");
-}
-
 TEST_CASE("explain: without defaults only what somebody set is shown") {
   const TempFolder folder;
   test::write_text(folder / "p.yaml",

@@ -151,7 +151,7 @@ TEST_CASE("limits: compression takes most of the time: a lower level, or none") 
   CHECK(l.hints[0].sets == Sets{{"write.compression", "none"}});
   CHECK(l.hints[0].likely == doctest::Approx(100 * 37.1 / 7.1));
   CHECK(l.hints[0].output_size == doctest::Approx(1 / 0.64));
-  // A node of a fragment has no option here, and where little is packed, little is gained.
+  // A node that was put there has no option, and where little is packed, little is gained.
   stage(r, "write").option.is_settable = false;
   CHECK(find_limits(r).nothing_to_gain());
   stage(r, "write").option.is_settable = true;

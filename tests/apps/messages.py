@@ -18,12 +18,11 @@ import wave
 
 from wrong_commands import COMMANDS
 from wrong_habits import HABITS
-from wrong_pipelines import EDITS, PART, PIPELINE
+from wrong_pipelines import EDITS, PIPELINE
 
 
 def fill(folder):
     (folder / "a.yaml").write_text(PIPELINE)
-    (folder / "part.yaml").write_text(PART)
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     (folder / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes(100))

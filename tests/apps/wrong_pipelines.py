@@ -29,14 +29,6 @@ graph:
     path: out.h5
 """
 
-PART = """\
-version: 1
-parameters: {FILES: null}
-output: collect
-graph:
-  collect: {stage: batch, from: in, files: "${FILES}"}
-"""
-
 # What is written in place of what in the pipeline above.
 EDITS = [
     # Names of other libraries
@@ -324,13 +316,5 @@ EDITS = [
     ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips}\n  read: {stage: disk_read, from: files}\n  read_b: {stage: disk_read, from: more}\n  both: {stage: concat, from: [read, read_b]}'),
     ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    feed: preload\n  more: {stage: file_list, root: clips, feed: preload}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
     ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    update_by: content\n  more: {stage: file_list, root: clips, update_by: content}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
-    # Fragments
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILE: 4}}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, with: {FILES: 4}}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: many}}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: 4}, queue: 3}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, stage: batch, from: segment}'),
-    ('  batch: {stage: batch, from: segment}', '  batch: {use: p.yaml, from: segment}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: 4}}'),
 ]
