@@ -70,7 +70,8 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
   for (std::int64_t i = (kStep - count_ % kStep) % kStep; i < n; i += kStep) {
     float sum = 0;
     for (int c = 0; c < channels_; ++c) sum += std::abs(static_cast<float>(in[i * channels_ + c]));
-    levels_ += {sum * share, std::abs(out[i])};
+    levels_.channels += sum * share;
+    levels_.mean += std::abs(out[i]);
   }
 }
 
