@@ -262,11 +262,32 @@ class Probe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// The parser's messages are short and name the place where it gave up.
-constexpr const char* kHint =
-    "here or above something is not closed or not separated: look for a missing } ] or quote, a "
-    "missing comma or ':', a ':' without a space behind it, a tab, a key that is indented "
-    "otherwise than those beside it, and a text with * or ${NAME} that must be in quotes";
+// What a reason of the parser, which names the place where it gave up, mostly comes from.
+std::string_view hint_on(std::string_view reason) {
+  using namespace YAML::ErrorMsg;
+  struct Hint {
+    std::string_view reason, text;
+  };
+  static const Hint hints[] = {
+      {MAP_VALUE,
+       "a ':' too many, or a line above lacks its ':' or the space behind it, or keys of one map "
+       "begin in different columns"},
+      {END_OF_MAP, "keys of one map begin in different columns, or a quote above is not closed"},
+      {END_OF_SEQ, "the '-' of one list stand in different columns"},
+      {END_OF_MAP_FLOW,
+       "a { here or above is not closed, or a comma between its entries is missing"},
+      {END_OF_SEQ_FLOW, "a [ here or above is not closed, or a comma between its items is missing"},
+      {FLOW_END, "another bracket is open here: { ends with } and [ with ]"},
+      {TAB_IN_INDENTATION, "indent with spaces"},
+      {UNKNOWN_ANCHOR, "a text that begins with * must be in quotes"},
+      {ANCHOR_NOT_FOUND, "a text that begins with & must be in quotes"},
+      {ALIAS_NOT_FOUND, "a text that begins with * must be in quotes"},
+      {INVALID_ESCAPE, "in double quotes a \\ begins an escape; write the text in single quotes"},
+      {UNKNOWN_TOKEN, "a text that begins with @, ` or % must be in quotes"}};
+  for (const Hint& h : hints)
+    if (reason.starts_with(h.reason)) return h.text;
+  return "look here and above for brackets and quotes that are not closed";
+}
 
 }  // namespace
 
@@ -313,8 +334,9 @@ Document read_document(const std::string& given, const std::string& name) {
   } catch (const YAML::Exception& e) {
     const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
     if (out.complete)  // else a quote without an end has swallowed what is missing now
-      out.problems.add({file, line + 1, column + 1},
-                       fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), kHint));
+      out.problems.add(
+          {file, line + 1, column + 1},
+          fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), hint_on(e.msg)));
     out.complete = false;
   }
   return out;

@@ -59,6 +59,7 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
         "a node that needs a {0}, and none does here: write stage: {0} and from: NODE",
         spec.name);
   for (const Value::Entry& e : own.entries()) {
+    if (e.key.starts_with("stage:")) advice = "; write 'stage: NAME' with a space after the ':'";
     const auto others = common.other_names();
     const bool is_other = std::any_of(others.begin(), others.end(), [&](const OtherName& other) {
       return other.name == e.key && other.here == "stage";

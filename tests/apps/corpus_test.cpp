@@ -71,9 +71,6 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
     pipeline("jsonl.yaml", "root: data, manifest: odd.jsonl");
     pipeline("scp.yaml", "root: data, manifest: kaldi/segments");
     pipeline("labels.yaml", "root: data, labels: file, label_file: odd.csv");
-    write_text(folder / "use.yaml",
-               "version: 1\ngraph:\n  some: {use: odd.yaml}\n  write: {stage: hdf5_write, from: "
-               "some, path: out.h5}\n");
     struct Row {
       const char* words;
       const char* file;
@@ -85,7 +82,6 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
         {"test odd.yaml", "odd.yaml"},
         {"graph odd.yaml", "odd.yaml"},
         {"compare odd.yaml whole.yaml", "odd.yaml"},
-        {"validate use.yaml", "odd.yaml"},
         {"run txt.yaml", "odd.txt"},
         {"run csv.yaml", "odd.csv"},
         {"run jsonl.yaml", "odd.jsonl"},
