@@ -308,8 +308,6 @@ MelKernels::MelKernels(const FrontEnd& front_end, const KernelOptions& options,
                        std::uint32_t most_frames)
     : impl_(std::make_unique<Impl>(front_end, options, most_frames)) {}
 MelKernels::~MelKernels() = default;
-MelKernels::MelKernels(MelKernels&&) noexcept = default;
-MelKernels& MelKernels::operator=(MelKernels&&) noexcept = default;
 
 Path MelKernels::path() const { return impl_->path(); }
 std::string MelKernels::description() const { return impl_->description(); }

@@ -50,8 +50,8 @@ class MelKernels {
   // Throws CudaError, and std::invalid_argument when the options cannot be had.
   MelKernels(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames);
   ~MelKernels();
-  MelKernels(MelKernels&&) noexcept;
-  MelKernels& operator=(MelKernels&&) noexcept;
+  MelKernels(const MelKernels&) = delete;
+  MelKernels& operator=(const MelKernels&) = delete;
 
   // The path that is taken; Path::automatic has become one of the others.
   Path path() const;

@@ -200,6 +200,22 @@ TEST_CASE("slots: a device that fails is out, the others go on, and without any 
   CHECK(runtime.complaints() == "");
 }
 
+TEST_CASE("slots: whoever waits for the batch of a slot that goes is told nothing more") {
+  RecordingRuntime runtime;
+  Completions done;
+  {
+    ClockedGpus gpus;
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
+    const SlotPool::Lease slot = slots.take();
+    submit(*slot, 7);
+    int tag = 0;
+    slot->when(Phase::copied_out, done, &tag);
+  }
+  std::vector<void*> tags;
+  CHECK(!done.wait(tags, 0));
+  CHECK(runtime.complaints() == "");
+}
+
 TEST_CASE("slots: a batch that is larger than a slot is a defect that is said, not written") {
   RecordingRuntime runtime;
   {

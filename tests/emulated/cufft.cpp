@@ -23,12 +23,14 @@ struct Plan {
 std::map<int, Plan> plans;
 int made = 0;
 constexpr std::size_t work_bytes = 512;
-constexpr int invalid_plan = 1, invalid_value = 4, no_workspace = 13;
+constexpr int invalid_plan = 1, invalid_value = 4, internal_error = 5, execution_failed = 6,
+              no_workspace = 13;
 
-// With the plans of all threads held.
+// With the plans of all threads held. Can be made to fail like a call of the runtime.
 template <class F>
-int with_plan(int plan, F&& work) {
+int with_plan(int plan, const char* name, F&& work) {
   const std::lock_guard lock(RecordingRuntime::now().mutex);
+  if (name != nullptr && RecordingRuntime::now().call(name) != cudaSuccess) return internal_error;
   const auto it = plans.find(plan);
   return it == plans.end() ? invalid_plan : work(it->second);
 }
@@ -39,17 +41,21 @@ extern "C" {
 
 int cufftCreate(int* plan) {
   const std::lock_guard lock(RecordingRuntime::now().mutex);
+  if (RecordingRuntime::now().call("cufftCreate") != cudaSuccess) return internal_error;
   plans[*plan = ++made];
+  ++RecordingRuntime::now().plans;
   return 0;
 }
 int cufftDestroy(int plan) {
-  return with_plan(plan, [plan](Plan&) {
+  return with_plan(plan, nullptr, [plan](Plan&) {
     plans.erase(plan);
+    --RecordingRuntime::now().plans;
     return 0;
   });
 }
 int cufftSetAutoAllocation(int plan, int is_on) {
-  return with_plan(plan, [is_on](Plan&) { return is_on == 0 ? 0 : invalid_value; });
+  return with_plan(plan, "cufftSetAutoAllocation",
+                   [is_on](Plan&) { return is_on == 0 ? 0 : invalid_value; });
 }
 int cufftMakePlanMany(int plan, int rank, int* n, int*, int in_stride, int in_distance, int*,
                       int out_stride, int out_distance, int type, int batch, std::size_t* bytes) {
@@ -59,26 +65,26 @@ int cufftMakePlanMany(int plan, int rank, int* n, int*, int in_stride, int in_di
     return invalid_value;
   const auto transform = std::make_shared<const melflow::test::Transform>(*n);
   *bytes = work_bytes;
-  return with_plan(plan, [&](Plan& p) {
+  return with_plan(plan, "cufftMakePlanMany", [&](Plan& p) {
     p.transform = transform;
     p.batch = static_cast<std::size_t>(batch);
     return 0;
   });
 }
 int cufftSetWorkArea(int plan, void* work) {
-  return with_plan(plan, [work](Plan& p) {
+  return with_plan(plan, "cufftSetWorkArea", [work](Plan& p) {
     p.work = static_cast<std::byte*>(work);
     return 0;
   });
 }
 int cufftSetStream(int plan, void* stream) {
-  return with_plan(plan, [stream](Plan& p) {
+  return with_plan(plan, "cufftSetStream", [stream](Plan& p) {
     p.stream = static_cast<cudaStream_t>(stream);
     return 0;
   });
 }
 int cufftExecR2C(int plan, float* in, void* out) {
-  return with_plan(plan, [=](const Plan& p) -> int {
+  return with_plan(plan, nullptr, [=](const Plan& p) -> int {
     if (p.work == nullptr) return no_workspace;
     const cudaError_t error = RecordingRuntime::now().give(p.stream, "transform", [=] {
       return [=] {
@@ -87,7 +93,7 @@ int cufftExecR2C(int plan, float* in, void* out) {
         p.transform->run(in, static_cast<float*>(out), p.batch);
       };
     });
-    return error == cudaSuccess ? 0 : 6;  // CUFFT_EXEC_FAILED
+    return error == cudaSuccess ? 0 : execution_failed;
   });
 }
 int cufftGetVersion(int* version) {

@@ -91,6 +91,7 @@ struct Running {
   unsigned order[warp] = {};
   LaneOrder kind = LaneOrder::rising;
   std::uint64_t random = 1;
+  std::uint64_t waits = 0;  // at barriers, of all launches
   // What barriers synchronise, for ThreadSanitizer.
   char of_warp[most_threads / warp] = {}, of_block = 0;
 };
@@ -143,6 +144,7 @@ void wait(At at, int line) {
   Lane& lane = g.lanes[g.thread];
   lane.at = at;
   lane.line = line;
+  if (at != At::end) ++g.waits;
   release(sync_of(at));
   pass_on();
   acquire(sync_of(at));
@@ -212,9 +214,10 @@ std::string run_block() {
   for (unsigned i = 0; i < threads; ++i) prepare(g.lanes[i]);
   release(&g.of_block);
   const unsigned warps = threads / warp;
+  unsigned next = 0;
   for (;;) {
-    // A warp that can go on, the next one in order.
-    const unsigned from = g.kind == LaneOrder::shuffled ? draw(warps) : 0;
+    // A warp that can go on: in turn, the last one as long as it can, or any.
+    const unsigned from = g.kind == LaneOrder::shuffled ? draw(warps) : next;
     unsigned chosen = warps;
     for (unsigned i = 0; i < warps && chosen == warps; ++i) {
       const unsigned w = g.kind == LaneOrder::falling ? warps - 1 - i : (from + i) % warps;
@@ -222,6 +225,7 @@ std::string run_block() {
       if (at == At::begin || at == At::warp_barrier) chosen = w;
     }
     if (chosen < warps) {
+      next = (chosen + 1) % warps;
       if (std::string error = run_warp(chosen * warp); !error.empty()) return error;
       continue;
     }
@@ -304,6 +308,8 @@ std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_
   }
   return "";
 }
+
+std::uint64_t barriers_waited_at() { return g.waits; }
 
 dim3 thread_index() { return dim3(g.thread); }
 dim3 block_index() { return dim3(g.block); }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which lines of the kernels and their launcher the tests of the emulated device execute, by gcov.
+# Which lines of the kernels and their launcher the tests on the emulated device execute, by gcov.
 #
 # In:  lines.sh [BUILD]     default: build/release, built
 # Out: a line a file of cuda/: executed lines in percent, of how many, and the numbers of those that are not.
@@ -10,8 +10,9 @@ trap 'rm -rf "$folder"' EXIT
 python3 - "$build" "$folder" <<'PY'
 import json, pathlib, re, shlex, subprocess, sys
 build, folder = sys.argv[1:]
-link = subprocess.run(["ninja", "-t", "commands", "melflow_emulated_tests"], cwd=build, check=True, text=True,
-                      capture_output=True).stdout.splitlines()[-1]
+programs = ["melflow_emulated_tests", "melflow_cuda_runtime_tests"]
+links = [subprocess.run(["ninja", "-t", "commands", p], cwd=build, check=True, text=True,
+                        capture_output=True).stdout.splitlines()[-1] for p in programs]
 for c in json.load(open(f"{build}/compile_commands.json")):
     path = pathlib.Path(c["file"])
     if "/melflow_emulated.dir/" not in c["command"] or path.suffix != ".cu":
@@ -19,14 +20,16 @@ for c in json.load(open(f"{build}/compile_commands.json")):
     command = shlex.split(c["command"])
     at = command.index("-o") + 1
     out = f"{folder}/{path.stem}.o"
-    link = link.replace(f" {command[at]} ", f" {out} ")
+    links = [link.replace(f" {command[at]} ", f" {out} ") for link in links]
     command[at] = out
     subprocess.run([*command, "--coverage", "-O0"], cwd=build, check=True)
-link = re.sub(r"-o \S+", f"-o {folder}/tests --coverage", link, count=1)
-subprocess.run(link, cwd=build, shell=True, check=True)
+for program, link in zip(programs, links):
+    link = re.sub(r"-o \S+", f"-o {folder}/{program} --coverage", link, count=1)
+    subprocess.run(link, cwd=build, shell=True, check=True)
 PY
 # Coverage counts where lanes take turns as anywhere: one thread runs them.
-"$folder/tests" >/dev/null
+"$folder/melflow_emulated_tests" >/dev/null
+"$folder/melflow_cuda_runtime_tests" >/dev/null
 (cd "$folder" && gcov -r -s "$PWD" ./*.gcda >/dev/null 2>&1; gcov ./*.gcda >/dev/null 2>&1) || true
 python3 - "$folder" <<'PY'
 import collections, glob, os, sys

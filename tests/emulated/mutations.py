@@ -1,23 +1,30 @@
 """Changes one line of the kernels, their launcher or what feeds them at a time, and looks whether a test sees it.
 
-In:  mutations.py BUILD... [--only TEXT]
-     BUILD: build/release, then build/tsan for what the first one does not see; each with melflow_emulated_tests and
-     melflow_cuda_runtime_tests.
-Out: a table, a line a change: what was changed, and which test saw it, or that none did. Exit status 1 when one was
-     not seen that is not listed as such (UNSEEN).
+In:  mutations.py [BUILD...] [--only TEXT] [--again] [--table]
+     BUILD: default build/release, then build/tsan for what the first one does not see; each with melflow_emulated_tests,
+     melflow_cuda_runtime_tests and melflow_jobs_tests. --only: changes with TEXT in their names; --again: also those
+     that were seen before; --table: what is known, as a table, and nothing is run.
+Out: a line a change: what was changed, and which test saw it, or that none did. The same in FIRST-BUILD/mutations.jsonl
+     as soon as it is known, so that a call that was stopped goes on with the next. Exit status 1 when one was not seen
+     that is not listed as such (UNSEEN).
 
 The changed file stands before its own in the compiler's path; what includes it is compiled again, the test programs
-are linked with that and run, the quick tests first.
+are linked with that, and their tests run one by one, the quickest first, until one fails. A test that takes much longer
+than it did without the change does not end, and has seen it, too.
 """
 
 import argparse
+import collections
+import hashlib
 import json
+import os
 import pathlib
+import platform
 import re
 import shlex
 import subprocess
 import sys
-import tempfile
+import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BARRIERS = ["fused_kernel.cuh", "any_size_kernels.cu", "condition_kernel.cu"]
@@ -96,34 +103,38 @@ UNSEEN = {
         "between two frames a lane overwrites its own bins alone, and partials only behind the barrier of the bins; where "
         "bins have no room, a chunk has no more frames than there are warps",
 }
-# Programs and which of their tests, the quickest first.
-RUNS = [
-    ("melflow_cuda_runtime_tests", ["-tc=*recording holds*,*equal batches*,*copied in*"]),
-    ("melflow_emulated_tests", ["-tc=*click*,*ends*,*column*,*conditioned*,*frame*,*graph*,*every type*,*silence*"]),
-    ("melflow_cuda_runtime_tests", []),
-    ("melflow_emulated_tests", []),
-]
+# Programs whose tests are run together, the quickest first; then those that take longer to link, for what they could see.
+RUNS = [["melflow_cuda_runtime_tests", "melflow_emulated_tests"], ["melflow_jobs_tests"]]
+FILTERS = {"melflow_jobs_tests": "--source-file=*/jobs/cuda*"}
+SEEN_BY_JOBS = ["slot.cpp", "cuda_gpu.cpp"]
+
+
+class Mutant:
+    def __init__(self, name, at, what, text):
+        self.name, self.text = name, text
+        self.what = f"{name}:{text.count(chr(10), 0, at) + 1}: {what}"
+        self.key = hashlib.sha256((name + text).encode()).hexdigest()[:16]
+        self.why_unseen = next((why for part, why in UNSEEN.items() if part in self.what), None)
 
 
 def mutants():
     for name in BARRIERS:
         text = (SOURCE / "cuda" / name).read_text()
         for at in re.finditer(r"__sync(warp|threads)\(\);", text):
-            line = text.count("\n", 0, at.start()) + 1
-            yield name, f"{name}:{line}: without {at.group()}", text[: at.start()] + text[at.end() :]
+            yield Mutant(name, at.start(), f"without {at.group()}", text[: at.start()] + text[at.end() :])
     for name, old, new in CHANGES:
         text = (SOURCE / "cuda" / name).read_text()
         if text.count(old) != 1:
-            print(f"{name}: {text.count(old)} times: {old!r}", file=sys.stderr)
-            continue
-        line = text.count("\n", 0, text.index(old)) + 1
+            sys.exit(f"mutations.py: {old!r} is {text.count(old)} times in {name}")
         short = " ".join(new.split()) or "nothing"
-        yield name, f"{name}:{line}: {' '.join(old.split())} -> {short}", text.replace(old, new)
+        yield Mutant(name, text.index(old), f"{' '.join(old.split())} -> {short}", text.replace(old, new))
 
 
 class Build:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
+        self.place = self.folder / "mutation"  # always the same, for compilers with a cache
+        (self.place / "cuda").mkdir(parents=True, exist_ok=True)
         commands = json.loads((self.folder / "compile_commands.json").read_text())
         # Of a file of the room that is compiled for the emulated device and for none, the first.
         self.compile = {}
@@ -132,11 +143,36 @@ class Build:
             is_ours = "/melflow_emulated.dir/" in c["command"] or "/melflow_cuda_host.dir/" in c["command"]
             if path.parent == SOURCE / "cuda" and is_ours:
                 self.compile[path.name] = c["command"]
-        self.link = {}
-        for program in {p for p, _ in RUNS}:
-            lines = subprocess.run(["ninja", "-t", "commands", program], cwd=self.folder, check=True, text=True,
-                                   capture_output=True).stdout.splitlines()
-            self.link[program] = lines[-1]
+        self.link, self.cases = {}, {}
+        self.environment = dict(os.environ)
+        self.wrapper = []
+        if "MELFLOW_SANITIZE:STRING=thread" in (self.folder / "CMakeCache.txt").read_text():
+            self.environment["TSAN_OPTIONS"] = f"halt_on_error=1 suppressions={SOURCE}/tests/support/tsan.supp"
+            self.wrapper = ["setarch", platform.machine(), "--addr-no-randomize"]  # see tests/run.sh
+
+    def link_command(self, program):
+        if program not in self.link:
+            self.link[program] = subprocess.run(["ninja", "-t", "commands", program], cwd=self.folder, check=True,
+                                                text=True, capture_output=True).stdout.splitlines()[-1]
+        return self.link[program]
+
+    def cases_of(self, program):
+        """Its tests and the seconds that each takes as it is, which are kept beside the program."""
+        if program in self.cases:
+            return self.cases[program]
+        path = next(p for p in (self.folder / "bin" / program, self.folder / "tests" / program) if p.exists())
+        kept = self.place / f"{program}.json"
+        if not kept.exists() or kept.stat().st_mtime < path.stat().st_mtime:
+            done = self.run([path, "-d", *([FILTERS[program]] if program in FILTERS else [])], None)
+            if done.returncode not in (0, 77):
+                sys.exit(f"mutations.py: {path} fails as it is:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            kept.write_text(json.dumps([[float(s), name] for s, name in re.findall(r"^([0-9.]+) s: (.*)$", done.stdout, re.M)]))
+        self.cases[program] = json.loads(kept.read_text())
+        return self.cases[program]
+
+    def run(self, command, limit):
+        return subprocess.run([*self.wrapper, *map(str, command)], cwd=self.folder, env=self.environment, text=True,
+                              errors="replace", capture_output=True, timeout=limit)
 
     def units(self, name):
         """Which files are compiled again where this one has changed."""
@@ -145,62 +181,90 @@ class Build:
         # A kernel of a size is that of all: two stand for them, one with a frame a half warp.
         return ["fused_256.cu", "fused_512.cu"]
 
-    def see(self, name, text):
-        """Who notices that `name` is `text`."""
-        with tempfile.TemporaryDirectory() as folder:
-            place = pathlib.Path(folder) / "cuda"
-            place.mkdir()
-            (place / name).write_text(text)
-            objects, compilers = {}, []
-            for unit in self.units(name):
-                out = f"{folder}/{unit}.o"
-                command = shlex.split(self.compile[unit])
-                was = command[command.index("-o") + 1]
-                command[command.index("-o") + 1] = out
-                command[-1] = str(place / unit) if unit == name else command[-1]
-                compiler = next(i for i, c in enumerate(command) if "++" in pathlib.Path(c).name)
-                command[compiler + 1 : compiler + 1] = ["-I", folder]
-                compilers.append(subprocess.Popen([*command, "-O1"], cwd=self.folder, stderr=subprocess.DEVNULL))
-                objects[was] = out
-            if any([c.wait() != 0 for c in compilers]):
-                return "the compiler"
-            for program, filters in RUNS:
-                link = self.link[program]
+    def see(self, mutant):
+        """Who notices it."""
+        for old in (self.place / "cuda").iterdir():
+            old.unlink()
+        (self.place / "cuda" / mutant.name).write_text(mutant.text)
+        objects, compilers = {}, []
+        for unit in self.units(mutant.name):
+            out = f"{self.place}/{unit}.o"
+            command = shlex.split(self.compile[unit])
+            was = command[command.index("-o") + 1]
+            command[command.index("-o") + 1] = out
+            command[-1] = str(self.place / "cuda" / unit) if unit == mutant.name else command[-1]
+            compiler = next(i for i, c in enumerate(command) if "++" in pathlib.Path(c).name)
+            command[compiler + 1 : compiler + 1] = ["-I", str(self.place)]
+            compilers.append(subprocess.Popen([*command, "-O1"], cwd=self.folder, stderr=subprocess.DEVNULL))
+            objects[was] = out
+        if any([c.wait() != 0 for c in compilers]):
+            return "does not compile"
+        for programs in RUNS if mutant.name in SEEN_BY_JOBS else RUNS[:1]:
+            for program in programs:
+                link = self.link_command(program)
                 for was, out in objects.items():
                     # What lies in an archive comes before it, so that the archive's is not taken.
                     link = link.replace(f" {was} ", f" {out} ") if f" {was} " in link else link.replace(" -o ", f" {out} -o ", 1)
-                link = re.sub(r"-o \S+", f"-o {folder}/{program}", link, count=1)
-                if not pathlib.Path(folder, program).exists():
-                    subprocess.run(link, cwd=self.folder, shell=True, check=True, capture_output=True)
+                link = re.sub(r"-o \S+", f"-o {self.place}/{program}", link, count=1)
+                subprocess.run(link, cwd=self.folder, shell=True, check=True, capture_output=True)
+            for seconds, program, case in sorted([s, p, c] for p in programs for s, c in self.cases_of(p)):
+                # A comma would divide two names.
+                command = [self.place / program, "--abort-after=1", f"--test-case={case.replace(',', '?')}"]
                 try:
-                    done = subprocess.run([f"{folder}/{program}", *filters], cwd=self.folder, text=True, errors="replace",
-                                          capture_output=True, timeout=900)
+                    done = self.run(command, 30 + 10 * seconds)
                 except subprocess.TimeoutExpired:
-                    return f"{program}: does not end"
-                if done.returncode != 0:
-                    case = re.search(r"TEST CASE:\s+(.*)", done.stdout)
-                    race = "data race" in done.stderr
-                    return "a data race" if race else case.group(1) if case else (done.stderr.strip().splitlines() or ["?"])[0][:90]
+                    return f"{case} (does not end)"
+                if done.returncode not in (0, 77):
+                    return f"{case} (data race)" if "data race" in done.stderr else case
         return None
+
+
+def results(path):
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {r["key"]: r["seen"] for r in map(json.loads, lines)}
+
+
+def table(known):
+    counts, rest = collections.defaultdict(collections.Counter), []
+    for mutant in mutants():
+        seen = known.get(mutant.key, "not run")
+        kind = ("not seen" if seen is None else seen if seen in ("not run", "does not compile") else
+                "race" if seen.endswith("(data race)") else "value")
+        for name in (mutant.name, "all"):
+            counts[name][kind] += 1
+        if kind == "not seen":
+            rest.append(f"- {mutant.what}: {mutant.why_unseen or 'not explained'}")
+    print("| file | changes | seen in values or calls | seen as a race | not seen | does not compile | not run |\n|---|---|---|---|---|---|---|")
+    for name in sorted(counts, key=lambda n: (n == "all", n)):
+        c = counts[name]
+        print(f"| {name} | {sum(c.values())} | {c['value']} | {c['race']} | {c['not seen']} | {c['does not compile']} | {c['not run']} |")
+    print("", *rest, sep="\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("builds", nargs="+")
+    parser.add_argument("builds", nargs="*", default=["build/release", "build/tsan"])
     parser.add_argument("--only", default="", help="changes that have this in their names")
+    parser.add_argument("--again", action="store_true", help="also those that were seen before")
+    parser.add_argument("--table", action="store_true", help="print what is known")
     arguments = parser.parse_args()
+    path = pathlib.Path(arguments.builds[0], "mutations.jsonl").resolve()
+    if arguments.table:
+        return table(results(path))
     builds = [Build(b) for b in arguments.builds]
-    seen = count = missed = 0
-    for name, what, text in mutants():
-        if arguments.only not in what:
+    count = missed = 0
+    for mutant in sorted(mutants(), key=lambda m: m.why_unseen is not None):  # those take longest
+        if arguments.only not in mutant.what or (not arguments.again and results(path).get(mutant.key)):
             continue
         count += 1
-        who = next((w for w in (b.see(name, text) for b in builds) if w), None)
-        seen += who is not None
-        why = next((reason for part, reason in UNSEEN.items() if part in what), None)
-        missed += who is None and why is None
-        print(f"| {what} | {who or 'NOT SEEN' + (': ' + why if why else '')} |", flush=True)
-    print(f"{seen} of {count} changes are seen, {count - seen - missed} are listed, {missed} are neither")
+        begin = time.monotonic()
+        seen = next((w for w in (b.see(mutant) for b in builds) if w), None)
+        missed += seen is None and mutant.why_unseen is None
+        with path.open("a") as lines:
+            lines.write(json.dumps({"key": mutant.key, "what": mutant.what, "seen": seen}) + "\n")
+        said = seen or "NOT SEEN" + (f": {mutant.why_unseen}" if mutant.why_unseen else "")
+        print(f"{mutant.what} | {said} | {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"{count} changes were tried, {missed} of them are neither seen nor listed")
     return 1 if missed else 0
 
 

@@ -308,6 +308,7 @@ std::string RecordingRuntime::complaints() {
   held(graphs.size(), "graphs");
   held(executables.size(), "executable graphs");
   held(memory_.size(), "pieces of memory");
+  held(static_cast<std::size_t>(plans), "plans of cuFFT");
   return out;
 }
 

@@ -153,6 +153,7 @@ class RecordingRuntime {
   std::set<FakeGraph*> graphs;
   std::set<FakeExecutable*> executables;
   std::map<const void*, std::size_t> shared_limits;  ///< of kernels [bytes]
+  std::atomic<int> plans{0};                         ///< of cuFFT's
 
  private:
   struct Memory {
