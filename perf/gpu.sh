@@ -11,7 +11,7 @@
 #        --work DIR     for recordings and outputs, 7 GB; default a folder of its own, removed at the
 #                       end: in memory where there is plenty, else in $TMPDIR
 #        --python PATH  with torch and torchaudio; default python3
-#        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity,
+#        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity, profile,
 #                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
 #        --seconds N    for all of it; default 470
 #        --limit N      seconds for a step, in place of its own limit
@@ -86,7 +86,7 @@ cleanup() {
   if [[ $made_work == 1 ]]; then rm -rf "$work"; fi
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 # ---- programs
 
@@ -192,7 +192,7 @@ stopped() {
   decide
   exit 130
 }
-trap stopped INT TERM
+trap stopped HUP INT TERM
 
 # step NAME LIMIT TITLE: a step of steps.sh with LIMIT seconds at most. Its exit status 77: what it
 # needs is not here.
@@ -236,6 +236,7 @@ step tests 90 'Tests on the device'
 step bench 120 'Copies, kernels, slots'
 step jobs 120 'Whole jobs'
 step parity 90 'Rows of all presets, against the processor'
+step profile 60 'Where the time of the fused kernels goes'
 step sanitizer 75 'compute-sanitizer on small tests'
 step torchaudio 60 'torchaudio on the same device'
 decide

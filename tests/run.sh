@@ -12,6 +12,8 @@
 #   format      the source's format and the reference of the public interface
 #   everything  all tests of `release` and `asan` as released
 #   cuda        compiles the kernels for devices, and tests what of them needs none, or all where there is one
+#   emulated    emulated-asan and emulated-tsan: kernels, launcher, slots and whole jobs with `backend: cuda` on the
+#               emulated device, with AddressSanitizer and UBSan, and with ThreadSanitizer (after a change to cuda/)
 #
 # In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release asan
 #      tsan python
@@ -28,7 +30,8 @@ while [[ $# -gt 0 ]]; do
     --all) all=1; shift ;;
     --repeat) rounds=$2; shift 2 ;;
     --busy) busy=$2; shift 2 ;;
-    release | python | asan | tsan | format | everything | cuda) parts+=("$1"); shift ;;
+    release | python | asan | tsan | format | everything | cuda | emulated-asan | emulated-tsan) parts+=("$1"); shift ;;
+    emulated) parts+=(emulated-asan emulated-tsan); shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "tests/run.sh: there is no $1; --help has all options and parts" >&2; exit 2 ;;
   esac
@@ -96,11 +99,16 @@ for part in "${parts[@]}"; do
     everything) preset=release ;;
     asan)
       targets=(--target melflow_tests)
-      tests=(--exclude-regex '^emulated\.') # two minutes; ctest --preset asan -R '^emulated' after a change to kernels
+      tests=(--exclude-regex '^emulated\.') # minutes; the part emulated-asan has them
       ;;
     tsan)
       targets=(--target melflow_thread_tests)
       tests=(--label-regex '^thread$')
+      ;;
+    emulated-*)
+      preset=${part#emulated-}
+      targets=(--target melflow_emulated_tests melflow_cuda_runtime_tests melflow_jobs_tests)
+      tests=(--tests-regex '^(emulated|cuda_runtime)\.|^jobs\.(cuda|device)')
       ;;
     cuda)
       if ! command -v nvcc >/dev/null; then

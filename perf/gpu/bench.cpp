@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 namespace melflow::bench {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 constexpr int kNoDevice = 77;
 
 struct Options {
-  std::string json, decide;
+  std::string json, decide, once;
   std::vector<int> devices;
   bool quick = false, list = false, cufft = false, hold = false;
 };
@@ -108,6 +109,17 @@ int run_with(const Options& options) {
   }
   const Effort effort = options.quick ? Effort::quick() : Effort{};
   Report report(options.json);
+  if (!options.once.empty()) {
+    bool any = false;
+    const auto gpu = gpus.open(devices.front().index);
+    for (const Geometry& g : geometries()) {
+      if (!g.name.starts_with(options.once)) continue;
+      launch_kernels(*gpu, g, effort, report);
+      any = true;
+    }
+    if (!any) throw std::runtime_error("--once " + options.once + ": no geometry begins so");
+    return 0;
+  }
   for (const cuda::GpuInfo& info : devices) measure_device(gpus, info, effort, report);
   return 0;
 }
@@ -125,6 +137,10 @@ int run(int argc, char** argv) {
   app.add_flag("--cufft", options.cufft, "only says whether cuFFT can be had; exit status 1: no");
   app.add_flag("--hold", options.hold,
                "only keeps the devices open, says so, and ends with standard input");
+  app.add_option(
+      "--once", options.once,
+      "only launches each fused kernel of the geometries whose names begin so, once, for "
+      "a profiler: builder, two-stage, speech, music");
   app.add_option("--decide", options.decide,
                  "only prints what follows from the lines of JSON in this file");
   CLI11_PARSE(app, argc, argv);

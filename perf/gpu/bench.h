@@ -110,6 +110,9 @@ void measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings, Rep
 // The kernels of one geometry on data that is in device memory, for every path and operand.
 void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
                      const Effort& effort, const Ceilings& ceilings, Report& report);
+// One launch of each fused kernel of a geometry, for a profiler. Text: how many windows that is.
+void launch_kernels(cuda::Gpu& gpu, const Geometry& geometry, const Effort& effort,
+                    const Report& report);
 // From the host's memory through a device and back, by cuda::SlotPool with 1 and more slots, with
 // recordings and without, and with small batches.
 void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,

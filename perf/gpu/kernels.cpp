@@ -59,14 +59,14 @@ struct Case {
   cuda::KernelOptions options;
 };
 
-Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& one,
-             const std::vector<std::unique_ptr<Set>>& sets, const Effort& effort,
-             const Ceilings& ceilings) {
-  const std::uint32_t frames = pack.frames();
-  const auto program = gpu.make_mel(kernel_front_end(plan), one.options, frames);
-  const Memory scratch(gpu, Kind::device, program->scratch_bytes());
-  const auto stream = gpu.make_stream();
-  const auto launch_with = [&](const Set& s) {
+// The kernels of a case, for input sets of one pack.
+struct Launcher {
+  Launcher(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& one)
+      : frames(pack.frames()),
+        program(gpu.make_mel(kernel_front_end(plan), one.options, frames)),
+        scratch(gpu, Kind::device, program->scratch_bytes()),
+        stream(gpu.make_stream()) {}
+  void launch(const Set& s) {
     cuda::MelWork work;
     work.samples = s.samples.data();
     work.offsets = static_cast<const std::uint32_t*>(s.offsets.data());
@@ -75,13 +75,29 @@ Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& 
     work.rows = s.rows.data();
     work.scratch = scratch.data();
     stream->mel(*program, work);
-  };
-  launch_with(*sets.front());  // kernels are loaded by a plain launch, not by a recorded one
+  }
+  std::uint32_t frames;
+  std::unique_ptr<cuda::MelProgram> program;
+  Memory scratch;
+  std::unique_ptr<cuda::Stream> stream;
+};
+
+constexpr Case fp32 = {"fused, fp32", {cuda::Path::fused, cuda::NumberType::float32, {}}};
+constexpr Case fp16 = {"fused, fp16", {cuda::Path::fused, cuda::NumberType::float16, {}}};
+constexpr Case bf16 = {"fused, bf16", {cuda::Path::fused, cuda::NumberType::bfloat16, {}}};
+
+Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& one,
+             const std::vector<std::unique_ptr<Set>>& sets, const Effort& effort,
+             const Ceilings& ceilings) {
+  const std::uint32_t frames = pack.frames();
+  Launcher kernels(gpu, plan, pack, one);
+  const auto& stream = kernels.stream;
+  kernels.launch(*sets.front());  // kernels are loaded by a plain launch, not by a recorded one
   stream->wait();
   // Recorded, so that the device never waits for the host between two launches.
   const auto recording = stream->record([&] {
     stream->mark(0);
-    for (const auto& s : sets) launch_with(*s);
+    for (const auto& s : sets) kernels.launch(*s);
     stream->mark(1);
   });
   std::vector<double> seconds;
@@ -95,7 +111,7 @@ Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& 
       frames * size_of(one.options.rows) * static_cast<std::size_t>(plan.columns());
   const std::size_t bytes = pack.sample_bytes() + frames * sizeof(std::uint32_t) + row_bytes;
   const double rate = static_cast<double>(bytes) / launch;
-  return {{"kernels", program->description()},
+  return {{"kernels", kernels.program->description()},
           {"launch_seconds", launch},
           {"best_seconds", *std::min_element(seconds.begin(), seconds.end())},
           {"files_per_second", static_cast<double>(pack.files) / launch},
@@ -119,9 +135,9 @@ void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_by
                      const Effort& effort, const Ceilings& ceilings, Report& report) {
   using cuda::NumberType;
   using cuda::Path;
-  const Case cases[] = {{"fused, fp32", {Path::fused, NumberType::float32, {}}},
-                        {"fused, fp16", {Path::fused, NumberType::float16, {}}},
-                        {"fused, bf16", {Path::fused, NumberType::bfloat16, {}}},
+  const Case cases[] = {fp32,
+                        fp16,
+                        bf16,
                         {"fused, rows in fp16", {Path::fused, {}, NumberType::float16}},
                         {"fused, rows in bf16", {Path::fused, {}, NumberType::bfloat16}},
                         {"cuFFT", {Path::cufft, NumberType::float32, {}}}};
@@ -148,6 +164,19 @@ void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_by
     report.figures("kernel", line);
   }
   report.text("\n");
+}
+
+void launch_kernels(cuda::Gpu& gpu, const Geometry& geometry, const Effort& effort,
+                    const Report& report) {
+  const MelPlan plan(geometry.options);
+  const Pack pack(geometry, effort.set_bytes);
+  report.text(fmt::format("windows={}\n", pack.frames()));
+  const auto sets = make_sets(gpu, pack, static_cast<std::size_t>(plan.columns()), 1);
+  for (const Case& one : {fp32, fp16, bf16}) {
+    Launcher kernels(gpu, plan, pack, one);
+    kernels.launch(*sets.front());
+    kernels.stream->wait();
+  }
 }
 
 }  // namespace melflow::bench

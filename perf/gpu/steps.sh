@@ -2,7 +2,8 @@
 # One step of perf/gpu.sh.
 #
 # In:  steps.sh NAME, or a part of `parity`; from gpu.sh in the environment: BIN (programs), WORK (recordings, outputs), HERE
-#      (perf/), LINES_OUT, BACKENDS, FIRST_DEVICE, PYTHON, QUICK, HAS_CUFFT.
+#      (perf/), LINES_OUT, BACKENDS, FIRST_DEVICE, PYTHON, QUICK, HAS_CUFFT; from the caller's: COMPUTE_SANITIZER and NCU,
+#      where these tools are not found by themselves ("": they are not used).
 # Out: Markdown on stdout, a line of JSON in LINES_OUT for each figure, all else on stderr. Exit status
 #      1 when something failed and 77 when what it needs is not here; stderr's last line says what.
 set -euo pipefail
@@ -27,6 +28,17 @@ value_of() { sed -n "s/.*\\b$1=\\([^ ]*\\).*/\\1/p" <<<"$2"; }
 # A figure as JSON has it.
 number() { if [[ $1 =~ ^[0-9.e+-]+$ ]]; then echo "$1"; else echo null; fi; }
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# tool NAME: a tool of CUDA's, in the path or in the toolkit; nothing where there is none.
+tool() {
+  local path
+  for path in "$(command -v "$1")" "${CUDA_HOME:-/usr/local/cuda}"/{bin,compute-sanitizer,nsight-compute}/"$1"; do
+    if [[ -x $path ]]; then
+      echo "$path"
+      return
+    fi
+  done
+}
 
 # What two backends may differ by: the limits of either against the definition in double precision,
 # together (tests/support/kernel_checks.h). Of a frame's largest value; in dB, of levels within 60.
@@ -68,6 +80,10 @@ do_corpus() {
 do_tests() {
   local status=0 tests=()
   if [[ $HAS_CUFFT == 0 ]]; then tests=('--test-case=*device: fused*,mel kernels:*'); fi
+  # Without those that compare hundreds of front ends with the definition, frame by frame.
+  if [[ $QUICK == 1 ]]; then
+    tests+=('--test-case-exclude=*agree with the definition*,*operands of 16 bits stay*,*many frames*')
+  fi
   "$BIN/melflow_device_tests" "${tests[@]}" >"$WORK/tests" 2>&1 || status=1
   cat "$WORK/tests" >&2
   {
@@ -79,11 +95,22 @@ do_tests() {
   if [[ $status != 0 ]]; then problem "$(grep 'test cases:' "$WORK/tests" || echo 'the tests ended early')"; fi
 }
 
+# Beside what is measured: the device's clock, which no figure means much without.
 do_bench() {
-  local options=()
+  local options=() sampler=''
   if [[ $QUICK == 1 ]]; then options+=(--quick); fi
+  if command -v nvidia-smi >/dev/null; then
+    nvidia-smi -i "$FIRST_DEVICE" --query-gpu=clocks.sm,power.draw --format=csv,noheader,nounits -lms 500 >"$WORK/clocks" &
+    sampler=$!
+  fi
   "$BIN/melflow_gpu_bench" --device "$FIRST_DEVICE" --json "$LINES_OUT" "${options[@]}" ||
     problem 'the benchmark failed'
+  [[ -n $sampler ]] || return 0
+  kill "$sampler" 2>/dev/null || true
+  awk -F', *' '$1 + 0 > 0 { print $1 }' "$WORK/clocks" | sort -g >"$WORK/clock"
+  [[ -s $WORK/clock ]] || return 0
+  echo "The SM clock meanwhile: $(head -n 1 "$WORK/clock") to $(tail -n 1 "$WORK/clock") MHz, median $(median <"$WORK/clock")."
+  figures clock "\"sm_mhz\": $(median <"$WORK/clock"), \"least\": $(head -n 1 "$WORK/clock"), \"most\": $(tail -n 1 "$WORK/clock")"
 }
 
 # ---- whole jobs
@@ -261,12 +288,7 @@ sanitize() {
 
 do_sanitizer() {
   local tool program
-  SANITIZER=$(command -v compute-sanitizer || true)
-  if [[ -z $SANITIZER ]]; then
-    for SANITIZER in "${CUDA_HOME:-/usr/local/cuda}"/{bin,compute-sanitizer}/compute-sanitizer ''; do
-      if [[ -x $SANITIZER ]]; then break; fi
-    done
-  fi
+  SANITIZER=${COMPUTE_SANITIZER-$(tool compute-sanitizer)}
   if [[ -z $SANITIZER ]]; then leave_out 'there is no compute-sanitizer'; fi
   program=("$BIN/melflow_device_tests" '--test-case=*captured graph*,*every type*')
   if [[ $HAS_CUFFT == 0 ]]; then  # those tests take both paths
@@ -274,8 +296,31 @@ do_sanitizer() {
     program=("$BIN/melflow" run leak_two_stage --quiet --set mel.backend=cuda)
   fi
   # Beside each other, each with the whole time: what one is too slow for costs the others nothing.
-  for tool in memcheck racecheck synccheck; do sanitize "$tool" "${program[@]}" & done
+  for tool in memcheck racecheck synccheck initcheck; do sanitize "$tool" "${program[@]}" & done
   wait
+}
+
+# ---- where the time of a kernel goes
+
+# The kernels of each geometry, launched once: instructions, shared memory and stalls by the device's own counters.
+do_profile() {
+  local ncu=${NCU-$(tool ncu)} geometry options=() sections=() name said=$WORK/profile
+  [[ -n $ncu ]] || leave_out 'there is no ncu'
+  if [[ $QUICK == 1 ]]; then options+=(--quick); fi
+  for name in SpeedOfLight ComputeWorkloadAnalysis SchedulerStats WarpStateStats InstructionStats Occupancy LaunchStats \
+    MemoryWorkloadAnalysis MemoryWorkloadAnalysis_Tables; do
+    sections+=(--section "$name")
+  done
+  for geometry in builder two-stage speech music; do
+    # The device's clock is left alone; the log has every counter.
+    "$ncu" --clock-control none --csv --page raw --print-units base "${sections[@]}" "$BIN/melflow_gpu_bench" \
+      --device "$FIRST_DEVICE" --once "$geometry" "${options[@]}" >"$said" 2>&1 || true
+    cat "$said" >&2
+    if ! grep -q '^"ID"' "$said"; then
+      leave_out "ncu cannot profile here: $(grep -m 1 'ERROR' "$said" || tail -n 1 "$said")"
+    fi
+    awk -v geometry="$geometry" -v json="$LINES_OUT" -f "$HERE/gpu/profile.awk" "$said"
+  done
 }
 
 # ---- the rival

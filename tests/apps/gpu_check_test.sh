@@ -32,15 +32,18 @@ done
 ln -s "$bin/melflow_on_host_gpu" "$programs/melflow"
 ln -s "$bin/melflow_gpu_bench_on_host" "$programs/melflow_gpu_bench"
 ln -s "$bin/melflow_gpu_bench_on_host" "$folder/bundle/bin/melflow_gpu_bench"
-# The device's own tests need one.
-printf '#!/bin/sh\necho "test cases: 1 | 1 passed"\n' >"$programs/melflow_device_tests"
+ln -s "$bin/melflow_emulated_tests" "$programs/melflow_device_tests"
 # Tools of a machine that has devices are not those of this test.
-printf '#!/bin/sh\nexit 9\n' >"$folder/sanitizer"
-chmod +x "$programs/melflow_device_tests" "$folder/sanitizer"
+export COMPUTE_SANITIZER='' NCU=''
 md=$folder/out/gpu-emulated.md lines=$folder/out/gpu-emulated.jsonl
 
 # ---- all of it
-check --steps corpus,tests,bench,jobs,parity,torchaudio || fail "exit status $?"
+check --work "$folder/work" || fail "exit status $?"
+[[ $(grep -c '_ok; ' "$md") == 5 ]] || fail 'not all steps are done'
+for why in 'there is no ncu' 'there is no compute-sanitizer' 'there is no no-python'; do
+  grep -q "_left out: $why; " "$md" || fail "it does not say: $why"
+done
+grep -Eq '^\[doctest\] test cases: +[0-9]+ .* 0 failed' "$md" || fail 'the tests of the kernels are not in the report'
 grep -q 'all within their limits' "$md" || fail 'the parity of batches is not in the report'
 grep -q 'the device rounds them or the sink' "$md" || fail 'rows of 16 bits are not in the report'
 for row in '| nemo | auto | fp32 |' '| fused, rows in bf16 |' '| fused, fp32 |' '| two-stage | cuda |' \
@@ -56,10 +59,10 @@ fi
 nothing_left
 
 # ---- a second call in the same folder adds to the results of the first, or replaces them
+check --work "$folder/work" --add || fail "a second call in the same folder: exit status $?"
+[[ $(grep -c '^## ' "$md") == 18 && $(grep -c '"step"' "$lines") == 16 ]] || fail 'the second call added nothing'
+[[ $(grep -c '_ok; ' "$md") == 10 ]] || fail 'not all steps are done a second time'
 check --work "$folder/work" --steps corpus || fail "exit status $?"
-check --work "$folder/work" --add --steps tests || fail "a second call in the same folder: exit status $?"
-[[ $(grep -c '^## ' "$md") == 4 && $(grep -c '"step"' "$lines") == 2 ]] || fail 'the second call added nothing'
-check --work "$folder/work" --steps tests || fail "exit status $?"
 [[ $(grep -c '^## ' "$md") == 2 && $(grep -c '"step"' "$lines") == 1 ]] || fail 'the third call replaced nothing'
 nothing_left
 
@@ -67,7 +70,7 @@ nothing_left
 mkdir "$folder/smi"
 printf '#!/bin/sh\necho Exclusive_Process\n' >"$folder/smi/nvidia-smi"
 chmod +x "$folder/smi/nvidia-smi"
-PATH=$folder/smi:$PATH check --steps tests || fail "exit status $?"
+PATH=$folder/smi:$PATH check --steps corpus || fail "exit status $?"
 grep -q '^Compute mode: Exclusive_Process' "$md" || fail 'the compute mode is not in the report'
 
 # ---- what was measured decides, whatever else is missing
@@ -148,18 +151,41 @@ grep -q 'failed: parity' "$folder/said" || fail 'rows that differ are not said'
 grep -q -- '- FAILED: nemo, auto/fp32' "$md" || fail 'rows that differ are not in the report'
 
 # ---- errors that a sanitizer finds
+printf '#!/bin/sh\nexit 9\n' >"$folder/sanitizer"
+chmod +x "$folder/sanitizer"
 status=0
-PATH=$folder/tools:$PATH
-mkdir "$folder/tools"
-ln -s ../sanitizer "$folder/tools/compute-sanitizer"
-check --steps sanitizer || status=$?
+COMPUTE_SANITIZER=$folder/sanitizer check --steps sanitizer || status=$?
 [[ $status == 1 ]] || fail "errors that a sanitizer finds gave exit status $status"
-grep -q -- '- FAILED: racecheck: errors were found' "$md" || fail 'what a sanitizer finds is not in the report'
+for tool in memcheck racecheck synccheck initcheck; do
+  grep -q -- "- FAILED: $tool: errors were found" "$md" || fail 'what a sanitizer finds is not in the report'
+done
+
+# ---- a profiler: it launches each kernel once, and what it counts is for a window; or it cannot count
+cat >"$folder/ncu" <<'NCU'
+#!/bin/sh
+until [ "${1##*/}" = melflow_gpu_bench ]; do shift; done
+"$@" || exit 1
+cat <<'COUNTERS'
+"ID","Kernel Name","Block Size","gpu__time_duration.sum","smsp__cycles_elapsed.avg.per_second","launch__registers_per_thread","sm__warps_active.avg.pct_of_peak_sustained_active","sm__inst_issued.avg.pct_of_peak_sustained_active","smsp__inst_executed.sum","l1tex__data_pipe_lsu_wavefronts_mem_shared.sum","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum","smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio","smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio","smsp__average_warps_issue_stalled_wait_per_issue_active.ratio","smsp__average_warps_issue_stalled_wait_not_issued_per_issue_active.ratio","smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"
+"","","","ns","hz","register/thread","%","%","inst","","","inst","inst","inst","inst","inst"
+"0","void melflow::cuda::fused_kernel<melflow::cuda::Shape<256, 4>, short, 0>(melflow::cuda::FusedArguments)","(128, 1, 1)","68,500","1755000000","96","30.5","71.25","329,280","78240","9600","0.1","1.5","0.75","9","2.25"
+COUNTERS
+NCU
+chmod +x "$folder/ncu"
+NCU=$folder/ncu check --steps profile || fail "exit status $?"
+row='| builder | fused_kernel<Shape<256, 4>, short, 0> | 68.5 | 1755 | 96 | 30.5 | 71.25 | 686.0 | 163.0 | 20.0 | - | short_scoreboard 2.25, mio_throttle 1.50, wait 0.75 |'
+grep -qF "$row" "$md" || fail 'a profile is not in the report'
+grep -q '"kind": "profile", "geometry": "music", .*"instructions": [0-9]*\.[0-9], .*"dram_percent": null' "$lines" || fail 'no line of a profile'
+printf '#!/bin/sh\necho "==ERROR== ERR_NVGPUCTRPERM: no permission"\nexit 1\n' >"$folder/ncu"
+NCU=$folder/ncu check --steps profile || fail "exit status $?"
+grep -q '_left out: ncu cannot profile here: ==ERROR== ERR_NVGPUCTRPERM' "$md" || fail 'it does not say that ncu cannot count'
 
 # ---- a step that never ends is given up, and does not stop the others
 mkfifo "$folder/reached"
-printf '#!/bin/sh\necho "at most 0.001 dB"\necho >%s\nexec tail -f /dev/null\n' "$folder/reached" \
+rm "$programs/melflow_device_tests"
+printf '#!/bin/sh\necho "at most 0.001 dB"\necho $$ >%s\nexec tail -f /dev/null\n' "$folder/reached" \
   >"$programs/melflow_device_tests"
+chmod +x "$programs/melflow_device_tests"
 exec 8<>"$folder/reached"  # so that nobody waits for it here
 status=0
 check --limit 1 --steps tests,torchaudio || status=$?
@@ -175,15 +201,25 @@ check --seconds 0 --steps tests || status=$?
 grep -q 'failed: no time was left' "$md" || fail 'that no time was left is not in the report'
 
 # ---- stopped in the middle: what was there stays
-TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" --out "$folder/out" \
-  --steps corpus,tests,parity >"$folder/said" 2>&1 &
-script=$!
-read -r <"$folder/reached"
-kill -TERM $script
-status=0
-wait $script || status=$?
-[[ $status == 130 ]] || fail "stopped: exit status $status"
-grep -q '_ok; ' "$md" || fail 'stopped: the recordings are not in the report'
-grep -q '_Stopped here' "$md" || fail 'stopped: the report does not say so'
-grep -q '## What follows' "$md" || fail 'stopped: nothing follows'
-nothing_left
+for signal in TERM HUP KILL; do
+  TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" --out "$folder/out" \
+    --steps corpus,tests,parity >"$folder/said" 2>&1 &
+  script=$!
+  read -r endless <"$folder/reached"
+  kill -$signal $script
+  status=0
+  wait $script || status=$?
+  grep -q '_ok; ' "$md" || fail "$signal: the recordings are not in the report"
+  grep -q '"step": "corpus", "state": "ok"' "$lines" || fail "$signal: there is no line of what was done"
+  if [[ $signal == KILL ]]; then
+    # Nothing more can be done: the table is made later, and what was started is stopped here.
+    "$programs/melflow_gpu_bench" --decide "$lines" | grep -q '^| question ' || fail 'killed: nothing can follow'
+    kill -KILL -- "-$(ps -o pgid= -p "$endless" | tr -d ' ')"
+    rm -r "$folder"/melflow-gpu.*
+  else
+    [[ $status == 130 ]] || fail "$signal: exit status $status"
+    grep -q '_Stopped here' "$md" || fail "$signal: the report does not say so"
+    grep -q '## What follows' "$md" || fail "$signal: nothing follows"
+  fi
+  nothing_left
+done
