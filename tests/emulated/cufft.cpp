@@ -89,8 +89,8 @@ int cufftExecR2C(int plan, float* in, void* out) {
     const cudaError_t error = RecordingRuntime::now().give(p.stream, "transform", [=] {
       return [=] {
         RecordingRuntime::now().check_range(p.work, work_bytes, true, "work area");
-        std::memset(p.work, 0xFF, work_bytes);
         p.transform->run(in, static_cast<float*>(out), p.batch);
+        std::memset(p.work, 0xFF, work_bytes);  // where it lies, nothing else may
       };
     });
     return error == cudaSuccess ? 0 : execution_failed;

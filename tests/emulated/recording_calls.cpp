@@ -254,6 +254,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   runtime().wait_for_step(*stream);
+  if (!runtime().may_drop(*stream)) runtime().complain("a stream that has work to do is destroyed");
   return destroy(runtime().streams, stream, "a stream");
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {

@@ -195,6 +195,11 @@ void RecordingRuntime::wait_for_step(FakeStream& stream) {
   changed_.wait(lock, [&] { return !stream.is_busy; });
 }
 
+bool RecordingRuntime::may_drop(const FakeStream& stream) {
+  const Lock lock(mutex);
+  return stream.pending.empty() || has_failed_ || broken == stream.device || does_nothing(stream);
+}
+
 void RecordingRuntime::run(FakeStream& stream) {
   Lock lock(mutex);
   while (step(lock, stream)) {

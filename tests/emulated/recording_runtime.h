@@ -142,6 +142,8 @@ class RecordingRuntime {
   void run(FakeStream& stream);
   /// Until no step of this stream is being done.
   void wait_for_step(FakeStream& stream);
+  /// Whether nothing more is done of what it holds, or it holds nothing.
+  bool may_drop(const FakeStream& stream);
   /// The stream 0 of the current device.
   FakeStream& null_stream();
   [[nodiscard]] double now_ms();
