@@ -9,12 +9,12 @@
 #                                  makes the whole program with further stages in it
 set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
 
-install(TARGETS melflow RUNTIME)
+install(TARGETS melflow RUNTIME COMPONENT runtime)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/pipelines
-  FILES_MATCHING PATTERN *.yaml)
+  COMPONENT runtime FILES_MATCHING PATTERN *.yaml)
 install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity/parity_reference.py
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
-install(DIRECTORY own_stage/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/own_stage)
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity COMPONENT runtime)
+install(DIRECTORY own_stage/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/own_stage COMPONENT runtime)
 
 # melflow_options only carries what this build was compiled with (warnings, sanitizers).
 set(component_pipeline melflow_pipeline)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the Debian packages melflow is built from, where they are missing.
 #
-# In:  apps/install_deps.sh [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--bare-root] [--dry-run]
+# In:  apps/install_deps.sh [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--deb] [--bare-root] [--dry-run]
 #        --ffmpeg   also FFmpeg, which decodes M4A, WebM and WMA
 #        --python   also what pip needs to build the Python package: Python, its headers and environments
 #        --tests    also what the tests need: Python with h5py and NumPy, which must read the output,
 #                   its headers, a shell that needs no library, and ccache, so that nothing is compiled twice
 #        --perf     also what the benchmarks need: Python and google-benchmark
 #        --bundle   also what apps/bundle/fetch_cuda.sh needs: pip and unzip
+#        --deb      also what `cpack -G DEB` needs: dpkg-dev
 #        --bare-root   also what tests/bare_root.sh needs: debootstrap
 #        --dry-run  only print what is missing, one package a line
 # Out: nothing but the packages. When all of them are there it does nothing and needs neither
@@ -28,10 +29,11 @@ for argument in "$@"; do
     --tests) packages+=(python3 python3-dev python3-venv python3-h5py python3-numpy python3-xxhash busybox-static ccache) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
     --bundle) packages+=(python3-pip unzip) ;;
+    --deb) packages+=(dpkg-dev) ;;
     --bare-root) packages+=(debootstrap) ;;
     --dry-run) dry_run=1 ;;
     *)
-      echo "usage: $0 [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--bare-root] [--dry-run]" >&2
+      echo "usage: $0 [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--deb] [--bare-root] [--dry-run]" >&2
       exit 2
       ;;
   esac

@@ -1,0 +1,24 @@
+# `cpack -G DEB` in a build folder makes melflow_VERSION_ARCHITECTURE.deb: the program, its pipelines, a manual page and
+# completion for bash. dpkg-shlibdeps (package dpkg-dev) finds what it depends on.
+set(manual ${CMAKE_CURRENT_BINARY_DIR}/melflow.1.gz)
+add_custom_command(OUTPUT ${manual}
+  COMMAND bash -c "bash '${CMAKE_CURRENT_LIST_DIR}/man.sh' '$<TARGET_FILE:melflow>' | gzip -n9 > '${manual}'"
+  DEPENDS melflow ${CMAKE_CURRENT_LIST_DIR}/man.sh VERBATIM)
+add_custom_target(melflow_manual ALL DEPENDS ${manual})
+install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/completion.bash RENAME melflow
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/melflow COMPONENT runtime)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL runtime)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME melflow)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION sound)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_CONTACT "the maintainers of melflow")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+include(CPack)
