@@ -257,6 +257,8 @@ class LoaderTest(unittest.TestCase):
             rows = sum(len(batch["file"]) for batch in loader)
             report = loader.report
             ran.pop("series")  # of the program's page
+            for one in (report, ran):
+                one["limit"]["hints"] = []  # go by what else the machine does
             only_loaders = {"files.other_splits", "files.other_ranks", "stages.[].summary.waiting_for_program"}
             self.assertEqual(keys(report) - only_loaders, keys(ran))
             self.assertEqual({k: v for k, v in report["files"].items() if not k.startswith("other")}, ran["files"])
