@@ -26,7 +26,7 @@ namespace {
 GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph{spec, registry};
   for (const NodeSpec& n : spec.nodes) expand_node(graph, n);
-  for (const ExpandedNode& e : graph.expanded) read_node(graph, e);
+  for (NodeDraft& d : graph.nodes) read_node(graph, d);
   graph.wrong_options = graph.problems.size();
   for (NodeDraft& d : graph.nodes) connect(graph, d);
   if (check_cycles(graph)) return graph;    // what else its shape has follows from that
@@ -56,10 +56,10 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
 PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput> inputs,
                    const Plan& plan) {
   PlanNode n;
-  n.name = d.spec->name;
+  n.name = d.spec.name;
   n.written = graph.spec.nodes[d.written].name;
-  n.mark = d.spec->mark;
-  n.options = d.spec->options;
+  n.mark = d.spec.mark;
+  n.options = d.spec.options;
   n.is_inserted = d.behind.has_value();
   n.info = d.info;
   n.config = std::move(d.config);
@@ -138,7 +138,7 @@ bool has_only_wrong_options(const GraphDraft& graph) {
   std::set<std::string> names;
   return graph.problems.size() == graph.wrong_options &&
          std::all_of(graph.nodes.begin(), graph.nodes.end(), [&names](const NodeDraft& d) {
-           return d.config != nullptr && !d.behind && names.insert(d.spec->name).second &&
+           return d.config != nullptr && !d.behind && names.insert(d.spec.name).second &&
                   (d.info->traits.kind == StageKind::source || !d.from.empty());
          });
 }

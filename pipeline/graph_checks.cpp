@@ -27,17 +27,17 @@ std::string taken_by(const StageInfo& stage) {
 
 void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   const NodeDraft& up = graph.node(input.node);
-  const NodeSpec& spec = *d.spec;
+  const NodeSpec& spec = d.spec;
   if (d.common.start_at > 0 && up.info->traits.lends)
     graph.error(mark_of(spec, "start_at"),
                 fmt::format("{}.start_at: what {} ({}) gives holds a place on a device, and those "
                             "that come after wait for one; set it where batches come in, before "
                             "the device",
-                            spec.name, up.spec->name, up.info->name));
+                            spec.name, up.spec.name, up.info->name));
   const PortType given = graph.port_of(input.node);
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
-                                                   spec.name, up.spec->name, up.info->name));
+                                                   spec.name, up.spec.name, up.info->name));
   } else if (!fits(*d.info, given)) {
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
@@ -58,17 +58,17 @@ void check_expansion(GraphDraft& graph) {
       const NodeDraft& up = graph.node(at);
       if (up.info != nullptr && up.info->traits.expands)
         graph.error(
-            d.spec->mark,
+            d.spec.mark,
             fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
                         "does so already; only one of them in a row can make progress within "
                         "the memory budget",
-                        d.spec->name, d.info->name, up.spec->name, up.info->name));
+                        d.spec.name, d.info->name, up.spec.name, up.info->name));
       if (up.info != nullptr && up.info->traits.kind == StageKind::combine)
         graph.error(
-            d.spec->mark,
+            d.spec.mark,
             fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
                         "puts several items into one; put it before",
-                        d.spec->name, d.info->name, up.spec->name, up.info->name));
+                        d.spec.name, d.info->name, up.spec.name, up.info->name));
     }
   }
 }
@@ -85,9 +85,9 @@ void check_outputs(GraphDraft& graph, int index) {
       });
     };
     if (std::none_of(readers.begin(), readers.end(), takes))
-      graph.error(d.spec->mark,
+      graph.error(d.spec.mark,
                   fmt::format("{0}: no node takes its output {1}; take it with from: {0}.{1}",
-                              d.spec->name, d.outputs[o]));
+                              d.spec.name, d.outputs[o]));
   }
 }
 
@@ -136,7 +136,7 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
     if (giver < 0 || (!graph.readers_of(giver).empty() && graph.readers_of(i).empty())) giver = i;
   }
   if (giver < 0) return out;
-  const std::string& name = graph.node(giver).spec->name;
+  const std::string& name = graph.node(giver).spec.name;
   return out + fmt::format(", and '{}' ({}) gives them: write from: {}", name,
                            graph.node(giver).info->name, name);
 }
@@ -153,9 +153,8 @@ bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
     const StageInfo* info = graph.node(from[i].node).info;
     if (info == nullptr || info->traits.kind != StageKind::source) return false;
     if (are_known && !seen.insert(from[i].node).second && !node.info->traits.joins)
-      graph.error(mark_of(*node.spec, "from"),
-                  fmt::format("{}.from: names {} twice; once is enough", node.spec->name,
-                              node.common.from[i]));
+      graph.error(mark_of(node.spec, "from"), fmt::format("{}.from: names {} twice; once is enough",
+                                                          node.spec.name, node.common.from[i]));
   }
   return true;
 }
@@ -168,11 +167,10 @@ bool has_other_name(const NodeDraft& node, std::string_view option) {
   common.describe(schema);
   const auto others = schema.other_names();
   const std::string meant = did_you_mean(option);
-  const std::vector<Value::Entry>& written = node.spec->options.entries();
+  const std::vector<Value::Entry>& written = node.spec.options.entries();
   return std::any_of(others.begin(), others.end(),
                      [&](const OtherName& other) {
-                       return other.here == option &&
-                              node.spec->options.find(other.name) != nullptr;
+                       return other.here == option && node.spec.options.find(other.name) != nullptr;
                      }) ||
          std::any_of(written.begin(), written.end(), [&](const Value::Entry& e) {
            return advice_on(e.key, {&node.config->schema(), &schema}, e.value) == meant;
@@ -182,7 +180,7 @@ bool has_other_name(const NodeDraft& node, std::string_view option) {
 // Of a stage with named outputs that has none. Where something else is written in their place, it
 // was refused.
 void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
-  const NodeSpec& spec = *node.spec;
+  const NodeSpec& spec = node.spec;
   if (!node.info->outputs || !node.outputs.empty()) return;
   if (const Value* written = spec.options.find("outputs");
       written != nullptr && !written->is_null())
@@ -203,7 +201,7 @@ void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
 void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.info == nullptr || node.behind) return;
   check_named_outputs(graph, node);
-  const NodeSpec& spec = *node.spec;
+  const NodeSpec& spec = node.spec;
   const bool is_source = node.info->traits.kind == StageKind::source;
   if (is_source && !node.common.from.empty())
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} is a source and takes no input",
@@ -274,9 +272,9 @@ bool check_cycles(GraphDraft& graph) {
     std::string text;
     for (int n : way) {
       reported.insert(n);
-      text.insert(0, graph.node(n).spec->name + " -> ");
+      text.insert(0, graph.node(n).spec.name + " -> ");
     }
-    const NodeSpec& spec = *graph.node(start).spec;
+    const NodeSpec& spec = graph.node(start).spec;
     graph.error(
         mark_of(spec, "from"),
         fmt::format("{}.from: the graph has a cycle: {} -> {}; data flows from the source to the "
@@ -300,20 +298,20 @@ void check_shape(GraphDraft& graph) {
     const NodeDraft& d = graph.node(i);
     if (d.info == nullptr) continue;
     if (d.info->traits.kind == StageKind::sink && ++sinks == kMostSinks + 1)
-      graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
-                                            d.spec->name, kMostSinks));
+      graph.error(d.spec.mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
+                                           d.spec.name, kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i) &&
         !never_together(graph, d)) {
       const bool is_second =
           d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
       graph.error(
-          d.spec->mark,
+          d.spec.mark,
           fmt::format(
-              "{}: no node takes its output ({}); {}", d.spec->name, plural(graph.port_of(i).name),
+              "{}: no node takes its output ({}); {}", d.spec.name, plural(graph.port_of(i).name),
               is_second ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
                         : fmt::format("write a node with from: {} whose stage is a sink{}",
-                                      d.spec->name, sinks_of(graph, i))));
+                                      d.spec.name, sinks_of(graph, i))));
     }
     if (are_connected) check_outputs(graph, i);
   }

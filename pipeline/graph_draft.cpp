@@ -16,7 +16,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 // The options of the stage itself; `common`: those that every node has.
 void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const Schema& common) {
-  const std::string path = d.spec->name + ".";
+  const std::string path = d.spec.name + ".";
   const auto names = d.config->schema().names();
   // Read together, so that an option that implies others is read first.
   Value known_options = Value::map({});
@@ -36,8 +36,8 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
   d.config->schema().find_unused(known_options, path, graph.unused);
   const int limit = d.info->traits.max_concurrency;
   if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
-    graph.error(mark_of(*d.spec, "concurrency"),
-                fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.spec->name,
+    graph.error(mark_of(d.spec, "concurrency"),
+                fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.spec.name,
                             *d.common.concurrency, d.info->name, limit));
 }
 
@@ -74,7 +74,7 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
 int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
   const auto find = [&](const std::string& wanted) {
     const auto it = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                 [&](const NodeDraft& d) { return d.spec->name == wanted; });
+                                 [&](const NodeDraft& d) { return d.spec.name == wanted; });
     return it == graph.nodes.end() ? -1 : static_cast<int>(it - graph.nodes.begin());
   };
   const int found = find(name);
@@ -126,8 +126,8 @@ PortType GraphDraft::port_of(int index) const {
 }
 
 const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {
-  return std::find_if(expanded.begin(), expanded.end(),
-                      [&](const ExpandedNode& e) { return e.spec.name == node.name; })
+  return std::find_if(nodes.begin(), nodes.end(),
+                      [&](const NodeDraft& d) { return d.spec.name == node.name; })
       ->spec;
 }
 
@@ -136,13 +136,8 @@ Mark mark_of(const NodeSpec& spec, const std::string& key) {
   return spec.mark;
 }
 
-void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
-  const NodeSpec& spec = expanded.spec;
-  NodeDraft d;
-  d.spec = &spec;
-  d.written = expanded.written;
-  d.behind = expanded.behind;
-  d.asked_by = expanded.asked_by;
+void read_node(GraphDraft& graph, NodeDraft& d) {
+  const NodeSpec& spec = d.spec;
   Schema common;
   d.common.describe(common);
   const std::vector<std::string> common_names = common.names();
@@ -152,8 +147,8 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
     if (e.key != "stage" || !e.value.is_missing())  // of which no_stage() tells
       (contains(common_names, e.key) ? shared : own).entries().push_back(e);
   common.read(shared, spec.name + ".", graph.problems);
-  for (const NodeDraft& other : graph.nodes)
-    if (other.spec->name == spec.name)
+  for (const NodeDraft* other = graph.nodes.data(); other != &d; ++other)
+    if (other->spec.name == spec.name)
       graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
   if (d.common.stage.empty()) {
     no_stage(graph, spec, own, common);
@@ -167,11 +162,10 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
     if (d.info->outputs) d.outputs = d.info->outputs(spec);
     read_stage_options(graph, d, own, common);
   }
-  graph.nodes.push_back(std::move(d));
 }
 
 void connect(GraphDraft& graph, NodeDraft& node) {
-  const NodeSpec& spec = *node.spec;
+  const NodeSpec& spec = node.spec;
   for (const std::string& from : node.common.from) {
     PlanInput in{find_node(graph, node, from)};
     if (in.node < 0) in = find_output(graph, node, from);
@@ -190,13 +184,13 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     } else if (in.node < 0) {
       std::vector<std::string> names;
       for (const NodeDraft& other : graph.nodes) {
-        if (other.outputs.empty()) names.push_back(other.spec->name);
-        for (const std::string& o : other.outputs) names.push_back(other.spec->name + "." + o);
+        if (other.outputs.empty()) names.push_back(other.spec.name);
+        for (const std::string& o : other.outputs) names.push_back(other.spec.name + "." + o);
       }
       graph.error(mark_of(spec, "from"),
                   fmt::format("{}.from: there is no {} '{}'{}", spec.name,
                               from.find('.') == from.npos ? "node" : "node or output",
-                              excerpt(from), others_than(node.spec->name, from, names)));
+                              excerpt(from), others_than(node.spec.name, from, names)));
     } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),

@@ -12,31 +12,23 @@
 
 namespace melflow {
 
-/// A node of the graph that a written node stands for, or that is inserted for one.
-struct ExpandedNode {
+/// A node that a written node stands for, or that is inserted for one.
+struct NodeDraft {
   NodeSpec spec;
-  std::size_t written = 0;                        ///< index of the node in the description
+  std::size_t written = 0;                        ///< index of the written node
   std::optional<PortType> behind = std::nullopt;  ///< for an inserted node: the port before it
   std::string asked_by = {};  ///< for an inserted node: the option of the written one
-};
-
-struct NodeDraft {
-  const NodeSpec* spec = nullptr;
-  std::size_t written = 0;
-  std::optional<PortType> behind;
-  std::string asked_by;
-  NodeOptions common;
+  NodeOptions common = {};
   const StageInfo* info = nullptr;  ///< null: there is no such stage
-  std::unique_ptr<StageConfig> config;
-  std::vector<PlanInput> from;       ///< by indices of drafts; of a right node that joins several
-  std::vector<std::string> outputs;  ///< names; none where there is one without a name
+  std::unique_ptr<StageConfig> config = nullptr;
+  std::vector<PlanInput> from = {};  ///< by indices of drafts; of a right node that joins several
+  std::vector<std::string> outputs = {};  ///< names; none where there is one without a name
 };
 
 struct GraphDraft {
   const GraphSpec& spec;
   const Registry& registry;
-  std::vector<ExpandedNode> expanded = {};  ///< complete before `nodes` point into it
-  std::vector<std::string> outlets = {};    ///< per written node: the node that gives its output
+  std::vector<std::string> outlets = {};  ///< per written node: the node that gives its output
   std::vector<NodeDraft> nodes = {};
   Problems problems = {};
   std::size_t wrong_options = 0;    ///< how many of them are of options: those that came first
@@ -58,8 +50,8 @@ struct GraphDraft {
 /// The place where a node's option was written, or the node's place where it was not.
 Mark mark_of(const NodeSpec& spec, const std::string& key);
 
-/// Reads an expanded node's options and adds it.
-void read_node(GraphDraft& graph, const ExpandedNode& expanded);
+/// Reads a node's options.
+void read_node(GraphDraft& graph, NodeDraft& node);
 
 /// Finds the nodes that its `from` names; to be called when all nodes are read.
 void connect(GraphDraft& graph, NodeDraft& node);

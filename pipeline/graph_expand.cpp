@@ -26,7 +26,7 @@ std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std
 
 // "files.feed: preload", which asks for the node; of one that is always inserted its own name.
 std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
-  if (inserted.asked_by.empty()) return inserted.spec->name + ":";
+  if (inserted.asked_by.empty()) return inserted.spec.name + ":";
   const Value* value = source.options.find(inserted.asked_by);
   return fmt::format("{}.{}:{}", source.name, inserted.asked_by,
                      value != nullptr && value->is_scalar() ? " " + excerpt(value->text()) : "");
@@ -43,8 +43,8 @@ void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
       graph.error(mark_of(source, inserted.asked_by),
                   fmt::format("{} needs one way for all that comes to {}, but several nodes take "
                               "from {}; let them take from {}",
-                              asking(source, inserted), graph.node(last).spec->name, up.spec->name,
-                              graph.node(last).spec->name));
+                              asking(source, inserted), graph.node(last).spec.name, up.spec.name,
+                              graph.node(last).spec.name));
     left.pop_back();
     for (const PlanInput& in : up.from)
       if (before.insert(in.node).second) left.push_back(in.node);
@@ -54,8 +54,8 @@ void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
       graph.error(mark_of(source, inserted.asked_by),
                   fmt::format("{} is for what all sources give, but what {} gives does not come to "
                               "{}; let one node take all of them: from: {}",
-                              asking(source, inserted), graph.node(other).spec->name,
-                              graph.node(last).spec->name, all_sources(graph)));
+                              asking(source, inserted), graph.node(other).spec.name,
+                              graph.node(last).spec.name, all_sources(graph)));
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   if (info != nullptr && info->expand) chain = info->expand(spec);
   graph.outlets.push_back(chain.back().name);
   const std::size_t written = graph.outlets.size() - 1;
-  for (NodeSpec& n : chain) graph.expanded.push_back({std::move(n), written});
+  for (NodeSpec& n : chain) graph.nodes.push_back({.spec = std::move(n), .written = written});
   if (info == nullptr || !info->insert) return;
   // For all sources: the options that ask for these nodes are equal in them.
   for (std::size_t i = 0; i < written; ++i)
@@ -76,8 +76,10 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
         other != nullptr && other->is_scalar() && other->text() == info->name)
       return;
   for (const Insertion& inserted : info->insert(spec))
-    graph.expanded.push_back(
-        {inserted.node, written, inserted.port, asking_option(*info, spec, inserted.node.name)});
+    graph.nodes.push_back({.spec = inserted.node,
+                           .written = written,
+                           .behind = inserted.port,
+                           .asked_by = asking_option(*info, spec, inserted.node.name)});
 }
 
 // Behind the one node that gives its port to others than nodes of the same port.
@@ -94,7 +96,7 @@ void insert_node(GraphDraft& graph, int index) {
     const std::vector<int> readers = graph.readers_of(i);
     if (!gives(i) || std::all_of(readers.begin(), readers.end(), gives)) continue;
     ends.push_back(i);
-    names.push_back(graph.node(i).spec->name);
+    names.push_back(graph.node(i).spec.name);
   }
   if (ends.empty())
     return graph.error(

@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-/// Adds the nodes that a written node stands for to `expanded`.
+/// Adds the nodes that a written node stands for; their options are not read yet.
 void expand_node(GraphDraft& graph, const NodeSpec& spec);
 
 /// Inserts node `index`, which has a `behind`, between two others; all nodes must be connected and

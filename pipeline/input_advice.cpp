@@ -117,7 +117,7 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
   const std::vector<int> before = nodes_before(graph, named);
   for (const int reader : graph.readers_of(giver))
     if (reader == named || std::find(before.begin(), before.end(), reader) != before.end())
-      return out + fmt::format(", and from: {} in {}", d.spec->name, written_name(graph, reader));
+      return out + fmt::format(", and from: {} in {}", d.spec.name, written_name(graph, reader));
   return out;
 }
 
@@ -126,13 +126,13 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
 std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
   const PortType given = graph.port_of(named);
   if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
-  std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec->name,
+  std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec.name,
                                 written_text(graph, named), plural(given.name));
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (&graph.node(i) == &d)
       for (const int reader : graph.readers_of(i))
         out += fmt::format(", and write from: {} in {}", written_name(graph, named),
-                           graph.node(reader).spec->name);
+                           graph.node(reader).spec.name);
   return out;
 }
 
@@ -147,14 +147,14 @@ bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
 
 std::string written_name(const GraphDraft& graph, int node) {
   const NodeDraft& d = graph.node(node);
-  return d.spec->name == graph.outlets[d.written] ? graph.spec.nodes[d.written].name : d.spec->name;
+  return d.spec.name == graph.outlets[d.written] ? graph.spec.nodes[d.written].name : d.spec.name;
 }
 
 std::string written_text(const GraphDraft& graph, int node) {
   const NodeDraft& d = graph.node(node);
   const std::string name = written_name(graph, node);
   const Value* stage =
-      name == d.spec->name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
+      name == d.spec.name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
   return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : d.info->name);
 }
 
@@ -186,12 +186,12 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
   if (by.stages.empty())
     return fmt::format(
         "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet",
-        left.spec->name, left.info->name);
+        left.spec.name, left.info->name);
   if (are_put_in)
     return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives",
-                       left.spec->name, left.info->name);
+                       left.spec.name, left.info->name);
   return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
-                     left.spec->name, left.info->name, list_text(by.stages), d.spec->name);
+                     left.spec.name, left.info->name, list_text(by.stages), d.spec.name);
 }
 
 std::set<int> left_by_mistake(const GraphDraft& graph) {

@@ -45,11 +45,11 @@ void check_join(GraphDraft& graph, const NodeDraft& d) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b)
       if (!are_apart(graph, d.from[a], d.from[b]))
         return graph.error(
-            mark_of(*d.spec, "from"),
+            mark_of(d.spec, "from"),
             fmt::format(
                 "{}.from: {} joins the outputs of a route or several sources, but every file "
                 "comes by both {} and {}; take one of them, or put a route before them",
-                d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
+                d.spec.name, d.info->name, d.common.from[a], d.common.from[b]));
 }
 
 std::optional<std::pair<std::string, std::string>> never_together(const GraphDraft& graph,
@@ -64,8 +64,8 @@ std::optional<std::pair<std::string, std::string>> never_together(const GraphDra
 
 void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   const auto error = [&](const std::string& text) {
-    graph.error(mark_of(*d.spec, "from"),
-                fmt::format("{}.from: {} {}", d.spec->name, d.info->name, text));
+    graph.error(mark_of(d.spec, "from"),
+                fmt::format("{}.from: {} {}", d.spec.name, d.info->name, text));
   };
   if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
   if (d.from.size() < 2)
@@ -94,7 +94,7 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
       return error(
           fmt::format("takes rows of the same blocks, but only some of its inputs come by {} ({}), "
                       "which cuts files into blocks; let all of them come by the same {}",
-                      up.spec->name, up.info->name, up.info->name));
+                      up.spec.name, up.info->name, up.info->name));
   }
 }
 

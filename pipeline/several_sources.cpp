@@ -30,17 +30,17 @@ void check_option(GraphDraft& graph, const NodeDraft& first, const NodeDraft& d,
     return value.empty() || value == "null" ? std::string("not set") : excerpt(value);
   };
   graph.error(
-      mark_of(*d.spec, option),
+      mark_of(d.spec, option),
       fmt::format("{0}.{1}: is {2} here and {3} in {4}; it is the whole run's, so write the "
                   "same in all sources",
-                  d.spec->name, option, text(here), text(there), first.spec->name));
+                  d.spec.name, option, text(here), text(there), first.spec.name));
 }
 
 // A name that no written node has.
 std::string name_for(const GraphDraft& graph) {
   std::string name = "sources";
   while (std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const NodeDraft& d) { return d.spec->name == name; }))
+                     [&](const NodeDraft& d) { return d.spec.name == name; }))
     name += '_';
   return name;
 }
@@ -58,7 +58,7 @@ std::vector<int> sources_of(const GraphDraft& graph) {
 
 std::string all_sources(const GraphDraft& graph) {
   std::vector<std::string> names;
-  for (const int i : sources_of(graph)) names.push_back(graph.node(i).spec->name);
+  for (const int i : sources_of(graph)) names.push_back(graph.node(i).spec.name);
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
@@ -70,34 +70,34 @@ bool check_sources(GraphDraft& graph) {
     const NodeDraft& d = graph.node(i);
     if (!d.info->options_of_run) {
       graph.error(
-          d.spec->mark,
+          d.spec.mark,
           fmt::format(
               "{}: {} cannot stand beside another source ({}); give it a pipeline of its own",
-              d.spec->name, d.info->name,
-              graph.node(sources[i == sources.front() ? 1 : 0]).spec->name));
+              d.spec.name, d.info->name,
+              graph.node(sources[i == sources.front() ? 1 : 0]).spec.name));
       return false;
     }
     if (d.info != first.info) {
       graph.error(
-          d.spec->mark,
+          d.spec.mark,
           fmt::format("{}: the sources of a graph are of one stage, but this is {} and {} is "
                       "{}; give it a pipeline of its own",
-                      d.spec->name, d.info->name, first.spec->name, first.info->name));
+                      d.spec.name, d.info->name, first.spec.name, first.info->name));
       return false;
     }
-    if (d.spec->name.find('/') != std::string::npos)
-      graph.error(d.spec->mark,
+    if (d.spec.name.find('/') != std::string::npos)
+      graph.error(d.spec.mark,
                   fmt::format("{}: with several sources the names of files begin with that of "
                               "their source and a slash, so it has none itself; rename the node",
-                              d.spec->name));
+                              d.spec.name));
     for (const std::string& option : *d.info->options_of_run)
       check_option(graph, first, d, option, value_of(first, option), value_of(d, option));
     check_option(graph, first, d, "files_per_task", files_per_task(first), files_per_task(d));
   }
   if (sources.size() > kMostSources)
-    graph.error(graph.node(sources[kMostSources]).spec->mark,
+    graph.error(graph.node(sources[kMostSources]).spec.mark,
                 fmt::format("{}: a graph has at most {} sources, this is one more",
-                            graph.node(sources[kMostSources]).spec->name, kMostSources));
+                            graph.node(sources[kMostSources]).spec.name, kMostSources));
   return true;
 }
 
