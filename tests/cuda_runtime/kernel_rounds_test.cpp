@@ -1,5 +1,6 @@
-// Every frame is worked on once: by the barriers that lanes wait at, which are the same for each frame.
-// Rows would not show it, for what is computed twice is the same.
+// Every frame is worked on once, by no more blocks than it takes: by the barriers that lanes wait at and
+// the places that they read, as many for each frame. Rows would not show it, for what is computed twice is
+// the same.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -16,9 +17,10 @@ namespace {
 constexpr std::uint32_t kCapacity = 100;
 
 // Of a launch for kCapacity frames, of which there are that many.
-std::uint64_t barriers_of(const FrontEnd& front_end, Path path, std::uint32_t frames) {
+LaneCounts counts_of(const FrontEnd& front_end, Path path, std::uint32_t frames) {
   RecordingRuntime runtime;
-  std::uint64_t waited = barriers_waited_at();
+  const LaneCounts before = lane_counts();
+  LaneCounts behind;
   {
     MelKernels kernels(front_end, {path, {}, {}}, kCapacity);
     void *in = nullptr, *rows = nullptr, *work = nullptr;
@@ -40,12 +42,12 @@ std::uint64_t barriers_of(const FrontEnd& front_end, Path path, std::uint32_t fr
     cudaStreamCreate(&stream);
     kernels.launch(stream, launch);
     cudaDeviceSynchronize();
-    waited = barriers_waited_at() - waited;
+    behind = lane_counts();
     cudaStreamDestroy(stream);
     for (void* memory : {in, rows, work}) cudaFree(memory);
   }
   CHECK(runtime.complaints() == "");
-  return waited;
+  return {behind.blocks - before.blocks, behind.waits - before.waits, behind.reads - before.reads};
 }
 
 }  // namespace
@@ -62,11 +64,17 @@ TEST_CASE("kernels: every frame is worked on once, however many there are") {
     for (const Path path : {Path::fused, Path::cufft}) {
       CAPTURE(front_end == &plain);
       CAPTURE(path == Path::fused);
-      const std::uint64_t none = barriers_of(*front_end, path, 0);
-      const std::uint64_t of_one = barriers_of(*front_end, path, 1) - none;
-      CHECK(of_one > 0);
-      for (const std::uint32_t frames : {2U, 8U, 33U, kCapacity})
-        CHECK(barriers_of(*front_end, path, frames) == none + frames * of_one);
+      const LaneCounts none = counts_of(*front_end, path, 0), one = counts_of(*front_end, path, 1);
+      CHECK(one.waits > none.waits);
+      CHECK(one.reads > none.reads);
+      for (const std::uint32_t frames : {2U, 8U, 33U, kCapacity}) {
+        const LaneCounts all = counts_of(*front_end, path, frames);
+        CHECK(all.waits == none.waits + frames * (one.waits - none.waits));
+        CHECK(all.reads == none.reads + frames * (one.reads - none.reads));
+        // Eight frames a block; of the fused kernel what the device has room for, 2 on each of 3.
+        const unsigned of_path = path == Path::fused ? 6 : 13 + 13;
+        CHECK(all.blocks == of_path + (front_end == &plain ? 0 : 13));
+      }
     }
   }
 }

@@ -91,7 +91,7 @@ struct Running {
   unsigned order[warp] = {};
   LaneOrder kind = LaneOrder::rising;
   std::uint64_t random = 1;
-  std::uint64_t waits = 0;  // at barriers, of all launches
+  LaneCounts counts;
   // What barriers synchronise, for ThreadSanitizer.
   char of_warp[most_threads / warp] = {}, of_block = 0;
 };
@@ -144,7 +144,7 @@ void wait(At at, int line) {
   Lane& lane = g.lanes[g.thread];
   lane.at = at;
   lane.line = line;
-  if (at != At::end) ++g.waits;
+  if (at != At::end) ++g.counts.waits;
   release(sync_of(at));
   pass_on();
   acquire(sync_of(at));
@@ -296,6 +296,7 @@ std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_
   for (unsigned i = 0; i < warp; ++i) g.order[i] = order == LaneOrder::falling ? warp - 1 - i : i;
   for (unsigned i = 0; i < launch.blocks; ++i) {
     g.block = order == LaneOrder::falling ? launch.blocks - 1 - i : i;
+    ++g.counts.blocks;
     fence_shared_memory(launch.shared_bytes);
     std::string error = run_block();
     if (!is_fence_whole(launch.shared_bytes) && error.empty())
@@ -309,12 +310,13 @@ std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_
   return "";
 }
 
-std::uint64_t barriers_waited_at() { return g.waits; }
+LaneCounts lane_counts() { return g.counts; }
 
 dim3 thread_index() { return dim3(g.thread); }
 dim3 block_index() { return dim3(g.block); }
 dim3 block_size() { return dim3(g.launch->threads); }
 dim3 grid_size() { return dim3(g.launch->blocks); }
+void count_read() { ++g.counts.reads; }
 void wait_for_warp(int line) { wait(At::warp_barrier, line); }
 void wait_for_block(int line) { wait(At::block_barrier, line); }
 

@@ -41,8 +41,13 @@ constexpr std::size_t most_shared_bytes = std::size_t{99} << 10;
 
 /// One launch at a time in a process; other callers wait.
 std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_t seed);
-/// How often lanes have waited at barriers, in all launches: work that is done twice waits twice.
-std::uint64_t barriers_waited_at();
+/// What lanes have done in all launches: work that is done twice waits and reads twice.
+struct LaneCounts {
+  std::uint64_t blocks = 0;
+  std::uint64_t waits = 0;  ///< at barriers
+  std::uint64_t reads = 0;  ///< by __ldg
+};
+LaneCounts lane_counts();
 
 // ---- for kernels
 
@@ -50,6 +55,7 @@ dim3 thread_index();
 dim3 block_index();
 dim3 block_size();
 dim3 grid_size();
+void count_read();
 void wait_for_warp(int line);
 void wait_for_block(int line);
 

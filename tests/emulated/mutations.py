@@ -104,12 +104,8 @@ UNSEEN = {
         "bins have no room, a chunk has no more frames than there are warps",
     "if (n_frames == 0) return; -> nothing": "the loop has no round then, either: the tables are loaded for nothing",
     "i < end; i += threads) -> i < end + 65": "the spectra lie behind, and the transform writes them next",
-    "std::min(chunk_, launch.capacity - first) -> chunk_":
-        "the number of frames on the device bounds it as well: the grid is larger than it need be",
     'behind + partial_bytes_), "cufftSetWorkArea" -> behind), ':
         "partials are written after the transform and read before the next one: the part of its own costs memory alone",
-    "step = gridDim.x * window_warps -> step = window_warps":
-        "windowed frames are written more than once, the same, and no barrier counts them: it costs time alone",
 }
 # Programs whose tests are run together, the quickest first; then those that take longer to link, for what they could see.
 RUNS = [["melflow_cuda_runtime_tests", "melflow_emulated_tests"], ["melflow_jobs_tests"]]
