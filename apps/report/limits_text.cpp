@@ -28,7 +28,7 @@ std::string cores_text(const Limits& l, const RunReport& r) {
 std::string workers_text(const Limits& l, const RunReport& r) {
   const std::string text =
       fmt::format("the workers: {} of them, in stages {} of the time",
-                  count_text(static_cast<std::size_t>(r.workers)), percent(l.share));
+                  count_text(static_cast<std::size_t>(r.workers)), percent(std::min(1.0, l.share)));
   return r.workers < r.cores
              ? text + fmt::format(", on {}", plural(static_cast<std::size_t>(r.cores), "core"))
              : text + ", where they wait more than they compute";

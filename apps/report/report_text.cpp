@@ -219,7 +219,7 @@ std::string stages_table(const RunReport& r) {
   return align(rows) +
          "  at once: most/allowed; busy to idle: where their time went (waiting for input,\n"
          "  for room in the output, for a core, idle after the end); queue: the places before the\n"
-         "  node (auto: at the end/at most), how many were taken\n";
+         "  node, how many were taken\n";
 }
 
 // Empty where a figure has no meaning.
