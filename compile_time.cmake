@@ -3,8 +3,7 @@
 # What most files include and no change of this repository touches, compiled once for several targets.
 #   melflow_precompile_headers(TARGET OWNER [HEADER...])   OWNER's headers, which have HEADER besides; TARGET is a target
 #                                                          whose options of the compiler are OWNER's, or OWNER itself
-# Tests and builds with sanitizers have them. As released the libraries are built without, so that a file that lacks an
-# include is found; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON does the same for all.
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, so that a file that lacks an include is found.
 #
 # <regex>, <random> and nlohmann/json.hpp are left out: GCC instantiates what their inline functions need in every file
 # again, which costs more than reading them where they are used.
@@ -23,29 +22,51 @@ function(melflow_precompile_headers target owner)
 endfunction()
 
 # Compiles files together (CMake's unity builds): most of the time of compiling goes into headers and what they instantiate.
-#   melflow_compile_rooms_together(TARGET)   the files of each folder, at most 16 at a time
+#   melflow_compile_rooms_together(TARGET [APART NAME REGEX])   the files of each folder, at most 16 at a time; those whose
+#                                      path matches REGEX by themselves, as objects whose names hold unity_NAME
+#   melflow_compile_alone(SOURCE...)   what is compiled by itself in a release: loops over samples and rows, so that what is
+#                                      inlined there does not depend on which files are neighbours
 #   melflow_compile_tests_together(TARGET)   every few *_test.cpp, each of which is a namespace of its own
-# The libraries are joined in builds with a sanitizer alone: a release's inlining, and with it its rows and its speed, does
-# not depend on which files are neighbours. What stands in two files of a room needs two names, or is one piece.
-# -DMELFLOW_JOIN_FILES=OFF compiles every file by itself.
-option(MELFLOW_JOIN_FILES "Compile files of tests and of builds with sanitizers together" ON)
+# What stands in two files of a room needs two names, or is one piece.
+# -DMELFLOW_JOIN_FILES=OFF compiles every file by itself: a change of one file then compiles no other.
+option(MELFLOW_JOIN_FILES "Compile the files of a room together" ON)
+
+function(melflow_compile_alone)
+  if(NOT MELFLOW_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
 
 function(melflow_compile_rooms_together target)
   if(NOT MELFLOW_JOIN_FILES)
     return()
   endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
+  list(GET arg_APART 0 apart)
+  list(GET arg_APART 1 apart_files)
   get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "^[^$]*[.]cpp$")
   get_target_property(folder ${target} SOURCE_DIR)
   foreach(source ${sources})
     get_filename_component(room ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${room}" room)
+    if(arg_APART AND source MATCHES "${apart_files}")
+      set(room ${apart})
+    endif()
+    get_source_file_property(alone ${folder}/${source} TARGET_DIRECTORY ${target} SKIP_UNITY_BUILD_INCLUSION)
+    if(alone)
+      continue()
+    endif()
     list(APPEND files_of_${room} ${source})
     list(LENGTH files_of_${room} count)
     math(EXPR group "(${count} - 1) / 16")
     set_property(SOURCE ${folder}/${source} TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${room}_${group}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes a file that is included for a header, in which such types would be a mistake.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  # GCC takes a file that is included for a header, in which such types would be a mistake. And GCC 12 sees overruns in
+  # std::string that are not there (its bug 105329).
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
 endfunction()
 
 function(melflow_compile_tests_together target)

@@ -4,10 +4,13 @@
 # In:  tests/check.sh format           whether clang-format 14 would write every C++ file as it is
 #      tests/check.sh tidy [REGEX]     what clang-tidy 14 says of everything that is compiled, or of
 #                                      files whose path matches; minutes to an hour
+#      tests/check.sh changed [COMMIT] compiles each file that differs from COMMIT, or includes a header that does, by
+#                                      itself, with warnings as errors, and says what clang-tidy 14 says of those that
+#                                      differ. Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
 #      tests/check.sh reference        what Doxygen says of the public headers; writes the reference of
 #                                      the C++ API, build/reference/html/index.html
 # Out: what is to be changed; exit status 0 when that is nothing, 1 when it is something, 77 when the
-#      tool is not there (apt install clang-format-14 clang-tidy-14 doxygen), 2 for a wrong argument.
+#      tool is not there (apt install clang-format-14 clang-tidy-14 doxygen) or the commit not known, 2 for a wrong argument.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,15 +34,63 @@ format() {
     xargs -0 "$tool" --dry-run --Werror || exit 1
 }
 
-# Headers are not precompiled, since clang cannot read GCC's, and files not joined, since only what is
-# no header is checked.
-tidy() {
+# The preset compiles every file by itself and without precompiled headers, which clang cannot read.
+configure() {
+  cmake --preset dev -B build/tidy -D MELFLOW_CUDA=OFF -D CMAKE_CXX_COMPILER_LAUNCHER= >/dev/null
+}
+
+# run_tidy REGEX
+run_tidy() {
   local tool
   tool=$(find_tool clang-tidy) || exit
-  cmake --preset dev -B build/tidy -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON -D MELFLOW_JOIN_FILES=OFF \
-    -D MELFLOW_CUDA=OFF -D CMAKE_CXX_COMPILER_LAUNCHER= >/dev/null
   "run-$tool" -quiet -p build/tidy -clang-tidy-binary "$(command -v "$tool")" \
-    -extra-arg=-Wno-unknown-warning-option "${1:-.*}" || exit 1
+    -extra-arg=-Wno-unknown-warning-option "$1" || exit 1
+}
+
+tidy() {
+  find_tool clang-tidy >/dev/null || exit
+  configure
+  run_tidy "${1:-.*}"
+}
+
+# landed_before [COMMIT]
+landed_before() {
+  local base
+  if [[ -n ${1-} ]]; then
+    git rev-parse --verify --quiet "$1^{commit}" && return
+    echo "check: there is no commit $1" >&2
+    return 2
+  fi
+  if base=$(git merge-base HEAD origin/main 2>/dev/null); then
+    [[ $base == "$(git rev-parse HEAD)" ]] || { echo "$base"; return; }
+    git rev-parse --verify --quiet 'HEAD^' && return
+  fi
+  echo "check: skipped, no earlier commit is known: tests/check.sh changed COMMIT" >&2
+  return 77
+}
+
+changed() {
+  local base differ=() headers compiled=() alone=() source
+  base=$(landed_before "${1-}") || exit
+  mapfile -t differ < <(git diff --name-only --diff-filter=d "$base" -- '*.cpp' '*.h')
+  headers=$(printf '%s\n' "${differ[@]}" | sed -n '/\.h$/p')
+  configure
+  # What is compiled here, and of it what is to be compiled by itself.
+  mapfile -t compiled < <(sed -n "s|^  \"file\": \"$PWD/\(.*\)\".*|\1|p" build/tidy/compile_commands.json | sort -u)
+  mapfile -t alone < <(
+    comm -12 <(printf '%s\n' "${compiled[@]}") <(
+      {
+        printf '%s\n' "${differ[@]}"
+        [[ -z $headers ]] || sed 's/.*/#include "&"/' <<<"$headers" | git grep -lFf - -- '*.cpp' || true
+      } | sort -u))
+  echo "check: ${#alone[@]} files by themselves"
+  [[ ${#alone[@]} -gt 0 ]] || return 0
+  # To ninja FILE^ is what is made of FILE.
+  printf '%s^\0' "${alone[@]/#/$PWD/}" | xargs -0 ninja -C build/tidy -k 0 || exit 1
+  mapfile -t alone < <(comm -12 <(printf '%s\n' "${compiled[@]}") <(printf '%s\n' "${differ[@]/%.h/.cpp}" | sort -u))
+  [[ ${#alone[@]} -gt 0 ]] || return 0
+  source=$(printf '|%s' "${alone[@]//./\\.}")
+  run_tidy "/(${source#|})\$"
 }
 
 reference() {
@@ -55,6 +106,7 @@ case ${1-} in
   format) format ;;
   reference) reference ;;
   tidy) tidy "${2-}" ;;
+  changed) changed "${2-}" ;;
   *)
     sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
     exit 2

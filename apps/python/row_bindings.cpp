@@ -17,7 +17,7 @@ using namespace melflow;
 
 namespace {
 
-nb::object take(RowBatches& batches, double seconds) {
+nb::object take_rows(RowBatches& batches, double seconds) {
   bool is_over = false;
   std::optional<RowBatches::Batch> batch;
   {
@@ -183,6 +183,6 @@ void bind_rows(nb::module_& m) {
           nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
           nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
           nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
-      .def("take", &take, nb::arg("seconds"))
+      .def("take", &take_rows, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }
