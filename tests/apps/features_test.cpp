@@ -123,8 +123,9 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
   for (unsigned i = 0; i < 10; ++i)
     test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.5, i);
   const std::vector<std::string> split{
-      "--set", "files.splits=ratio", "--set", "files.split_ratios={train: 0.8, test: 0.2}",
-      "--set", "batch.files=2",      "--set", "write.overwrite=true"};
+      "--set", "files.splits=ratio",  "--set", "files.split_ratios={train: 0.8, test: 0.2}",
+      "--set", "batch.files=2",       "--set", "workers=1",
+      "--set", "write.overwrite=true"};
   const Ended text = run_pipeline(folder, "demo", split);
   INFO(text.err << text.out);
   REQUIRE(text.code == 0);
