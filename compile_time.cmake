@@ -63,10 +63,8 @@ function(melflow_compile_rooms_together target)
     set_property(SOURCE ${folder}/${source} TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${room}_${group}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes a file that is included for a header, in which such types would be a mistake. And GCC 12 sees overruns in
-  # std::string that are not there (its bug 105329).
-  target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
+  # GCC takes a file that is included for a header, in which such types would be a mistake.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 function(melflow_compile_tests_together target)

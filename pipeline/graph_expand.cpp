@@ -28,8 +28,9 @@ std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std
 std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
   if (inserted.asked_by.empty()) return inserted.spec.name + ":";
   const Value* value = source.options.find(inserted.asked_by);
-  return fmt::format("{}.{}:{}", source.name, inserted.asked_by,
-                     value != nullptr && value->is_scalar() ? " " + excerpt(value->text()) : "");
+  return fmt::format(
+      "{}.{}:{}", source.name, inserted.asked_by,
+      value != nullptr && value->is_scalar() ? fmt::format(" {}", excerpt(value->text())) : "");
 }
 
 // What is before an inserted node has no branch and is of all sources, so that all of the graph's data

@@ -64,7 +64,7 @@ std::string describe_value(const Value& v) {
     case Value::Kind::null:
       return "nothing";
     case Value::Kind::scalar:
-      return "'" + excerpt(v.text()) + "'";
+      return fmt::format("'{}'", excerpt(v.text()));
     case Value::Kind::list:
       return "a list";
     case Value::Kind::map:

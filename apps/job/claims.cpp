@@ -110,7 +110,7 @@ std::optional<std::string> Claims::take(std::size_t part) {
   std::string work = job_.name(part) + "." + worker_;
   if (has_name(claim)) {
     const auto before = read(job_, part);
-    const State state = state_of(before ? before->worker : "?" + job_.name(part));
+    const State state = state_of(before ? before->worker : fmt::format("?{}", job_.name(part)));
     if (state == State::lives) return std::nullopt;
     if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // somebody else has
     ::unlink(aside.c_str());

@@ -59,7 +59,7 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
 [[noreturn]] void lacking(const std::string& python, const Json& missing) {
   std::string names, text;
   for (const Json& one : missing) {
-    names += " " + one.at(1).get<std::string>();
+    names += fmt::format(" {}", one.at(1).get<std::string>());
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.at(1).get<std::string>(),
                         one.at(2).get<std::string>());
   }
