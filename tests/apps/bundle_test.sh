@@ -44,6 +44,13 @@ status=0
 "$bin/melflow" run no-such-file.yaml 2>/dev/null || status=$?
 [[ $status != 0 ]] || fail 'an exit status was lost'
 
+# What the GPU check takes from its own folder is there.
+grep -oh '\$HERE/[A-Za-z0-9_./]*' "${bundles[0]}/perf/gpu/steps.sh" | sort -u >"$folder/named"
+[[ $(wc -l <"$folder/named") -ge 3 ]] || fail 'the GPU check names no files'
+while read -r file; do
+  [[ -f ${bundles[0]}/perf${file#'$HERE'} ]] || fail "the GPU check's $file is not in it"
+done <"$folder/named"
+
 # ---- where the machine says that it has an older one, another library, or nothing
 for version in 'glibc 2.17' 'musl' ''; do
   printf '#!/bin/sh\n%s\n' "${version:+echo $version}" >"$folder/old/getconf"
