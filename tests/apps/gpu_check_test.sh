@@ -59,9 +59,11 @@ fi
 nothing_left
 
 # ---- a second call in the same folder adds to the results of the first, or replaces them
-check --work "$folder/work" --add || fail "a second call in the same folder: exit status $?"
-[[ $(grep -c '^## ' "$md") == 18 && $(grep -c '"step"' "$lines") == 16 ]] || fail 'the second call added nothing'
-[[ $(grep -c '_ok; ' "$md") == 10 ]] || fail 'not all steps are done a second time'
+# But for the benchmark, which leaves nothing there and takes longest.
+check --work "$folder/work" --add --steps corpus,tests,jobs,parity,profile,sanitizer,torchaudio ||
+  fail "a second call in the same folder: exit status $?"
+[[ $(grep -c '^## ' "$md") == 17 && $(grep -c '"step"' "$lines") == 15 ]] || fail 'the second call added nothing'
+[[ $(grep -c '_ok; ' "$md") == 9 ]] || fail 'not all steps are done a second time'
 check --work "$folder/work" --steps corpus || fail "exit status $?"
 [[ $(grep -c '^## ' "$md") == 2 && $(grep -c '"step"' "$lines") == 1 ]] || fail 'the third call replaced nothing'
 nothing_left
