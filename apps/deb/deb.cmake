@@ -1,10 +1,9 @@
 # `cpack -G DEB` in a build folder makes melflow_VERSION_ARCHITECTURE.deb: the program, its pipelines, a manual page and
 # completion for bash. dpkg-shlibdeps (package dpkg-dev) finds what it depends on.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/melflow.1.gz)
-add_custom_command(OUTPUT ${manual}
-  COMMAND bash -c "bash '${CMAKE_CURRENT_LIST_DIR}/man.sh' '$<TARGET_FILE:melflow>' | gzip -n9 > '${manual}'"
-  DEPENDS melflow ${CMAKE_CURRENT_LIST_DIR}/man.sh VERBATIM)
-add_custom_target(melflow_manual ALL DEPENDS ${manual})
+# With the program itself, so that whatever has built that can install it.
+add_custom_command(TARGET melflow POST_BUILD BYPRODUCTS ${manual}
+  COMMAND bash -c "bash '${CMAKE_CURRENT_LIST_DIR}/man.sh' '$<TARGET_FILE:melflow>' | gzip -n9 > '${manual}'" VERBATIM)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/completion.bash RENAME melflow
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
