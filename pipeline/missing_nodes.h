@@ -2,7 +2,6 @@
 // segment and batch between decode and mel.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "pipeline/plan.h"
@@ -17,8 +16,8 @@ bool is_put_in(const Registry& registry, const std::string& name);
 /// without which a node does not take what its `from` gives. A node is called as its stage, or where
 /// another one is, STAGE_GIVER, by the node that it takes from; nodes that take the same from the
 /// same one share it. A node of the name of the stage that has neither `stage` nor `from` gives it
-/// its options. Nothing is put in where such a stage was written and nobody takes from it: whoever
-/// wrote that meant to.
+/// its options. Nothing is put in where such a stage was written and no node takes from it: that one
+/// was meant.
 GraphSpec with_missing_nodes(const GraphSpec& graph, const Registry& registry);
 
 }  // namespace melflow
