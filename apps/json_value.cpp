@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/text.h"
-#include "pipeline/utf8.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/utf8.h"
 
 namespace melflow {
 

@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "apps/exit_codes.h"
-#include "pipeline/problem.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "config/text_check.h"
-#include "pipeline/input_file.h"
-#include "pipeline/text.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

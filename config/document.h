@@ -11,8 +11,8 @@
 
 #include <string>
 
-#include "pipeline/problem.h"
-#include "pipeline/value.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

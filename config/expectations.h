@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/plan.h"
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

@@ -11,10 +11,10 @@
 #include "config/overrides.h"
 #include "config/pipeline_tests.h"
 #include "config/top_level.h"
-#include "pipeline/graph_builder.h"
-#include "pipeline/sentences.h"
-#include "pipeline/text.h"
-#include "pipeline/warned_config_error.h"
+#include "pipeline/base/sentences.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/warned_config_error.h"
+#include "pipeline/plan/graph_builder.h"
 
 namespace melflow {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/variables.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

@@ -4,8 +4,8 @@
 
 #include "config/document.h"
 #include "config/top_level.h"
-#include "pipeline/missing_nodes.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/plan/missing_nodes.h"
 
 namespace melflow {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "config/variables.h"
-#include "pipeline/problem.h"
-#include "pipeline/value.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

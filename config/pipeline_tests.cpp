@@ -7,7 +7,7 @@
 
 #include "config/document.h"
 #include "config/top_level.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/variables.h"
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 

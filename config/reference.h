@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 
 namespace melflow {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/value.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

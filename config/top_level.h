@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "config/expectations.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

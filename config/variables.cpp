@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pipeline/problem.h"
-#include "pipeline/value.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pipeline/value.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

@@ -11,9 +11,9 @@
 
 #include "cuda/complex.h"
 #include "cuda/host_device.h"
-#include "pipeline/bfloat16.h"
-#include "pipeline/float16.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/bfloat16.h"
+#include "pipeline/base/float16.h"
+#include "pipeline/base/number_type.h"
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/graph_builder.h"
-#include "pipeline/runner.h"
+#include "pipeline/plan/graph_builder.h"
+#include "pipeline/run/runner.h"
 
 namespace {
 

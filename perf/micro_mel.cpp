@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/float16.h"
+#include "pipeline/base/float16.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/mel_presets.h"
 

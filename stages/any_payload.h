@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/items.h"
 
 namespace melflow {

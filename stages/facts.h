@@ -8,8 +8,8 @@
 #include <set>
 #include <vector>
 
-#include "pipeline/facts.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
+#include "pipeline/stage/facts.h"
 
 namespace melflow {
 

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pipeline/memory.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/memory.h"
+#include "pipeline/base/number_type.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/files/unique_fd.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/sentences.h"
+#include "pipeline/base/sentences.h"
 
 namespace melflow {
 namespace {

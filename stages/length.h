@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 

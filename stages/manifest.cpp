@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/permutation.h"
 
 namespace melflow {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 
 namespace melflow {
 

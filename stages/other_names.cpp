@@ -1,6 +1,6 @@
 #include "stages/other_names.h"
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 
 namespace melflow::other_names {
 namespace {

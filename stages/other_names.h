@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow::other_names {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/sentences.h"
-#include "pipeline/text.h"
+#include "pipeline/base/sentences.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 

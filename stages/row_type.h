@@ -11,11 +11,11 @@
 #include <optional>
 #include <utility>
 
-#include "pipeline/facts.h"
-#include "pipeline/number_type.h"
-#include "pipeline/option_type.h"
-#include "pipeline/result.h"
-#include "pipeline/stage.h"
+#include "pipeline/base/number_type.h"
+#include "pipeline/base/result.h"
+#include "pipeline/options/option_type.h"
+#include "pipeline/stage/facts.h"
+#include "pipeline/stage/stage.h"
 #include "stages/items.h"
 
 namespace melflow {

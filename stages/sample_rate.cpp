@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/sentences.h"
+#include "pipeline/base/sentences.h"
 
 namespace melflow {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "pipeline/memory.h"
+#include "pipeline/base/memory.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "apps/bench/measurements.h"
-#include "pipeline/cpu.h"
-#include "pipeline/process_usage.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/process_usage.h"
 #include "stages/features/mel/mel_kernel.h"
 
 namespace melflow {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/measurements.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/audio/decoders/sound_file.h"
 
 namespace melflow {

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "apps/bench/measurements.h"
-#include "pipeline/cpu.h"
-#include "pipeline/graph_builder.h"
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
-#include "pipeline/runner.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/plan/graph_builder.h"
+#include "pipeline/run/runner.h"
+#include "pipeline/stage/registry.h"
 
 namespace melflow {
 namespace {

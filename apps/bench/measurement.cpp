@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/threads.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 

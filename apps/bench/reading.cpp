@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "apps/bench/measurements.h"
-#include "pipeline/cpu.h"
-#include "pipeline/problem.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/files/whole_io.h"
 

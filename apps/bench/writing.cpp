@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/measurements.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/row_file.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/input_file.h"
+#include "pipeline/base/input_file.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"

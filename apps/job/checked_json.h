@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

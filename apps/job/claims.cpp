@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "apps/job/checked_json.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/own_file.h"
 #include "stages/output/run_journal.h"
 

@@ -15,8 +15,8 @@
 #include "config/document.h"
 #include "config/load.h"
 #include "config/yaml_text.h"
-#include "pipeline/no_such_file.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 #include "stages/corpus/manifest_file.h"
 #include "stages/output/run_journal.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/job/part_record.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/output/merged_parts.h"
 #include "stages/output/row_sink.h"

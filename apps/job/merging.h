@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/job/job.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

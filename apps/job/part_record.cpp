@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "apps/job/checked_json.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

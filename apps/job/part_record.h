@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/job/job.h"
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
 

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "config/yaml_text.h"
-#include "pipeline/problem.h"
-#include "pipeline/runner.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
+#include "pipeline/run/runner.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"

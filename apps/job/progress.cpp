@@ -6,7 +6,7 @@
 #include "apps/job/checked_json.h"
 #include "apps/job/claims.h"
 #include "apps/job/part_record.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/stage_runner.h"
 #include "stages/waveform_blocks.h"
 
 namespace {

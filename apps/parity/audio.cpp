@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "apps/parity/signals.h"
-#include "pipeline/graph_builder.h"
-#include "pipeline/problem.h"
-#include "pipeline/runner.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/plan/graph_builder.h"
+#include "pipeline/run/runner.h"
 #include "stages/features/mel/mel_signal.h"
 #include "stages/items.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "apps/parity/signals.h"
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

@@ -15,7 +15,7 @@
 #include "apps/parity/child_process.h"
 #include "apps/shipped.h"
 #include "apps/temporary_folder.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
 
 namespace melflow {

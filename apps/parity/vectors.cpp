@@ -9,8 +9,8 @@
 
 #include "apps/json_value.h"
 #include "apps/parity/signals.h"
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
 
 namespace melflow {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/picture/font.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

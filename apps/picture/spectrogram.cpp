@@ -8,7 +8,7 @@
 
 #include "apps/picture/colormap.h"
 #include "apps/report/format.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

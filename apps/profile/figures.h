@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
 
 namespace melflow {
 

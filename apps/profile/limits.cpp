@@ -4,7 +4,7 @@
 
 #include "apps/profile/figures.h"
 #include "apps/profile/remedies.h"
-#include "pipeline/option_type.h"
+#include "pipeline/options/option_type.h"
 
 namespace melflow {
 namespace {

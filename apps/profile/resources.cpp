@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/profile/figures.h"
-#include "pipeline/option_type.h"
+#include "pipeline/options/option_type.h"
 
 namespace melflow {
 namespace {

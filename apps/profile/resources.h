@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
 
 namespace melflow {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "pipeline/cpu.h"
-#include "pipeline/process_usage.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/process_usage.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 namespace melflow {
 

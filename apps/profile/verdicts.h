@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/expectations.h"
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 
 namespace melflow {
 

@@ -11,7 +11,7 @@
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
-#include "pipeline/option_type.h"
+#include "pipeline/options/option_type.h"
 
 using namespace melflow;
 

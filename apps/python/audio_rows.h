@@ -17,7 +17,7 @@
 #include "apps/python/recording_store.h"
 #include "apps/python/row_reader.h"
 #include "apps/python/stage_chain.h"
-#include "pipeline/workers.h"
+#include "pipeline/run/workers.h"
 #include "stages/manifest.h"
 
 namespace melflow {

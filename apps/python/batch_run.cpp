@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/stage_runner.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/permutation.h"
 

@@ -13,7 +13,7 @@
 
 #include "apps/python/process.h"
 #include "config/load.h"
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 #include "stages/manifest.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batch.h"

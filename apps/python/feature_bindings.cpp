@@ -10,7 +10,7 @@
 #include "apps/python/process.h"
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/features/mel/mel_presets.h"
 
 using namespace melflow;

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "apps/python/mapped_copy.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
+#include "stages/files/open_regular.h"
 #include "stages/files/whole_io.h"
-#include "stages/output/formats/open_regular.h"
 
 namespace melflow {
 namespace {

@@ -23,7 +23,7 @@
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
 #include "apps/report/report_json.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;

@@ -1,5 +1,5 @@
 // What the module says of the stages that it has not: those that write rows.
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 
 namespace melflow {
 namespace {

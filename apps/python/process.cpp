@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

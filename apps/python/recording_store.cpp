@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/available_memory.h"
+#include "pipeline/base/available_memory.h"
 
 namespace melflow {
 namespace {

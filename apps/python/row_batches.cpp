@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 namespace {

@@ -14,7 +14,7 @@
 #include "apps/python/epoch_order.h"
 #include "apps/python/process.h"
 #include "apps/python/row_reader.h"
-#include "pipeline/memory.h"
+#include "pipeline/base/memory.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "apps/python/stream_copy.h"
-#include "pipeline/memory.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/memory.h"
+#include "pipeline/base/number_type.h"
 
 namespace melflow {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "apps/python/utterance_cut.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/row_type.h"

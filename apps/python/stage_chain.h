@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/stage_runner.h"
 #include "stages/items.h"
 #include "stages/length_ahead.h"
 #include "stages/manifest.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "pipeline/reach.h"
+#include "pipeline/stage/reach.h"
 #include "stages/items.h"
 
 namespace melflow {

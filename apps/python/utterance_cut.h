@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/stage_runner.h"
 #include "stages/manifest.h"
 
 namespace melflow {

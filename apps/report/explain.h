@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

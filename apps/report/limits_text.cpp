@@ -11,7 +11,7 @@
 
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

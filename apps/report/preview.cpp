@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/report/format.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/version.h"
 
 namespace melflow {

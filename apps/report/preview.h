@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/report.h"
-#include "pipeline/runner.h"
+#include "pipeline/report/report.h"
+#include "pipeline/run/runner.h"
 #include "stages/corpus/update.h"
 
 namespace melflow {

@@ -1,6 +1,6 @@
 #include "apps/report/printing.h"
 
-#include "pipeline/sentences.h"
+#include "pipeline/base/sentences.h"
 
 namespace melflow {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "apps/report/format.h"
 #include "apps/report/report_json.h"
-#include "pipeline/reasons.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/report/reasons.h"
 
 namespace melflow {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 namespace melflow {
 

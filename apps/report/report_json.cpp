@@ -7,8 +7,8 @@
 #include "apps/profile/figures.h"
 #include "apps/report/limits_text.h"
 #include "apps/report/verdicts_text.h"
-#include "pipeline/text.h"
-#include "pipeline/warned_config_error.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/warned_config_error.h"
 #include "stages/version.h"
 
 namespace melflow {

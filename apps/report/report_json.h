@@ -7,7 +7,7 @@
 
 #include "apps/profile/series.h"
 #include "apps/profile/verdicts.h"
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 #include "apps/report/format.h"
 #include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/corpus/not_taken.h"
 
 namespace melflow {

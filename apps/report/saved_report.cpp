@@ -10,11 +10,11 @@
 #include <fmt/ranges.h>
 
 #include "apps/report/format.h"
-#include "pipeline/input_file.h"
-#include "pipeline/no_such_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
-#include "pipeline/utf8.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/utf8.h"
 
 namespace melflow {
 namespace {

@@ -16,7 +16,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/stage_lines.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 namespace {

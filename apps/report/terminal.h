@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 namespace melflow {
 

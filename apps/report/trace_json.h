@@ -6,9 +6,9 @@
 #include <string>
 
 #include "apps/profile/series.h"
-#include "pipeline/plan.h"
-#include "pipeline/report.h"
-#include "pipeline/visit_log.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/report/report.h"
+#include "pipeline/report/visit_log.h"
 
 namespace melflow {
 

@@ -11,10 +11,10 @@
 #include <fmt/ranges.h>
 
 #include "apps/report/format.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "stages/files/npy_array.h"
 #include "stages/output/formats/feature_file.h"
-#include "stages/output/formats/npy_array.h"
 
 namespace melflow {
 namespace fs = std::filesystem;

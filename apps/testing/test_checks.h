@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/pipeline_tests.h"
-#include "pipeline/ledger.h"
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
+#include "pipeline/stage/ledger.h"
 
 namespace melflow {
 

@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "apps/testing/test_checks.h"
-#include "pipeline/runner.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/run/runner.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/option_type.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/options/option_type.h"
 
 namespace melflow {
 

@@ -25,8 +25,8 @@
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "cuda/gpu.h"
-#include "pipeline/cpu.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/problem.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/version.h"
 

@@ -9,8 +9,8 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/feature_settings.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/json_value.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/stored_json.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/verbs/row_check.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/output_sections.h"
 
 namespace melflow {

@@ -16,9 +16,9 @@
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "config/text_check.h"
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
 

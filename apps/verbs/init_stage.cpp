@@ -9,9 +9,9 @@
 
 #include "apps/shipped.h"
 #include "apps/verbs/written_file.h"
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/stage/registry.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {

@@ -11,7 +11,7 @@
 #include "apps/verbs/feature_settings.h"
 #include "apps/verbs/inspect_text.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {

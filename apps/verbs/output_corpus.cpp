@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/output/formats/feature_file.h"
 

@@ -7,8 +7,8 @@
 
 #include "apps/usage_errors.h"
 #include "config/overrides.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/features/mel_stage_options.h"
 
 namespace melflow {

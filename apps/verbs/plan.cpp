@@ -12,8 +12,8 @@
 #include "apps/usage_errors.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/problem.h"
-#include "pipeline/schema.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 namespace {

@@ -10,9 +10,9 @@
 #include "apps/shipped.h"
 #include "apps/verbs/argument_checks.h"
 #include "config/document.h"
-#include "pipeline/no_such_file.h"
-#include "pipeline/sentences.h"
-#include "pipeline/text.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/sentences.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {

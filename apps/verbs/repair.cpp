@@ -21,8 +21,8 @@
 #include "apps/verbs/watched_run.h"
 #include "config/load.h"
 #include "config/yaml_text.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/corpus/update.h"
 #include "stages/output/resume.h"
 

@@ -5,7 +5,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/saved_report.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/cpu.h"
-#include "pipeline/problem.h"
-#include "pipeline/threads.h"
-#include "stages/output/formats/row_hash.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

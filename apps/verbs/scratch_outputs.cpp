@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 

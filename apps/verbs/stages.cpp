@@ -10,8 +10,8 @@
 #include "apps/report/printing.h"
 #include "apps/verbs/verbs.h"
 #include "config/reference.h"
-#include "pipeline/plan.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 namespace {

@@ -21,7 +21,7 @@
 #include "apps/verbs/trials.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

@@ -20,7 +20,7 @@
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

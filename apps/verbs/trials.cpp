@@ -11,7 +11,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/watched_run.h"
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
 
 namespace melflow {
 namespace {

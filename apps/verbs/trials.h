@@ -8,7 +8,7 @@
 
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/scratch_outputs.h"
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
 
 namespace melflow {
 

@@ -7,7 +7,7 @@
 
 #include "config/document.h"
 #include "config/edited_text.h"
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
 
 namespace melflow {
 namespace {

@@ -13,7 +13,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/warned_config_error.h"
+#include "pipeline/base/warned_config_error.h"
 #include "stages/corpus/corpus_listing.h"
 
 namespace melflow {

@@ -16,8 +16,8 @@
 #include "apps/verbs/recompute.h"
 #include "apps/verbs/row_check.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {

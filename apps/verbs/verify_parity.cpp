@@ -17,9 +17,9 @@
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/no_such_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/version.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/signals.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 namespace {

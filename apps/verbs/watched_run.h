@@ -3,7 +3,7 @@
 
 #include "apps/profile/series.h"
 #include "apps/report/terminal.h"
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 namespace melflow {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <map>
 
-#include "pipeline/compose.h"
+#include "pipeline/run/compose.h"
 
 namespace fs = std::filesystem;
 

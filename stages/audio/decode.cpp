@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/audio_libraries.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"

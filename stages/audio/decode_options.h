@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/length.h"
 #include "stages/other_names.h"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/audio/reading/read_ahead.h"
 #include "stages/audio/reading/uring_engine.h"

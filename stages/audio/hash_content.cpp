@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"

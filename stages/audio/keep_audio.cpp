@@ -3,7 +3,7 @@
 // In, out: Waveform, handed on as it is. Only whole files that nothing is said about are kept:
 // others are decoded in every run, so that the same is said in every run.
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/update.h"

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length_ahead.h"

@@ -13,7 +13,7 @@
 #include <limits>
 #include <span>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length_ahead.h"

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/fixed_sine.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/trim_silence_options.h"
 #include "stages/facts.h"
 #include "stages/items.h"

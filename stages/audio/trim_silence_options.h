@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/length.h"
 #include "stages/other_names.h"
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/bad_lines.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/doubled_root.h"

@@ -16,9 +16,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
-#include "pipeline/stage_abilities.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/stage/registry.h"
+#include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"

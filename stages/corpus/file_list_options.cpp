@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/no_such_file.h"
-#include "pipeline/sentences.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/sentences.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"

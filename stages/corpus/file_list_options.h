@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/schema.h"
-#include "pipeline/stage.h"
+#include "pipeline/options/schema.h"
+#include "pipeline/stage/stage.h"
 #include "stages/corpus/label_source.h"
 #include "stages/corpus/split_by_ratio.h"
 #include "stages/corpus/table_reader.h"

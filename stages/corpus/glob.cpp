@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

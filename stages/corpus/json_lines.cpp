@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/text_lines.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/option_type.h"
+#include "pipeline/options/option_type.h"
 
 namespace melflow {
 

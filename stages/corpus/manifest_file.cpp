@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/value.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
 #include "stages/corpus/text_lines.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"

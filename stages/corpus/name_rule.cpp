@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/text_lines.h"
 

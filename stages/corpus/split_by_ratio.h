@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/kaldi_segments.h"

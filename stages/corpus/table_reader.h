@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/option_type.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/options/option_type.h"
 
 namespace melflow {
 

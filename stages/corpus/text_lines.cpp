@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/corpus/content_kind.h"
 
 namespace melflow {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/input_file.h"
+#include "pipeline/base/input_file.h"
 
 namespace melflow {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/split_remarks.h"
 
 namespace melflow {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 
 namespace melflow {
 

@@ -3,7 +3,7 @@
 // In:  Batch.
 // Out: Batch. Which files come together never changes a row.
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/facts.h"
 #include "stages/items.h"

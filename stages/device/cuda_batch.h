@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cuda/slot_pool.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/device/split_devices.h"
 #include "stages/features/mel_front.h"
 #include "stages/features/mel_windows.h"

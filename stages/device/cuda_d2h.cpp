@@ -3,7 +3,7 @@
 // In:  DeviceRows.
 // Out: PinnedRows.
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/device/phase_engine.h"
 #include "stages/facts.h"

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "pipeline/registry.h"
-#include "pipeline/scratch_pool.h"
+#include "pipeline/base/scratch_pool.h"
+#include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/facts.h"
 

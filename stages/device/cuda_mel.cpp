@@ -5,7 +5,7 @@
 // Out: DeviceRows.
 
 #include "cuda/gpu.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/device/phase_engine.h"
 #include "stages/facts.h"

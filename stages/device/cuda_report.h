@@ -7,8 +7,8 @@
 
 #include "cuda/device_monitor.h"
 #include "cuda/slot_pool.h"
-#include "pipeline/number_type.h"
-#include "pipeline/value.h"
+#include "pipeline/base/number_type.h"
+#include "pipeline/base/value.h"
 
 namespace melflow {
 

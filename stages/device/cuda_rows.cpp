@@ -4,7 +4,7 @@
 // In:  PinnedRows.
 // Out: MelBatch, of 16 bits where that is all that is asked for.
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/facts.h"
 

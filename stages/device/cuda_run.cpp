@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cuda/gpu.h"
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
 #include "stages/corpus/update.h"
 #include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"

@@ -17,7 +17,7 @@
 
 #include "cuda/device_monitor.h"
 #include "cuda/opening.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/device/cuda_batch.h"
 #include "stages/device/split_devices.h"
 #include "stages/facts.h"

@@ -10,7 +10,7 @@
 
 #include "cuda/completions.h"
 #include "cuda/slot.h"
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/device/cuda_batch.h"
 
 namespace melflow {

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "pipeline/observer.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/report/observer.h"
 
 namespace melflow {
 

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/registry.h"
-#include "pipeline/side_by_side.h"
+#include "pipeline/stage/registry.h"
+#include "pipeline/stage/side_by_side.h"
 #include "stages/facts.h"
 #include "stages/features/column_step.h"
 #include "stages/items.h"

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/mel/delta_step.h"
 #include "stages/features/row_stage.h"
 #include "stages/other_names.h"

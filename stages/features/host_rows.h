@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "pipeline/scratch_pool.h"
-#include "pipeline/stage.h"
+#include "pipeline/base/scratch_pool.h"
+#include "pipeline/stage/stage.h"
 #include "stages/features/mel_front.h"
 #include "stages/items.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "cuda/gpu.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/host_rows.h"
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"

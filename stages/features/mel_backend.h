@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cuda/mel_kernels.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/mel_stage_options.h"
 #include "stages/node_group.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/features/mel_stage_options.h"

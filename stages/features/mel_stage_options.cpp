@@ -10,11 +10,11 @@
 #include <tuple>
 #include <variant>
 
-#include "pipeline/problem.h"
-#include "pipeline/sentences.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/sentences.h"
 #include "stages/features/mel/mel_option_table.h"
+#include "stages/files/npy_array.h"
 #include "stages/other_names.h"
-#include "stages/output/formats/npy_array.h"
 
 namespace melflow {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 #include "stages/features/mel/mel_options.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/length.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/mel/cepstrum.h"
 #include "stages/features/row_stage.h"
 #include "stages/other_names.h"

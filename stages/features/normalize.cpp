@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/row_stage.h"
 #include "stages/files/files_read.h"
 #include "stages/output/formats/feature_file.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/features/mel/pcen_step.h"
 #include "stages/features/row_stage.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
 #include "stages/length_ahead.h"
 

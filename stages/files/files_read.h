@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 
 namespace melflow {
 

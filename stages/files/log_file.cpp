@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 

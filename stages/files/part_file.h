@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 

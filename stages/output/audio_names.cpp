@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/stage.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/stage/stage.h"
 #include "stages/manifest.h"
 
 namespace melflow {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/option_type.h"
-#include "pipeline/run_context.h"
+#include "pipeline/options/option_type.h"
+#include "pipeline/stage/run_context.h"
 
 namespace melflow {
 

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/kept_items.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/stage/kept_items.h"
 #include "stages/corpus/update.h"
 #include "stages/manifest.h"
-#include "stages/output/formats/row_hash.h"
 #include "stages/output/resume.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

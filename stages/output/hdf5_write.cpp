@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/cpu.h"
-#include "pipeline/registry.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/stage/registry.h"
 #include "stages/output/formats/chunked_row_file.h"
 #include "stages/output/formats/hdf5_layout.h"
 #include "stages/output/formats/row_file.h"

@@ -14,15 +14,15 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/hdf5.h"
-#include "stages/output/formats/row_hash.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

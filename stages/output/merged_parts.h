@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run_context.h"
-#include "pipeline/sink_ledger.h"
+#include "pipeline/stage/run_context.h"
+#include "pipeline/stage/sink_ledger.h"
 #include "stages/output/formats/row_part_file.h"
-#include "stages/output/formats/row_statistics.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_writer.h"
+#include "stages/output/rows/row_statistics.h"
 #include "stages/output/sink_statistics.h"
 
 namespace melflow {

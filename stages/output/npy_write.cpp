@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/output/formats/npy_file.h"
 #include "stages/output/row_sink.h"
 

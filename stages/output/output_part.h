@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_statistics.h"
 #include "stages/output/run_journal.h"
 
 namespace melflow {

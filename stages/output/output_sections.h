@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 #include "stages/manifest.h"
 
 namespace melflow {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 
 namespace melflow {
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {

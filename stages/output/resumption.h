@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run_context.h"
-#include "pipeline/sink_ledger.h"
+#include "pipeline/stage/run_context.h"
+#include "pipeline/stage/sink_ledger.h"
 #include "stages/output/earlier_output.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"

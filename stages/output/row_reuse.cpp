@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/threads.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/items.h"
 #include "stages/manifest.h"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/threads.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/update.h"

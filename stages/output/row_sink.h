@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/plan.h"
-#include "pipeline/stage_kinds.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
 #include "stages/output/checkpoints.h"
 #include "stages/output/earlier_output.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/plan.h"
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
+#include "pipeline/plan/plan.h"
 #include "stages/row_type.h"
 
 namespace melflow {

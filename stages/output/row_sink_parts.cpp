@@ -1,7 +1,7 @@
 // Sinks of rows in runs that make parts of an output, and in those that put the parts together.
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/hdf5_layout.h"
 #include "stages/output/formats/row_file.h"
 #include "stages/output/row_sink.h"

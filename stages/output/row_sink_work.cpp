@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/update.h"
 #include "stages/files/publication.h"
 #include "stages/files/undo_file.h"

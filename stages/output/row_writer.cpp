@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/spilled_rows.h"
 #include "stages/row_type.h"
 

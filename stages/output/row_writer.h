@@ -16,15 +16,15 @@
 #include <span>
 #include <vector>
 
-#include "pipeline/sink_ledger.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage/sink_ledger.h"
+#include "pipeline/stage/stage.h"
 #include "stages/items.h"
 #include "stages/output/earlier_output.h"
-#include "stages/output/formats/row_hash.h"
-#include "stages/output/formats/row_order.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_sink_options.h"
+#include "stages/output/rows/row_hash.h"
+#include "stages/output/rows/row_order.h"
 #include "stages/output/sink_statistics.h"
 
 namespace melflow {

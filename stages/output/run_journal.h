@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "pipeline/ledger.h"
+#include "pipeline/stage/ledger.h"
 #include "stages/files/log_file.h"
 #include "stages/items.h"
 #include "stages/manifest.h"

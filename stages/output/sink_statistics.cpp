@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/sentences.h"
-#include "pipeline/text.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/sentences.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/threads.h"
 #include "stages/corpus/split_name.h"
 #include "stages/row_type.h"
 

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 #include "stages/items.h"
-#include "stages/output/formats/row_order.h"
 #include "stages/output/formats/row_part_file.h"
-#include "stages/output/formats/row_statistics.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_sink_options.h"
+#include "stages/output/rows/row_order.h"
+#include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/item.h"
+#include "pipeline/stage/item.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 

@@ -21,8 +21,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"
 #include "stages/corpus/glob.h"
 #include "stages/corpus/update.h"

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/schema.h"
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 namespace {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/sentences.h"
-#include "pipeline/text.h"
+#include "pipeline/base/sentences.h"
+#include "pipeline/base/text.h"
 #include "stages/manifest.h"
 #include "stages/routing/amount.h"
 

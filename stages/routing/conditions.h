@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 #include "stages/corpus/glob.h"
 #include "stages/routing/file_facts.h"
 

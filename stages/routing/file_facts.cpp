@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage/stage.h"
 
 namespace melflow {
 

@@ -3,7 +3,7 @@
 // In, out: file, bytes, waveform, windows, batch or rows, handed on as it is. The plan sees to it
 // that every file comes by one of the inputs only.
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"
 #include "stages/facts.h"
 #include "stages/node_group.h"

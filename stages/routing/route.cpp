@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/other_names.h"
 #include "stages/routing/conditions.h"

@@ -13,7 +13,7 @@
 
 #include "apps/program.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 

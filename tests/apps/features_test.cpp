@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline/cpu.h"
-#include "pipeline/utf8.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/base/utf8.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"

@@ -9,8 +9,8 @@
 
 #include "apps/profile/limits.h"
 #include "apps/report/limits_text.h"
-#include "pipeline/compose.h"
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
+#include "pipeline/run/compose.h"
 #include "tests/support/watchdog.h"
 
 namespace limits_job_test {

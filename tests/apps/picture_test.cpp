@@ -10,7 +10,7 @@
 #include "apps/picture/font.h"
 #include "apps/picture/spectrogram.h"
 #include "apps/verbs/written_file.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/apps/process.h"
 
 namespace picture_test {

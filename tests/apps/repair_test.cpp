@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/output/formats/feature_file.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace report_text_test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/audio/store/audio_cache_file.h"
 #include "tests/fuzz/fuzz_input.h"
 

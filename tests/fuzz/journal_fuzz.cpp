@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/run_journal.h"
 #include "tests/fuzz/fuzz_input.h"
 

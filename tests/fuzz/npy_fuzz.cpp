@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "pipeline/problem.h"
-#include "stages/output/formats/npy_array.h"
+#include "pipeline/base/problem.h"
+#include "stages/files/npy_array.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/npy_reader.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/output/formats/row_order.h"
+#include "stages/output/rows/row_order.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/glob.h"
 #include "stages/corpus/json_lines.h"

@@ -2,7 +2,7 @@
 // then written to where that is allowed: undoing makes it what it was; an undo file that was damaged in any two bytes is refused.
 #include <string>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/undo_file.h"
 #include "stages/files/unique_fd.h"
 #include "tests/fuzz/fuzz_input.h"

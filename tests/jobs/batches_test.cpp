@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "config/load.h"
-#include "pipeline/reach.h"
-#include "pipeline/runner.h"
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/runner.h"
+#include "pipeline/run/stage_runner.h"
+#include "pipeline/stage/reach.h"
 #include "stages/manifest.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batch.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "cuda/slot_pool.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/output/row_sink.h"
 #include "tests/emulated/host_gpus.h"

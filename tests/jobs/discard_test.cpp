@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/jobs/shared.h"
 
 namespace discard_test {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "pipeline/float16.h"
+#include "pipeline/base/float16.h"
 #include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"

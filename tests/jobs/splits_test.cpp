@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/hdf5.h"
 #include "tests/jobs/shared.h"

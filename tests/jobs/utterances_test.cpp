@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"

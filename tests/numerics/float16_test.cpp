@@ -1,4 +1,4 @@
-#include "pipeline/float16.h"
+#include "pipeline/base/float16.h"
 
 #include <doctest/doctest.h>
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 #include "stages/features/mel_stage_options.h"
+#include "stages/files/npy_array.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/formats/npy_array.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/complaint.h"
 #include "tests/support/job.h"

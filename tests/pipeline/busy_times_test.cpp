@@ -1,10 +1,10 @@
-#include "pipeline/busy_times.h"
+#include "pipeline/report/busy_times.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 
-#include "pipeline/visit_log.h"
+#include "pipeline/report/visit_log.h"
 
 namespace busy_times_test {
 

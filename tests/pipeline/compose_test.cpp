@@ -1,5 +1,5 @@
 // Graphs from C++, of lambdas and registered stages.
-#include "pipeline/compose.h"
+#include "pipeline/run/compose.h"
 
 #include <doctest/doctest.h>
 

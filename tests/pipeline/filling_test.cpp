@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "pipeline/graph_builder.h"
-#include "pipeline/runner.h"
+#include "pipeline/plan/graph_builder.h"
+#include "pipeline/run/runner.h"
 #include "tests/support/concurrency_probe.h"
 #include "tests/support/plan_node.h"
 #include "tests/support/watchdog.h"

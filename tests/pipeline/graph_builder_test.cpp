@@ -1,12 +1,12 @@
 // The whole plan is checked before anything starts; every problem has its place.
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan/graph_builder.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <utility>
 
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/plan_node.h"
 

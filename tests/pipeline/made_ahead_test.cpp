@@ -1,5 +1,5 @@
 // Items of a source that are made before their turn, by other workers than the one that takes them.
-#include "pipeline/made_ahead.h"
+#include "pipeline/run/made_ahead.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/observer.h"
+#include "pipeline/report/observer.h"
 #include "tests/pipeline/files_per_task.h"
 #include "tests/support/watchdog.h"
 

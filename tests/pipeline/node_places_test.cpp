@@ -1,5 +1,5 @@
 // Pure counting: no clock (moments are made up) and no graph.
-#include "pipeline/node_places.h"
+#include "pipeline/run/node_places.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What an observer of a run is told: a pair for everything a node did, on the thread that did it.
-#include "pipeline/observer.h"
+#include "pipeline/report/observer.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 #include "tests/pipeline/test_graph.h"
 #include "tests/pipeline/test_stages.h"
 #include "tests/support/watchdog.h"

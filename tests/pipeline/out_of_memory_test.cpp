@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "pipeline/work.h"
+#include "pipeline/run/work.h"
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 

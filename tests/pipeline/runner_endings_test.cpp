@@ -1,5 +1,5 @@
 // How a run ends: errors of the run as a whole, too many failures, a stop.
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 #include <doctest/doctest.h>
 

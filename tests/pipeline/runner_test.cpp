@@ -1,5 +1,5 @@
 // What a run does with its items: values, blocks, accounts.
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 
 #include <doctest/doctest.h>
 

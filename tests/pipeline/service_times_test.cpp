@@ -1,5 +1,5 @@
 // Percentiles of a histogram against those of the sorted values themselves.
-#include "pipeline/service_times.h"
+#include "pipeline/base/service_times.h"
 
 #include <doctest/doctest.h>
 

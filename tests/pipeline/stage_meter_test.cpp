@@ -1,11 +1,11 @@
 // What a stage's calls cost, from visits with known times.
-#include "pipeline/stage_meter.h"
+#include "pipeline/report/stage_meter.h"
 
 #include <doctest/doctest.h>
 
 #include <ctime>
 
-#include "pipeline/process_usage.h"
+#include "pipeline/base/process_usage.h"
 
 namespace stage_meter_test {
 

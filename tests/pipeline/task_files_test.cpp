@@ -1,6 +1,6 @@
 // Which files go together in a task: how many, within what memory, what of them is left out, and
 // how a run ends that is in the middle of one.
-#include "pipeline/task_files.h"
+#include "pipeline/run/task_files.h"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/graph_builder.h"
-#include "pipeline/runner.h"
+#include "pipeline/plan/graph_builder.h"
+#include "pipeline/run/runner.h"
 #include "tests/pipeline/test_stages.h"
 
 namespace melflow::test {

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/side_by_side.h"
-#include "pipeline/stage_abilities.h"
+#include "pipeline/stage/side_by_side.h"
+#include "pipeline/stage/stage_abilities.h"
 
 namespace melflow::test {
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "tests/support/concurrency_probe.h"
 
 namespace melflow::test {

@@ -1,6 +1,6 @@
 // Where the system gives fewer threads than a run would like to have, it goes on with those, or
 // refuses; and oneTBB makes none.
-#include "pipeline/threads.h"
+#include "pipeline/base/threads.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "pipeline/cpu.h"
+#include "pipeline/base/cpu.h"
 #include "tests/pipeline/test_graph.h"
 #include "tests/pipeline/thread_limit.h"
 #include "tests/support/watchdog.h"

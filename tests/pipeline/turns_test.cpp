@@ -1,5 +1,5 @@
-#include "pipeline/turns.h"
-#include "pipeline/reach.h"
+#include "pipeline/run/turns.h"
+#include "pipeline/stage/reach.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "pipeline/ledger.h"
+#include "pipeline/stage/ledger.h"
 
 namespace turns_test {
 

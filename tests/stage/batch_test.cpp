@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "tests/stage/bench.h"
 
 namespace batch_test {

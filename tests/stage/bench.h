@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pipeline/stage_runner.h"
+#include "pipeline/run/stage_runner.h"
 #include "stages/items.h"
 #include "stages/waveform_blocks.h"
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "pipeline/problem.h"
-#include "stages/output/formats/row_hash.h"
+#include "pipeline/base/problem.h"
+#include "stages/output/rows/row_hash.h"
 #include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "pipeline/reach.h"
+#include "pipeline/stage/reach.h"
 #include "stages/facts.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "tests/stage/bench.h"

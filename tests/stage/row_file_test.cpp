@@ -9,7 +9,7 @@
 #include <numeric>
 #include <thread>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/hdf5.h"
 #include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"

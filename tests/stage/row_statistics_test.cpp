@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_statistics.h"
 #include "tests/support/printing.h"
 
 namespace row_statistics_test {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow::test {
 

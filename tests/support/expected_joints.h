@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/report.h"
+#include "pipeline/report/report.h"
 
 namespace melflow::test {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/watchdog.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "pipeline/runner.h"
+#include "pipeline/run/runner.h"
 #include "stages/corpus/update.h"
 #include "stages/output/resume.h"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow::test {
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/audio/store/audio_cache_file.h"
 #include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "pipeline/available_memory.h"
-#include "pipeline/cpu.h"
+#include "pipeline/base/available_memory.h"
+#include "pipeline/base/cpu.h"
 #include "tests/support/temp_folder.h"
 
 namespace available_memory_test {

@@ -1,4 +1,4 @@
-#include "pipeline/budget.h"
+#include "pipeline/stage/budget.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 #include "tests/support/watchdog.h"
 
 namespace budget_test {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "config/load.h"
-#include "pipeline/warned_config_error.h"
+#include "pipeline/base/warned_config_error.h"
 #include "tests/unit/config_stages.h"
 
 namespace config_test {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "pipeline/facts.h"
+#include "pipeline/stage/facts.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 

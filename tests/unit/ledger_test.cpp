@@ -1,4 +1,4 @@
-#include "pipeline/ledger.h"
+#include "pipeline/stage/ledger.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pipeline/item.h"
-#include "pipeline/reach.h"
-#include "pipeline/reasons.h"
+#include "pipeline/report/reasons.h"
+#include "pipeline/stage/item.h"
+#include "pipeline/stage/reach.h"
 #include "tests/support/watchdog.h"
 
 namespace ledger_test {

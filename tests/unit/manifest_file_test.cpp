@@ -6,7 +6,7 @@
 #include <fstream>
 #include <limits>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/support/temp_folder.h"
 
 namespace manifest_file_test {

@@ -1,4 +1,4 @@
-#include "pipeline/memory.h"
+#include "pipeline/base/memory.h"
 
 #include <doctest/doctest.h>
 

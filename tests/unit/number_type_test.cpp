@@ -1,4 +1,4 @@
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/bfloat16.h"
-#include "pipeline/float16.h"
+#include "pipeline/base/bfloat16.h"
+#include "pipeline/base/float16.h"
 
 namespace number_type_test {
 

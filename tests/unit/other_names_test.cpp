@@ -10,7 +10,7 @@
 
 #include "config/overrides.h"
 #include "config/top_level.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/other_names.h"
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"

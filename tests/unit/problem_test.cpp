@@ -1,8 +1,8 @@
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 #include <doctest/doctest.h>
 
-#include "pipeline/sentences.h"
+#include "pipeline/base/sentences.h"
 
 namespace problem_test {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/reference.h"
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "tests/unit/config_stages.h"
 
 namespace reference_test {

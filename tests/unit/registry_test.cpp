@@ -1,4 +1,4 @@
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 
 #include <doctest/doctest.h>
 

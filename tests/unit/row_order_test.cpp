@@ -1,5 +1,5 @@
-#include "stages/output/formats/row_order.h"
-#include "pipeline/reach.h"
+#include "stages/output/rows/row_order.h"
+#include "pipeline/stage/reach.h"
 
 #include <doctest/doctest.h>
 

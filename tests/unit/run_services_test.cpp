@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "pipeline/run_context.h"
+#include "pipeline/stage/run_context.h"
 
 namespace run_services_test {
 

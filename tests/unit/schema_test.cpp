@@ -1,4 +1,4 @@
-#include "pipeline/schema.h"
+#include "pipeline/options/schema.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 

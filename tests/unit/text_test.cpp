@@ -1,7 +1,7 @@
 // Text from outside on its way to a terminal or into a message.
 #include <doctest/doctest.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 
 namespace text_test {
 

@@ -1,4 +1,4 @@
-#include "pipeline/utf8.h"
+#include "pipeline/base/utf8.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "pipeline/value.h"
+#include "pipeline/base/value.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline/utf8.h"
+#include "pipeline/base/utf8.h"
 
 namespace value_test {
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "config/document.h"
-#include "pipeline/value.h"
+#include "pipeline/base/value.h"
 
 namespace yaml_text_test {
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "pipeline/memory.h"
-#include "pipeline/result.h"
+#include "pipeline/base/memory.h"
+#include "pipeline/base/result.h"
 #include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 #include "stages/items.h"

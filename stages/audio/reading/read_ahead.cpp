@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "pipeline/threads.h"
+#include "pipeline/base/threads.h"
 #include "stages/files/page_cache.h"
 
 namespace melflow {

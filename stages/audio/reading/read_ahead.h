@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/ledger.h"
+#include "pipeline/stage/ledger.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/manifest.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/audio/reading/file_reader.h"
 
 namespace melflow {

@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/input_file.h"
-#include "pipeline/problem.h"
+#include "pipeline/base/input_file.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/stage_abilities.h"
+#include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/manifest.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/audio/store/cache_store.h"
 #include "stages/audio/store/feed_choice.h"
 #include "stages/manifest.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/registry.h"
+#include "pipeline/stage/registry.h"
 #include "stages/audio/store/audio_store.h"
 #include "stages/audio/store/preload_store.h"
 #include "stages/items.h"

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/available_memory.h"
-#include "pipeline/problem.h"
-#include "pipeline/schema.h"
+#include "pipeline/base/available_memory.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/options/schema.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/files/page_cache.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/value.h"
+#include "pipeline/base/value.h"
 #include "stages/audio/store/cache_store.h"
 #include "stages/manifest.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "pipeline/stage_kinds.h"
+#include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/stage_meter.h"
+#include "pipeline/report/stage_meter.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
-#include "stages/output/formats/row_hash.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/memory.h"
-#include "pipeline/scratch_pool.h"
+#include "pipeline/base/memory.h"
+#include "pipeline/base/scratch_pool.h"
 #include "stages/output/formats/chunk_codec.h"
 #include "stages/output/formats/chunk_log.h"
 #include "stages/output/formats/row_file.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "stages/manifest.h"
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
 

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/no_such_file.h"
-#include "pipeline/problem.h"
-#include "pipeline/sentences.h"
+#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/sentences.h"
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/output/formats/h5_reader.h"

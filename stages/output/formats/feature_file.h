@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_data.h"
 

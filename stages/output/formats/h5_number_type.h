@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/output/formats/column_type.h"
 #include "stages/output/formats/hdf5.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/h5_values.h"
 #include "stages/output/formats/index_columns.h"

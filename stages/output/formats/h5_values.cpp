@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
+#include "stages/files/open_regular.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/hdf5_heap.h"
-#include "stages/output/formats/open_regular.h"
 
 namespace melflow {
 namespace {

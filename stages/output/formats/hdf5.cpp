@@ -1,6 +1,6 @@
 #include "stages/output/formats/hdf5.h"
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/files/whole_io.h"
 
 namespace melflow {

@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/utf8.h"
+#include "pipeline/base/utf8.h"
 #include "stages/output/formats/index_columns.h"
 #include "stages/output/formats/root_attributes.h"
-#include "stages/output/formats/row_hash.h"
 #include "stages/output/formats/stored_json.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 

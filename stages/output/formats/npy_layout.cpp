@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/utf8.h"
+#include "pipeline/base/utf8.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/root_attributes.h"
-#include "stages/output/formats/row_hash.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/problem.h"
-#include "pipeline/text.h"
-#include "pipeline/utf8.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/utf8.h"
+#include "stages/files/open_regular.h"
 #include "stages/output/formats/npy_file.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/npy_layout.h"
-#include "stages/output/formats/open_regular.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
 

@@ -1,6 +1,6 @@
 #include "stages/output/formats/output_index.h"
 
-#include "pipeline/problem.h"
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/index_hash.h"
 
 namespace melflow {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/sink_ledger.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage/sink_ledger.h"
+#include "pipeline/stage/stage.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_data.h"
-#include "stages/output/formats/row_order.h"
-#include "stages/output/formats/row_statistics.h"
+#include "stages/output/rows/row_order.h"
+#include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
 

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "pipeline/problem.h"
-#include "pipeline/value.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
 #include "stages/output/formats/feature_data.h"
 #include "stages/output/formats/output_index.h"
 

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "stages/files/whole_io.h"
-#include "stages/output/formats/row_hash.h"
+#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/files/part_file.h"
 #include "stages/files/publication.h"
 

@@ -11,7 +11,7 @@
 
 #include <sndfile.h>
 
-#include "pipeline/result.h"
+#include "pipeline/base/result.h"
 #include "stages/files/part_file.h"
 #include "stages/items.h"
 

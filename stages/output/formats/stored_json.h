@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "pipeline/problem.h"
-#include "pipeline/utf8.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/utf8.h"
 
 namespace melflow {
 

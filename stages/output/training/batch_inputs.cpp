@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/text.h"
+#include "pipeline/base/text.h"
 #include "stages/facts.h"
 #include "stages/manifest.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/paired_inputs.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage/paired_inputs.h"
+#include "pipeline/stage/stage.h"
 #include "stages/output/training/batch_source.h"
 
 namespace melflow {

@@ -37,15 +37,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/paired_inputs.h"
-#include "pipeline/problem.h"
-#include "pipeline/registry.h"
-#include "pipeline/text.h"
-#include "pipeline/threads.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/threads.h"
+#include "pipeline/stage/paired_inputs.h"
+#include "pipeline/stage/registry.h"
 #include "stages/corpus/update.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
-#include "stages/output/formats/row_order.h"
+#include "stages/output/rows/row_order.h"
 #include "stages/output/training/batch_inputs.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/recording_rows.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/number_type.h"
+#include "pipeline/base/number_type.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/memory.h"
-#include "pipeline/number_type.h"
+#include "pipeline/base/memory.h"
+#include "pipeline/base/number_type.h"
 
 namespace melflow {
 

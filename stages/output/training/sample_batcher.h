@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/memory.h"
+#include "pipeline/base/memory.h"
 #include "stages/output/training/batch_cut.h"
 #include "stages/output/training/sample_batch.h"
 

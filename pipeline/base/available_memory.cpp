@@ -1,0 +1,61 @@
+#include "pipeline/base/available_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "pipeline/base/control_groups.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// The only number in a file; none in "max" or where there is no file.
+std::optional<std::uint64_t> number_in(const std::string& path) {
+  std::ifstream in(path);
+  std::uint64_t n = 0;
+  if (in >> n) return n;
+  return std::nullopt;
+}
+
+// The number behind a name that begins a line.
+std::optional<std::uint64_t> number_after(const std::string& path, std::string_view name) {
+  std::ifstream in(path);
+  std::string word;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::uint64_t n = 0;
+    if (words >> word && word == name && words >> n) return n;
+  }
+  return std::nullopt;
+}
+
+// What a group leaves; kNoLimit where it has no limit.
+std::uint64_t left_in(const ControlGroup& group) {
+  const std::string& folder = group.folder;
+  const auto limit = number_in(folder + (group.is_v2 ? "memory.max" : "memory.limit_in_bytes"));
+  const auto used = number_in(folder + (group.is_v2 ? "memory.current" : "memory.usage_in_bytes"));
+  if (!limit || !used) return kNoLimit;
+  const std::uint64_t cache =
+      number_after(folder + "memory.stat", group.is_v2 ? "file" : "total_cache").value_or(0);
+  const std::uint64_t held = *used - std::min(*used, cache);
+  return *limit - std::min(*limit, held);
+}
+
+}  // namespace
+
+std::uint64_t available_memory(const std::string& root) {
+  constexpr std::uint64_t kKibibyte = 1024;
+  std::uint64_t left = kNoLimit;
+  if (const auto free = number_after(root + "/proc/meminfo", "MemAvailable:"))
+    left = *free * kKibibyte;
+  for (const ControlGroup& group : control_groups(root, "memory"))
+    left = std::min(left, left_in(group));
+  return left;
+}
+
+}  // namespace melflow

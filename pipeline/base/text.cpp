@@ -1,0 +1,97 @@
+#include "pipeline/base/text.h"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+// Of a character that utf8_length() found.
+char32_t code_of(std::string_view text, std::size_t at, std::size_t length) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
+  if (length == 1) return byte(0);
+  char32_t code = byte(0) & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3FU);
+  return code;
+}
+
+bool is_shown(char32_t c) {
+  if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return false;
+  // Marks, embeddings, overrides and isolates of direction; separators of lines and paragraphs.
+  return c != 0x061C && c != 0x200E && c != 0x200F && !(c >= 0x2028 && c <= 0x202E) &&
+         !(c >= 0x2066 && c <= 0x2069);
+}
+
+// The character at `at` as it is shown; moves on behind it.
+void append(std::string& out, std::string_view text, std::size_t& at, bool keeps_lines) {
+  const std::size_t length = utf8_length(text, at);
+  if (length == 0) {
+    out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(text[at++]));
+    return;
+  }
+  const char32_t c = code_of(text, at, length);
+  if (is_shown(c) || (keeps_lines && (c == '\n' || c == '\t')))
+    out += text.substr(at, length);
+  else if (c == '\n' || c == '\t')
+    out += c == '\n' ? "\\n" : "\\t";
+  else
+    out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c));
+  at += length;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0;
+  };
+  const auto continues = [&](std::size_t i, int low = 0x80, int high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const int b = byte(0);
+  if (b < 0x80) return 1;
+  if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
+  if (b >= 0xE0 && b <= 0xEF)
+    return continues(1, b == 0xE0 ? 0xA0 : 0x80, b == 0xED ? 0x9F : 0xBF) && continues(2) ? 3 : 0;
+  if (b >= 0xF0 && b <= 0xF4)
+    return continues(1, b == 0xF0 ? 0x90 : 0x80, b == 0xF4 ? 0x8F : 0xBF) && continues(2) &&
+                   continues(3)
+               ? 4
+               : 0;
+  return 0;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    // Most of it is plain.
+    std::size_t end = at;
+    while (end < text.size() && text[end] >= 0x20 && text[end] < 0x7F) ++end;
+    out += text.substr(at, end - at);
+    at = end;
+    if (at < text.size()) append(out, text, at, true);
+  }
+  return out;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  // A character of several bytes stays whole.
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
+  return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
+}
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) append(out, text, at, false);
+  return out;
+}
+
+std::string excerpt(std::string_view text, std::size_t most) {
+  return one_line(shortened(text, most));
+}
+
+}  // namespace melflow

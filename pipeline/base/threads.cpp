@@ -1,0 +1,37 @@
+#include "pipeline/base/threads.h"
+
+#include <fmt/format.h>
+
+namespace melflow {
+
+std::string no_thread_text(const std::string& who) {
+  return who +
+         ": a thread that the run needs cannot be made; allow this process more of them (ulimit "
+         "-u, pids.max of its control group)";
+}
+
+std::string few_threads_text(int got, int wanted, const std::string& what) {
+  return fmt::format("{} of {} {}: the system gave no more threads (ulimit -u, pids.max)", got,
+                     wanted, what);
+}
+
+void on_threads(int count, const std::function<void()>& work) {
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < count && add_thread(others, guarded); ++i) {
+  }
+  guarded();
+  for (std::thread& t : others) t.join();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace melflow

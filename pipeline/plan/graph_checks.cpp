@@ -1,0 +1,327 @@
+#include "pipeline/plan/graph_checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "pipeline/base/sentences.h"
+#include "pipeline/plan/input_advice.h"
+#include "pipeline/plan/meeting_inputs.h"
+#include "pipeline/plan/several_sources.h"
+#include "pipeline/stage/reach.h"
+
+namespace melflow {
+namespace {
+
+// "files, bytes or waveforms".
+std::string taken_by(const StageInfo& stage) {
+  if (stage.ports.empty()) return plural(stage.traits.in.name);
+  std::string out = plural(stage.ports.front().name);
+  for (std::size_t i = 1; i < stage.ports.size(); ++i)
+    out += (i + 1 == stage.ports.size() ? " or " : ", ") + plural(stage.ports[i].name);
+  return out;
+}
+
+void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
+  const NodeDraft& up = graph.node(input.node);
+  const NodeSpec& spec = d.spec;
+  if (d.common.start_at > 0 && up.info->traits.lends)
+    graph.error(mark_of(spec, "start_at"),
+                fmt::format("{}.start_at: what {} ({}) gives holds a place on a device, and those "
+                            "that come after wait for one; set it where batches come in, before "
+                            "the device",
+                            spec.name, up.spec.name, up.info->name));
+  const PortType given = graph.port_of(input.node);
+  if (up.info->traits.kind == StageKind::sink) {
+    graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
+                                                   spec.name, up.spec.name, up.info->name));
+  } else if (!fits(*d.info, given)) {
+    graph.error(mark_of(spec, "from"),
+                fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
+                            taken_by(*d.info), written_text(graph, input.node), plural(given.name),
+                            input_advice(graph, d, input.node)));
+  }
+}
+
+// Reports a stage that cuts items into blocks behind another such stage, or behind a batch. An item
+// that waits for memory keeps later blocks of its stream in the queue before the stage; behind
+// another such stage these could fill the queue and keep out the oldest item. And a block cut from
+// a batch would belong to all of its items.
+void check_expansion(GraphDraft& graph) {
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& d = graph.node(i);
+    if (d.info == nullptr || !d.info->traits.expands || is_misled(graph, d)) continue;
+    for (const int at : nodes_before(graph, i)) {
+      const NodeDraft& up = graph.node(at);
+      if (up.info != nullptr && up.info->traits.expands)
+        graph.error(
+            d.spec.mark,
+            fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
+                        "does so already; only one of them in a row can make progress within "
+                        "the memory budget",
+                        d.spec.name, d.info->name, up.spec.name, up.info->name));
+      if (up.info != nullptr && up.info->traits.kind == StageKind::combine)
+        graph.error(
+            d.spec.mark,
+            fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
+                        "puts several items into one; put it before",
+                        d.spec.name, d.info->name, up.spec.name, up.info->name));
+    }
+  }
+}
+
+// Each of several outputs is taken by somebody.
+void check_outputs(GraphDraft& graph, int index) {
+  const NodeDraft& d = graph.node(index);
+  const std::vector<int> readers = graph.readers_of(index);
+  for (std::size_t o = 0; o < d.outputs.size() && !readers.empty(); ++o) {
+    const auto takes = [&](int reader) {
+      const std::vector<PlanInput>& from = graph.node(reader).from;
+      return std::any_of(from.begin(), from.end(), [&](const PlanInput& in) {
+        return in.node == index && in.output == static_cast<int>(o);
+      });
+    };
+    if (std::none_of(readers.begin(), readers.end(), takes))
+      graph.error(d.spec.mark,
+                  fmt::format("{0}: no node takes its output {1}; take it with from: {0}.{1}",
+                              d.spec.name, d.outputs[o]));
+  }
+}
+
+// A stage that gives items of its own.
+std::string some_source(const Registry& registry) {
+  for (const StageInfo* s : registry.all())
+    if (s->traits.kind == StageKind::source) return s->name;
+  return "a source, of which this program has none";
+}
+
+// " (discard, npy_write)": what can take the output of a node; "" where the program has none.
+std::string sinks_of(const GraphDraft& graph, int node) {
+  std::vector<std::string> names;
+  for (const StageInfo* s : graph.registry.all())
+    if (s->traits.kind == StageKind::sink && fits(*s, graph.port_of(node)))
+      names.push_back(s->name);
+  return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
+}
+
+// Of a node that takes one input and is given several: the one that fits, where the others do not.
+std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
+  std::vector<std::string> fitting;
+  for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
+    if (fits(*node.info, graph.port_of(node.from[i].node))) fitting.push_back(node.common.from[i]);
+  const bool are_known = std::all_of(node.from.begin(), node.from.end(), [&](const PlanInput& in) {
+    return graph.node(in.node).info != nullptr;
+  });
+  if (fitting.size() == 1 && are_known)
+    return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
+                       fitting.front(), taken_by(*node.info));
+  if (node.info->traits.kind == StageKind::sink)
+    return fmt::format("; write a node with {} for each", node.info->name);
+  return "; keep one of them, or join them first: merge joins the outputs of a route or several "
+         "sources, concat puts rows side by side, batches takes several";
+}
+
+// What a node takes, and the node that gives it, one whose output nobody takes yet if there is one.
+std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
+  std::string out = fmt::format("{} takes {}", node.info->name, taken_by(*node.info));
+  int giver = -1;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& other = graph.node(i);
+    if (&other == &node || other.info == nullptr || !other.outputs.empty() || other.behind ||
+        other.info->traits.kind == StageKind::sink || !fits(*node.info, graph.port_of(i)))
+      continue;
+    if (giver < 0 || (!graph.readers_of(giver).empty() && graph.readers_of(i).empty())) giver = i;
+  }
+  if (giver < 0) return out;
+  const std::string& name = graph.node(giver).spec.name;
+  return out + fmt::format(", and '{}' ({}) gives them: write from: {}", name,
+                           graph.node(giver).info->name, name);
+}
+
+// Whether what it names are several sources, each of which it may take beside the others.
+bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
+  const std::vector<PlanInput>& from = node.from;
+  const bool are_known = from.size() == node.common.from.size();
+  if (node.common.from.size() < 2 || from.empty() || node.info->traits.pairs ||
+      node.info->traits.kind == StageKind::source)
+    return false;
+  std::set<int> seen;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const StageInfo* info = graph.node(from[i].node).info;
+    if (info == nullptr || info->traits.kind != StageKind::source) return false;
+    if (are_known && !seen.insert(from[i].node).second && !node.info->traits.joins)
+      graph.error(mark_of(node.spec, "from"), fmt::format("{}.from: names {} twice; once is enough",
+                                                          node.spec.name, node.common.from[i]));
+  }
+  return true;
+}
+
+// Whether an option of every node is written by a name that it has elsewhere, or with a slip; both
+// are reported.
+bool has_other_name(const NodeDraft& node, std::string_view option) {
+  NodeOptions common;
+  Schema schema;
+  common.describe(schema);
+  const auto others = schema.other_names();
+  const std::string meant = did_you_mean(option);
+  const std::vector<Value::Entry>& written = node.spec.options.entries();
+  return std::any_of(others.begin(), others.end(),
+                     [&](const OtherName& other) {
+                       return other.here == option && node.spec.options.find(other.name) != nullptr;
+                     }) ||
+         std::any_of(written.begin(), written.end(), [&](const Value::Entry& e) {
+           return advice_on(e.key, {&node.config->schema(), &schema}, e.value) == meant;
+         });
+}
+
+// Of a stage with named outputs that has none. Where something else is written in their place, it
+// was refused.
+void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
+  const NodeSpec& spec = node.spec;
+  if (!node.info->outputs || !node.outputs.empty()) return;
+  if (const Value* written = spec.options.find("outputs");
+      written != nullptr && !written->is_null())
+    return;
+  std::string wanted = "long";  // or what a node takes
+  for (const NodeDraft& other : graph.nodes)
+    for (const std::string& from : other.common.from)
+      if (from.starts_with(spec.name + ".") && wanted == "long")
+        wanted = from.substr(spec.name.size() + 1);
+  graph.error(spec.mark,
+              fmt::format("{}: 'outputs' is missing; write the outputs with their conditions, such "
+                          "as outputs: {{{}: {{duration: \"> 15s\"}}}}",
+                          spec.name, excerpt(wanted)));
+}
+
+}  // namespace
+
+void check_input(GraphDraft& graph, const NodeDraft& node) {
+  if (node.info == nullptr || node.behind) return;
+  check_named_outputs(graph, node);
+  const NodeSpec& spec = node.spec;
+  const bool is_source = node.info->traits.kind == StageKind::source;
+  if (is_source && !node.common.from.empty())
+    graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} is a source and takes no input",
+                                                   spec.name, node.info->name));
+  if (is_source && node.common.start_at > 0)
+    graph.error(
+        mark_of(spec, "start_at"),
+        fmt::format("{}.start_at: {} is a source and has no queue", spec.name, node.info->name));
+  if (!is_source && node.common.files_per_task)
+    graph.error(
+        mark_of(spec, "files_per_task"),
+        fmt::format("{}.files_per_task: {} is not a source; the source says how many files go "
+                    "together",
+                    spec.name, node.info->name));
+  const Value* from = spec.options.find("from");
+  const bool is_refused = from != nullptr && (from->is_map() || from->is_missing());
+  if (!is_source && node.common.from.empty() && !is_refused && !has_other_name(node, "from"))
+    graph.error(spec.mark,
+                fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
+  if (is_source && node.common.on_failure)
+    graph.error(mark_of(spec, "on_failure"),
+                fmt::format("{}.on_failure: {} is a source, so every output is behind it; set it "
+                            "on a node that leads to some of the outputs only",
+                            spec.name, node.info->name));
+  const bool are_sources = check_from_sources(graph, node);
+  const bool takes_several = node.info->traits.joins || node.info->traits.pairs || are_sources;
+  if (node.common.from.size() > 1 && !takes_several)
+    graph.error(mark_of(spec, "from"),
+                fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
+                            node.info->name, node.common.from.size(),
+                            fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
+  const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
+  for (const PlanInput& input : node.from)
+    if (graph.node(input.node).info != nullptr && !is_source && !has_too_many)
+      check_pair(graph, input, node);
+  if (node.info->traits.joins && node.from.size() == node.common.from.size())
+    check_join(graph, node);
+  if (node.info->traits.pairs && node.from.size() == node.common.from.size() && !node.from.empty())
+    check_pairs(graph, node);
+}
+
+// Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle, or
+// behind one.
+bool check_cycles(GraphDraft& graph) {
+  const int count = static_cast<int>(graph.nodes.size());
+  std::set<int> left;
+  for (int i = 0; i < count; ++i) left.insert(i);
+  const auto is_before = [&](const PlanInput& in) { return left.contains(in.node); };
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < count; ++i) {
+      const std::vector<PlanInput>& from = graph.node(i).from;
+      if (left.contains(i) && std::none_of(from.begin(), from.end(), is_before))
+        more = left.erase(i) > 0;
+    }
+  }
+  std::set<int> reported;
+  for (const int start : left) {
+    // Upwards until a node comes again.
+    std::vector<int> way;
+    int at = start;
+    while (std::find(way.begin(), way.end(), at) == way.end()) {
+      way.push_back(at);
+      const std::vector<PlanInput>& from = graph.node(at).from;
+      at = std::find_if(from.begin(), from.end(), is_before)->node;
+    }
+    if (at != start || reported.contains(at)) continue;
+    std::string text;
+    for (int n : way) {
+      reported.insert(n);
+      text.insert(0, graph.node(n).spec.name + " -> ");
+    }
+    const NodeSpec& spec = graph.node(start).spec;
+    graph.error(
+        mark_of(spec, "from"),
+        fmt::format("{}.from: the graph has a cycle: {} -> {}; data flows from the source to the "
+                    "sinks, so one of these nodes must take its input from another node",
+                    spec.name, spec.name, text.substr(0, text.size() - 4)));
+  }
+  return !left.empty();
+}
+
+void check_shape(GraphDraft& graph) {
+  // A node without input may be the one that should take an output, so that is not reported as
+  // well.
+  const bool are_connected =
+      std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDraft& d) {
+        return d.info != nullptr &&
+               (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
+      });
+  const std::set<int> left = left_by_mistake(graph);
+  int sinks = 0;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& d = graph.node(i);
+    if (d.info == nullptr) continue;
+    if (d.info->traits.kind == StageKind::sink && ++sinks == kMostSinks + 1)
+      graph.error(d.spec.mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
+                                           d.spec.name, kMostSinks));
+    if (d.info->traits.kind == StageKind::sink) continue;
+    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i) &&
+        !never_together(graph, d)) {
+      const bool is_second =
+          d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
+      graph.error(
+          d.spec.mark,
+          fmt::format(
+              "{}: no node takes its output ({}); {}", d.spec.name, plural(graph.port_of(i).name),
+              is_second ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
+                        : fmt::format("write a node with from: {} whose stage is a sink{}",
+                                      d.spec.name, sinks_of(graph, i))));
+    }
+    if (are_connected) check_outputs(graph, i);
+  }
+  const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),
+                                     [](const NodeDraft& d) { return d.info != nullptr; });
+  if (sources_of(graph).empty() && all_known)
+    graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
+                fmt::format("the graph has no source; it starts with a stage such as {}",
+                            some_source(graph.registry)));
+  check_expansion(graph);
+}
+
+}  // namespace melflow

@@ -1,0 +1,205 @@
+#include "pipeline/plan/graph_draft.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "pipeline/plan/missing_nodes.h"
+
+namespace melflow {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The options of the stage itself; `common`: those that every node has.
+void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const Schema& common) {
+  const std::string path = d.spec.name + ".";
+  const auto names = d.config->schema().names();
+  // Read together, so that an option that implies others is read first.
+  Value known_options = Value::map({});
+  for (const Value::Entry& e : own.entries()) {
+    if (contains(names, e.key)) {
+      known_options.entries().push_back(e);
+      continue;
+    }
+    std::string advice = advice_on(e.key, {&d.config->schema(), &common}, e.value);
+    if (advice.empty())
+      advice = names.empty() ? std::string("; it has no options of its own: remove this")
+                             : fmt::format("; `melflow stages {}` lists its options", d.info->name);
+    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
+                                        d.info->name, advice));
+  }
+  d.config->schema().read(known_options, path, graph.problems);
+  d.config->schema().find_unused(known_options, path, graph.unused);
+  const int limit = d.info->traits.max_concurrency;
+  if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
+    graph.error(mark_of(d.spec, "concurrency"),
+                fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.spec.name,
+                            *d.common.concurrency, d.info->name, limit));
+}
+
+// Of a node that names no stage.
+void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const Schema& common) {
+  const Value* written = spec.options.find("stage");
+  if (written != nullptr && !written->is_null() && !written->is_scalar()) return;  // is refused
+  if (written != nullptr && written->is_missing())
+    return graph.error(written->mark(), spec.name +
+                                            ".stage: has no value; write the name of a "
+                                            "stage: `melflow stages` lists them");
+  if (written != nullptr && written->is_null())
+    return graph.error(written->mark(), fmt::format("{}.stage: null is YAML's word for no value{}",
+                                                    spec.name, graph.registry.advice_on("null")));
+  std::string advice = "; `melflow stages` lists the stages";
+  if (is_put_in(graph.registry, spec.name))
+    advice = fmt::format(
+        "; without stage and from a node called {0} has options for the one that is put in before "
+        "a node that needs a {0}, and none does here: write stage: {0} and from: NODE",
+        spec.name);
+  for (const Value::Entry& e : own.entries()) {
+    if (e.key.starts_with("stage:")) advice = "; write 'stage: NAME' with a space after the ':'";
+    const auto others = common.other_names();
+    const bool is_other = std::any_of(others.begin(), others.end(), [&](const OtherName& other) {
+      return other.name == e.key && other.here == "stage";
+    });
+    if (is_other || !did_you_mean(e.key, {"stage"}).empty())
+      advice = fmt::format("; write 'stage' instead of '{}'", excerpt(e.key));
+  }
+  graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
+}
+
+// The node of that name, or -1.
+int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
+  const auto find = [&](const std::string& wanted) {
+    const auto it = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [&](const NodeDraft& d) { return d.spec.name == wanted; });
+    return it == graph.nodes.end() ? -1 : static_cast<int>(it - graph.nodes.begin());
+  };
+  const int found = find(name);
+  if (found < 0) return -1;
+  // From outside, a chain's output is that of its last node.
+  const std::size_t written = graph.node(found).written;
+  const bool is_chain = written != reader.written && name == graph.spec.nodes[written].name;
+  return is_chain ? find(graph.outlets[written]) : found;
+}
+
+// Which one is meant by `from`, or could be.
+std::string others_than(const std::string& reader, const std::string& from,
+                        std::vector<std::string> names) {
+  constexpr std::size_t kMostNamed = 20;
+  std::erase(names, reader);
+  std::string near = did_you_mean(from, names);
+  if (!near.empty() || names.empty() || names.size() > kMostNamed) return near;
+  return fmt::format("; the others are {}", fmt::join(names, ", "));
+}
+
+// "route.long" where "route" has the output "long"; node -1 where it has not.
+PlanInput find_output(const GraphDraft& graph, const NodeDraft& reader, const std::string& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == text.npos) return {};
+  const int node = find_node(graph, reader, text.substr(0, dot));
+  if (node < 0) return {};
+  const std::vector<std::string>& outputs = graph.node(node).outputs;
+  const auto it = std::find(outputs.begin(), outputs.end(), text.substr(dot + 1));
+  if (it == outputs.end()) return {};
+  return {node, static_cast<int>(it - outputs.begin())};
+}
+
+}  // namespace
+
+std::vector<int> GraphDraft::readers_of(int node) const {
+  std::vector<int> out;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (std::any_of(nodes[i].from.begin(), nodes[i].from.end(),
+                    [node](const PlanInput& in) { return in.node == node; }))
+      out.push_back(static_cast<int>(i));
+  return out;
+}
+
+PortType GraphDraft::port_of(int index) const {
+  const NodeDraft* at = &node(index);
+  while (at->info != nullptr && !at->info->ports.empty() && !at->from.empty())
+    at = &node(at->from.front().node);
+  return at->info == nullptr ? PortType{} : at->info->traits.out;
+}
+
+const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {
+  return std::find_if(nodes.begin(), nodes.end(),
+                      [&](const NodeDraft& d) { return d.spec.name == node.name; })
+      ->spec;
+}
+
+Mark mark_of(const NodeSpec& spec, const std::string& key) {
+  if (const Value* v = key.empty() ? nullptr : spec.options.find(key)) return v->mark();
+  return spec.mark;
+}
+
+void read_node(GraphDraft& graph, NodeDraft& d) {
+  const NodeSpec& spec = d.spec;
+  Schema common;
+  d.common.describe(common);
+  const std::vector<std::string> common_names = common.names();
+  Value own = Value::map({}, spec.options.mark());
+  Value shared = Value::map({}, spec.options.mark());
+  for (const Value::Entry& e : spec.options.entries())
+    if (e.key != "stage" || !e.value.is_missing())  // of which no_stage() tells
+      (contains(common_names, e.key) ? shared : own).entries().push_back(e);
+  common.read(shared, spec.name + ".", graph.problems);
+  for (const NodeDraft* other = graph.nodes.data(); other != &d; ++other)
+    if (other->spec.name == spec.name)
+      graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
+  if (d.common.stage.empty()) {
+    no_stage(graph, spec, own, common);
+  } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
+    const std::string near = graph.registry.advice_on(d.common.stage);
+    graph.error(mark_of(spec, "stage"),
+                fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
+                            near.empty() ? "; `melflow stages` lists all stages" : near));
+  } else {
+    d.config = d.info->configure();
+    if (d.info->outputs) d.outputs = d.info->outputs(spec);
+    read_stage_options(graph, d, own, common);
+  }
+}
+
+void connect(GraphDraft& graph, NodeDraft& node) {
+  const NodeSpec& spec = node.spec;
+  for (const std::string& from : node.common.from) {
+    PlanInput in{find_node(graph, node, from)};
+    if (in.node < 0) in = find_output(graph, node, from);
+    const std::string before_dot = from.substr(0, from.rfind('.'));
+    const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
+    if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
+        graph.node(named).info->outputs) {
+      continue;  // check_input() says so of that node
+    }
+    if (named >= 0 && graph.node(named).outputs.empty()) {
+      graph.error(
+          mark_of(spec, "from"),
+          fmt::format(
+              "{}.from: there is no output '{}'; {} ({}) has a single output: write from: {}",
+              spec.name, excerpt(from), before_dot, graph.node(named).common.stage, before_dot));
+    } else if (in.node < 0) {
+      std::vector<std::string> names;
+      for (const NodeDraft& other : graph.nodes) {
+        if (other.outputs.empty()) names.push_back(other.spec.name);
+        for (const std::string& o : other.outputs) names.push_back(other.spec.name + "." + o);
+      }
+      graph.error(mark_of(spec, "from"),
+                  fmt::format("{}.from: there is no {} '{}'{}", spec.name,
+                              from.find('.') == from.npos ? "node" : "node or output",
+                              excerpt(from), others_than(node.spec.name, from, names)));
+    } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
+      graph.error(
+          mark_of(spec, "from"),
+          fmt::format("{}.from: the outputs of {} ({}) have names; write one: {}.{}", spec.name,
+                      from, up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
+    } else {
+      node.from.push_back(in);
+    }
+  }
+}
+
+}  // namespace melflow

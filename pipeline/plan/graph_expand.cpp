@@ -1,0 +1,125 @@
+#include "pipeline/plan/graph_expand.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pipeline/plan/several_sources.h"
+
+namespace melflow {
+namespace {
+
+// The option of a source without which the node would not be inserted.
+std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std::string& node) {
+  for (const Value::Entry& e : spec.options.entries()) {
+    NodeSpec without = spec;
+    std::erase_if(without.options.entries(), [&](const auto& other) { return other.key == e.key; });
+    const std::vector<Insertion> others = info.insert(without);
+    if (std::none_of(others.begin(), others.end(),
+                     [&](const Insertion& i) { return i.node.name == node; }))
+      return e.key;
+  }
+  return {};
+}
+
+// "files.feed: preload", which asks for the node; of one that is always inserted its own name.
+std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
+  if (inserted.asked_by.empty()) return inserted.spec.name + ":";
+  const Value* value = source.options.find(inserted.asked_by);
+  return fmt::format(
+      "{}.{}:{}", source.name, inserted.asked_by,
+      value != nullptr && value->is_scalar() ? fmt::format(" {}", excerpt(value->text())) : "");
+}
+
+// What is before an inserted node has no branch and is of all sources, so that all of the graph's data
+// goes through it.
+void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
+  const NodeSpec& source = graph.spec.nodes[inserted.written];
+  std::set<int> before{last};
+  for (std::vector<int> left{last}; !left.empty();) {
+    const NodeDraft& up = graph.node(left.back());
+    if (graph.readers_of(left.back()).size() > 1)
+      graph.error(mark_of(source, inserted.asked_by),
+                  fmt::format("{} needs one way for all that comes to {}, but several nodes take "
+                              "from {}; let them take from {}",
+                              asking(source, inserted), graph.node(last).spec.name, up.spec.name,
+                              graph.node(last).spec.name));
+    left.pop_back();
+    for (const PlanInput& in : up.from)
+      if (before.insert(in.node).second) left.push_back(in.node);
+  }
+  for (const int other : sources_of(graph))
+    if (!before.contains(other))
+      graph.error(mark_of(source, inserted.asked_by),
+                  fmt::format("{} is for what all sources give, but what {} gives does not come to "
+                              "{}; let one node take all of them: from: {}",
+                              asking(source, inserted), graph.node(other).spec.name,
+                              graph.node(last).spec.name, all_sources(graph)));
+}
+
+}  // namespace
+
+void expand_node(GraphDraft& graph, const NodeSpec& spec) {
+  const Value* stage = spec.options.find("stage");
+  const StageInfo* info =
+      stage != nullptr && stage->is_scalar() ? graph.registry.find(stage->text()) : nullptr;
+  std::vector<NodeSpec> chain{spec};
+  if (info != nullptr && info->expand) chain = info->expand(spec);
+  graph.outlets.push_back(chain.back().name);
+  const std::size_t written = graph.outlets.size() - 1;
+  for (NodeSpec& n : chain) graph.nodes.push_back({.spec = std::move(n), .written = written});
+  if (info == nullptr || !info->insert) return;
+  // For all sources: the options that ask for these nodes are equal in them.
+  for (std::size_t i = 0; i < written; ++i)
+    if (const Value* other = graph.spec.nodes[i].options.find("stage");
+        other != nullptr && other->is_scalar() && other->text() == info->name)
+      return;
+  for (const Insertion& inserted : info->insert(spec))
+    graph.nodes.push_back({.spec = inserted.node,
+                           .written = written,
+                           .behind = inserted.port,
+                           .asked_by = asking_option(*info, spec, inserted.node.name)});
+}
+
+// Behind the one node that gives its port to others than nodes of the same port.
+void insert_node(GraphDraft& graph, int index) {
+  NodeDraft& d = graph.nodes[static_cast<std::size_t>(index)];
+  const NodeSpec& source = graph.spec.nodes[d.written];
+  const auto gives = [&](int i) {
+    const StageInfo* info = graph.node(i).info;
+    return info != nullptr && info->traits.out == *d.behind;
+  };
+  std::vector<int> ends;
+  std::vector<std::string> names;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const std::vector<int> readers = graph.readers_of(i);
+    if (!gives(i) || std::all_of(readers.begin(), readers.end(), gives)) continue;
+    ends.push_back(i);
+    names.push_back(graph.node(i).spec.name);
+  }
+  if (ends.empty())
+    return graph.error(
+        mark_of(source, d.asked_by),
+        fmt::format("{} needs a node that gives {}, and the graph has none; add one, "
+                    "or leave out that option",
+                    asking(source, d), d.behind->name));
+  if (ends.size() > 1)
+    return graph.error(
+        mark_of(source, d.asked_by),
+        fmt::format("{} needs a single node that all files go through as {}, but some go through "
+                    "{}; {}",
+                    asking(source, d), d.behind->name, fmt::join(names, ", some through "),
+                    sources_of(graph).size() > 1
+                        ? fmt::format("take all sources by one node: from: {}", all_sources(graph))
+                        : std::string("let one of them take from the other, or remove one")));
+  const std::vector<int> readers = graph.readers_of(ends.front());
+  d.from = {{ends.front()}};
+  for (const int reader : readers)
+    for (PlanInput& in : graph.nodes[static_cast<std::size_t>(reader)].from)
+      if (in.node == ends.front()) in.node = index;
+  check_no_branch(graph, d, ends.front());
+}
+
+}  // namespace melflow

@@ -1,0 +1,18 @@
+// Replaces written nodes by the chains of nodes that they stand for, and inserts nodes for a
+// source.
+#pragma once
+
+#include <cstddef>
+
+#include "pipeline/plan/graph_draft.h"
+
+namespace melflow {
+
+/// Adds the nodes that a written node stands for; their options are not read yet.
+void expand_node(GraphDraft& graph, const NodeSpec& spec);
+
+/// Inserts node `index`, which has a `behind`, between two others; all nodes must be connected and
+/// free of problems.
+void insert_node(GraphDraft& graph, int index);
+
+}  // namespace melflow

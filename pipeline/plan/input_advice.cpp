@@ -1,0 +1,208 @@
+#include "pipeline/plan/input_advice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/base/sentences.h"
+#include "pipeline/plan/missing_nodes.h"
+
+namespace melflow {
+namespace {
+
+// The fewest stages that lead from one port to another, in the order of the data; none where there
+// is no way.
+std::vector<std::string> stages_between(const Registry& registry, const PortType& from,
+                                        const PortType& to) {
+  struct Way {
+    PortType port;
+    std::vector<std::string> stages;
+  };
+  std::vector<Way> ways{{from, {}}};
+  for (std::size_t at = 0; at < ways.size(); ++at) {
+    if (ways[at].port == to) return ways[at].stages;
+    for (const StageInfo* s : registry.all()) {
+      const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
+      const bool is_between =
+          s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
+      if (!is_between || s->traits.pairs || !s->ports.empty() || !(s->traits.in == ways[at].port) ||
+          std::any_of(ways.begin(), ways.end(), is_known))
+        continue;
+      Way longer{s->traits.out, ways[at].stages};
+      longer.stages.push_back(s->name);
+      ways.push_back(std::move(longer));
+    }
+  }
+  return {};
+}
+
+// "a batch"; "decode, segment and batch".
+std::string list_text(std::vector<std::string> stages) {
+  if (stages.size() == 1) return "a " + stages.front();
+  const std::string last = stages.back();
+  stages.pop_back();
+  return fmt::format("{} and {}", fmt::join(stages, ", "), last);
+}
+
+// How a node gets what it takes: from another one, through stages that there are not yet.
+struct Mending {
+  int node = -1;  // -1: there is no way
+  std::vector<std::string> stages;
+};
+
+// From the node that `d` names, or one nearer to it whose output nobody takes: `d` has then passed it
+// over.
+Mending mending(const GraphDraft& graph, const NodeDraft& d, int named) {
+  Mending out;
+  const auto look = [&](int i) {
+    const PortType given = graph.port_of(i);
+    std::vector<std::string> stages;
+    if (!fits(*d.info, given)) {
+      if (!d.info->ports.empty()) return;
+      stages = stages_between(graph.registry, given, d.info->traits.in);
+      if (stages.empty()) return;
+    }
+    if (out.node < 0 || stages.size() < out.stages.size()) out = {i, std::move(stages)};
+  };
+  look(named);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& other = graph.node(i);
+    if (&other == &d || other.info == nullptr || !other.outputs.empty() || other.behind ||
+        other.info->traits.kind == StageKind::sink || !graph.readers_of(i).empty())
+      continue;
+    const std::vector<int> before = nodes_before(graph, i);
+    if (std::none_of(before.begin(), before.end(), [&](int n) { return &graph.node(n) == &d; }))
+      look(i);
+  }
+  return out;
+}
+
+// Of a node that `d` may take from in place of `named`, since a stage that takes several kinds of
+// items takes what it gives: before `named`, the nearest first, else anywhere; -1 for none. A sink
+// gets what its stage names first.
+int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
+  std::vector<int> candidates = nodes_before(graph, named);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const std::vector<int> before = nodes_before(graph, i);
+    const bool is_behind =
+        std::any_of(before.begin(), before.end(), [&](int n) { return &graph.node(n) == &d; });
+    if (!is_behind && &graph.node(i) != &d) candidates.push_back(i);
+  }
+  int best = -1;
+  std::size_t least = d.info->ports.size();
+  for (const int i : candidates) {
+    const NodeDraft& other = graph.node(i);
+    if (other.info == nullptr || !other.outputs.empty() || other.behind ||
+        other.info->traits.kind == StageKind::sink)
+      continue;
+    const auto at = std::find(d.info->ports.begin(), d.info->ports.end(), graph.port_of(i));
+    const auto place = static_cast<std::size_t>(at - d.info->ports.begin());
+    if (place >= least) continue;
+    best = i;
+    least = place;
+    if (d.info->traits.kind != StageKind::sink) return best;
+  }
+  return best;
+}
+
+// "; write from: resample, since resample (resample) gives waveforms, and from: way in segment".
+std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) {
+  const int giver = other_giver(graph, d, named);
+  if (giver < 0) return {};
+  std::string out = fmt::format("; write from: {}, since {} gives {}", written_name(graph, giver),
+                                written_text(graph, giver), plural(graph.port_of(giver).name));
+  if (d.info->traits.kind == StageKind::sink) return out;
+  const std::vector<int> before = nodes_before(graph, named);
+  for (const int reader : graph.readers_of(giver))
+    if (reader == named || std::find(before.begin(), before.end(), reader) != before.end())
+      return out + fmt::format(", and from: {} in {}", d.spec.name, written_name(graph, reader));
+  return out;
+}
+
+// Of a node that makes what `named` gives already: "; remove decode, since files (synthetic) gives
+// waveforms already, and write from: files in resample".
+std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
+  const PortType given = graph.port_of(named);
+  if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
+  std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec.name,
+                                written_text(graph, named), plural(given.name));
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+    if (&graph.node(i) == &d)
+      for (const int reader : graph.readers_of(i))
+        out += fmt::format(", and write from: {} in {}", written_name(graph, named),
+                           graph.node(reader).spec.name);
+  return out;
+}
+
+}  // namespace
+
+bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
+  if (d.info == nullptr || d.from.size() != 1) return false;
+  const NodeDraft& up = graph.node(d.from.front().node);
+  return up.info != nullptr && up.info->traits.kind != StageKind::sink &&
+         !fits(*d.info, graph.port_of(d.from.front().node));
+}
+
+std::string written_name(const GraphDraft& graph, int node) {
+  const NodeDraft& d = graph.node(node);
+  return d.spec.name == graph.outlets[d.written] ? graph.spec.nodes[d.written].name : d.spec.name;
+}
+
+std::string written_text(const GraphDraft& graph, int node) {
+  const NodeDraft& d = graph.node(node);
+  const std::string name = written_name(graph, node);
+  const Value* stage =
+      name == d.spec.name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
+  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : d.info->name);
+}
+
+std::vector<int> nodes_before(const GraphDraft& graph, int node) {
+  std::vector<int> out;
+  for (std::size_t done = 0; true; ++done) {
+    for (const PlanInput& in : graph.node(node).from)
+      if (std::find(out.begin(), out.end(), in.node) == out.end()) out.push_back(in.node);
+    if (done == out.size()) return out;
+    node = out[done];
+  }
+}
+
+bool fits(const StageInfo& stage, const PortType& port) {
+  const std::vector<PortType>& known = stage.ports;
+  return known.empty() ? port == stage.traits.in
+                       : std::find(known.begin(), known.end(), port) != known.end();
+}
+
+std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named) {
+  const Mending by = mending(graph, d, named);
+  if (by.node < 0)
+    return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
+  if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
+  const NodeDraft& left = graph.node(by.node);
+  const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(), [&](const auto& stage) {
+    return is_put_in(graph.registry, stage);
+  });
+  if (by.stages.empty())
+    return fmt::format(
+        "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet",
+        left.spec.name, left.info->name);
+  if (are_put_in)
+    return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives",
+                       left.spec.name, left.info->name);
+  return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
+                     left.spec.name, left.info->name, list_text(by.stages), d.spec.name);
+}
+
+std::set<int> left_by_mistake(const GraphDraft& graph) {
+  std::set<int> out;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& d = graph.node(i);
+    if (!is_misled(graph, d)) continue;
+    out.insert(mending(graph, d, d.from.front().node).node);
+    if (!d.info->ports.empty()) out.insert(i);  // what it gives is as wrong as what it takes
+  }
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,101 @@
+#include "pipeline/plan/meeting_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "pipeline/plan/input_advice.h"
+#include "pipeline/plan/several_sources.h"
+
+namespace melflow {
+namespace {
+
+// Stands for what all sources together give, each by an output.
+constexpr int kAllSources = -1;
+
+// The nodes that an input comes by, with the outputs by which it does.
+std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& in) {
+  std::map<int, std::set<int>> out{{in.node, {in.output}}};
+  for (const int before : nodes_before(graph, in.node))
+    for (const int reader : graph.readers_of(before))
+      for (const PlanInput& by : graph.node(reader).from)
+        if (by.node == before && out.contains(reader)) out[before].insert(by.output);
+  for (const int source : sources_of(graph))
+    if (out.contains(source)) out[kAllSources].insert(source);
+  return out;
+}
+
+// Whether they are behind different outputs of one node, so that an item comes by one of them only.
+bool are_apart(const GraphDraft& graph, const PlanInput& a, const PlanInput& b) {
+  const std::map<int, std::set<int>> way_a = ways_of(graph, a), way_b = ways_of(graph, b);
+  return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
+    const auto other = way_b.find(at.first);
+    if (other == way_b.end() || at.second.contains(-1) || other->second.contains(-1)) return false;
+    return std::none_of(at.second.begin(), at.second.end(),
+                        [&](int o) { return other->second.contains(o); });
+  });
+}
+
+}  // namespace
+
+void check_join(GraphDraft& graph, const NodeDraft& d) {
+  for (std::size_t a = 0; a < d.from.size(); ++a)
+    for (std::size_t b = a + 1; b < d.from.size(); ++b)
+      if (!are_apart(graph, d.from[a], d.from[b]))
+        return graph.error(
+            mark_of(d.spec, "from"),
+            fmt::format(
+                "{}.from: {} joins the outputs of a route or several sources, but every file "
+                "comes by both {} and {}; take one of them, or put a route before them",
+                d.spec.name, d.info->name, d.common.from[a], d.common.from[b]));
+}
+
+std::optional<std::pair<std::string, std::string>> never_together(const GraphDraft& graph,
+                                                                  const NodeDraft& d) {
+  if (d.info == nullptr || !d.info->traits.pairs || d.from.size() != d.common.from.size())
+    return {};
+  for (std::size_t a = 0; a < d.from.size(); ++a)
+    for (std::size_t b = a + 1; b < d.from.size(); ++b)
+      if (are_apart(graph, d.from[a], d.from[b])) return {{d.common.from[a], d.common.from[b]}};
+  return {};
+}
+
+void check_pairs(GraphDraft& graph, const NodeDraft& d) {
+  const auto error = [&](const std::string& text) {
+    graph.error(mark_of(d.spec, "from"),
+                fmt::format("{}.from: {} {}", d.spec.name, d.info->name, text));
+  };
+  if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
+  if (d.from.size() < 2)
+    return error(
+        fmt::format("puts the rows of several nodes side by side, but {} is one node; name all of "
+                    "them: from: [{}, ...]",
+                    d.common.from.front(), d.common.from.front()));
+  if (const auto apart = never_together(graph, d))
+    return error(
+        fmt::format("needs every file from each of its inputs, but a file comes by {} or by {}, "
+                    "never by both; merge joins the outputs of a route or several sources",
+                    apart->first, apart->second));
+  std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
+  for (std::size_t a = 0; a < d.from.size(); ++a) {
+    for (std::size_t b = a + 1; b < d.from.size(); ++b) {
+      if (d.from[a].node == d.from[b].node)
+        return error(fmt::format("names {} twice; name two different nodes", d.common.from[a]));
+    }
+    for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
+  }
+  common.erase(kAllSources);
+  for (const auto& [node, inputs] : common) {
+    const NodeDraft& up = graph.node(node);
+    if (inputs < d.from.size() && up.info != nullptr &&
+        (up.info->traits.expands || up.info->traits.cuts))
+      return error(
+          fmt::format("takes rows of the same blocks, but only some of its inputs come by {} ({}), "
+                      "which cuts files into blocks; let all of them come by the same {}",
+                      up.spec.name, up.info->name, up.info->name));
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,177 @@
+#include "pipeline/plan/missing_nodes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace melflow {
+namespace {
+
+bool has_option(const NodeSpec& node, const char* name) {
+  return node.options.find(name) != nullptr;
+}
+
+class MissingNodes {
+ public:
+  MissingNodes(const GraphSpec& graph, const Registry& registry)
+      : registry_(registry), graph_(graph) {
+    for (const StageInfo* s : registry.all())
+      if (s->is_put_in) stages_.push_back(s);
+    std::erase_if(graph_.nodes, [this](const NodeSpec& n) {
+      const bool has_options_only =
+          is_put_in(registry_, n.name) && !has_option(n, "stage") && !has_option(n, "from");
+      if (has_options_only) options_.emplace(n.name, n);
+      return has_options_only;
+    });
+  }
+
+  GraphSpec filled() {
+    if (!stages_.empty() && !is_one_left_over())
+      for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+        Value* from = graph_.nodes[i].options.find("from");
+        if (from == nullptr) continue;
+        // By number: nodes are put in before this one meanwhile.
+        const std::size_t count = from->is_list() ? from->items().size() : 1;
+        const StageInfo* info = end_of(graph_.nodes[i], true);
+        if (info == nullptr || (count > 1 && !info->traits.joins && !info->traits.pairs)) continue;
+        for (std::size_t k = 0; k < count; ++k) i += fill(i, k);
+      }
+    for (auto& [name, node] : options_) graph_.nodes.push_back(std::move(node));  // of none
+    return std::move(graph_);
+  }
+
+ private:
+  [[nodiscard]] const NodeSpec* find(const std::string& name) const {
+    const auto it = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [&](const NodeSpec& n) { return n.name == name; });
+    return it == graph_.nodes.end() ? nullptr : &*it;
+  }
+  // "long" of "route.long"; a name without a point means its node.
+  [[nodiscard]] const NodeSpec* giver(const std::string& from) const {
+    const NodeSpec* node = find(from);
+    return node != nullptr || from.find('.') == from.npos ? node
+                                                          : find(from.substr(0, from.rfind('.')));
+  }
+  [[nodiscard]] const StageInfo* stage_of(const NodeSpec& node) const {
+    const Value* stage = node.options.find("stage");
+    return stage != nullptr && stage->is_scalar() ? registry_.find(stage->text()) : nullptr;
+  }
+  // Of the nodes that a written one stands for, the first or the last.
+  [[nodiscard]] const StageInfo* end_of(const NodeSpec& node, bool is_first) const {
+    const StageInfo* info = stage_of(node);
+    if (info == nullptr || !info->expand) return info;
+    const std::vector<NodeSpec> chain = info->expand(node);
+    return stage_of(is_first ? chain.front() : chain.back());
+  }
+  // What it gives; where it hands on what comes, that; void where nobody knows.
+  [[nodiscard]] PortType given_by(const NodeSpec& node, std::size_t most = 0) const {
+    const StageInfo* info = end_of(node, false);
+    if (info == nullptr) return {};
+    if (info->ports.empty()) return info->traits.out;
+    const Value* from = node.options.find("from");
+    if (from != nullptr && from->is_list() && !from->items().empty()) from = &from->items().front();
+    const NodeSpec* up = from != nullptr && from->is_scalar() ? giver(from->text()) : nullptr;
+    return up == nullptr || most > graph_.nodes.size() ? PortType{} : given_by(*up, most + 1);
+  }
+
+  // The stages to be put in from one port to another, in the order of the data.
+  [[nodiscard]] std::vector<const StageInfo*> between(PortType port, const PortType& wanted) const {
+    std::vector<const StageInfo*> out;
+    while (!(port == wanted)) {
+      const auto next = std::find_if(stages_.begin(), stages_.end(),
+                                     [&](const StageInfo* s) { return s->traits.in == port; });
+      if (next == stages_.end() || out.size() == stages_.size()) return {};
+      out.push_back(*next);
+      port = (*next)->traits.out;
+    }
+    return out;
+  }
+
+  // Written, and nobody takes from it.
+  [[nodiscard]] bool is_one_left_over() const {
+    return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const NodeSpec& n) {
+      const StageInfo* info = stage_of(n);
+      if (info == nullptr || !info->is_put_in) return false;
+      const auto takes = [&](const NodeSpec& reader) {
+        const Value* from = reader.options.find("from");
+        if (from == nullptr) return false;
+        if (from->is_scalar()) return giver(from->text()) == &n;
+        return std::any_of(from->items().begin(), from->items().end(), [&](const Value& item) {
+          return item.is_scalar() && giver(item.text()) == &n;
+        });
+      };
+      return std::none_of(graph_.nodes.begin(), graph_.nodes.end(), takes);
+    });
+  }
+
+  // Before what node `reader` names in place k; gives how many nodes were put in before it.
+  std::size_t fill(std::size_t reader, std::size_t k) {
+    const auto named = [&]() -> Value& {
+      Value& from = *graph_.nodes[reader].options.find("from");
+      return from.is_list() ? from.items()[k] : from;
+    };
+    if (!named().is_scalar()) return 0;
+    const NodeSpec* up = giver(named().text());
+    const StageInfo* info = end_of(graph_.nodes[reader], true);
+    if (up == nullptr || info == nullptr || !info->ports.empty() ||
+        info->traits.kind == StageKind::source)
+      return 0;
+    std::size_t added = 0;
+    for (const StageInfo* stage : between(given_by(*up), info->traits.in)) {
+      std::string& shared = put_in_[{stage->name, named().text()}];
+      if (shared.empty()) {
+        shared = free_name(stage->name, named().text());
+        if (shared.empty()) return added;  // what is missing is said of the reader
+        NodeSpec node = made(shared, *stage, named());
+        graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(reader),
+                            std::move(node));
+        ++reader;
+        ++added;
+      }
+      const Mark mark = named().mark();
+      named() = Value::scalar(shared);
+      named().set_mark(mark);
+    }
+    return added;
+  }
+
+  [[nodiscard]] std::string free_name(const std::string& stage, std::string from) const {
+    if (find(stage) == nullptr) return stage;
+    std::replace(from.begin(), from.end(), '.', '_');
+    const std::string other = stage + "_" + from;
+    return find(other) == nullptr ? other : std::string();
+  }
+
+  [[nodiscard]] NodeSpec made(const std::string& name, const StageInfo& stage, const Value& from) {
+    NodeSpec out{name, from.mark(), Value::map({}, from.mark())};
+    if (auto own = options_.extract(name)) out = std::move(own.mapped());
+    std::vector<Value::Entry> options = std::move(out.options.entries());
+    out.options = Value::map({}, out.options.mark());
+    Value written = Value::scalar(stage.name);
+    written.set_mark(out.mark);
+    out.options.set("stage", std::move(written));
+    out.options.set("from", from);
+    for (Value::Entry& e : options) out.options.entries().push_back(std::move(e));
+    return out;
+  }
+
+  const Registry& registry_;
+  GraphSpec graph_;
+  std::vector<const StageInfo*> stages_;
+  std::map<std::string, NodeSpec> options_;                            // by the name of the stage
+  std::map<std::pair<std::string, std::string>, std::string> put_in_;  // by stage and what it takes
+};
+
+}  // namespace
+
+bool is_put_in(const Registry& registry, const std::string& name) {
+  const StageInfo* info = registry.find(name);
+  return info != nullptr && info->is_put_in;
+}
+
+GraphSpec with_missing_nodes(const GraphSpec& graph, const Registry& registry) {
+  return MissingNodes(graph, registry).filled();
+}
+
+}  // namespace melflow

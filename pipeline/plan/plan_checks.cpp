@@ -1,0 +1,227 @@
+#include "pipeline/plan/plan_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "pipeline/base/sentences.h"
+#include "pipeline/plan/several_sources.h"
+#include "pipeline/stage/paired_inputs.h"
+
+namespace melflow {
+namespace {
+
+// Stands for "however long it is" when the needs of a block are added up: 64 TiB, so that sums and
+// products of it do not overflow.
+constexpr std::size_t kLargestFile = std::size_t{1} << 46;
+
+// What each node requires of those before it; not of a node that is made of several sources.
+std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
+  std::vector<Requirements> all(plan.nodes.size());
+  for (std::size_t i = plan.nodes.size(); i-- > (plan.sources.empty() ? 0U : 1U);) {
+    const PlanNode& n = plan.nodes[i];
+    Requirements below;
+    for (int to : n.to)
+      merge_required(graph, plan, n, to, all[static_cast<std::size_t>(to)], below);
+    all[i] = n.stage->require(below);
+  }
+  return all;
+}
+
+// What the nodes give at most, in the order of the nodes.
+std::vector<std::size_t> largest_blocks(const Plan& plan) {
+  std::vector<std::size_t> bound(plan.nodes.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    const std::size_t in = n.inputs.empty() ? kLargestFile : bytes_in(n, bound);
+    bound[i] = n.stage->output_bound({"", kLargestFile}, in);
+  }
+  return bound;
+}
+
+void report_unbounded(GraphDraft& graph, const Plan& plan) {
+  const std::vector<std::size_t> bound = largest_blocks(plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    if (n.inputs.empty() || bound[i] < kLargestFile) continue;
+    return graph.error(
+        graph.spec.memory_mark,
+        fmt::format("memory.host: no amount is enough, since the output of {} ({}) grows with the "
+                    "file; put a stage that limits the size of a block before the stages after it",
+                    n.name, n.info->name));
+  }
+}
+
+// " (segment.length, decode.block)": the options that bound what a stage gives, of the largest first.
+std::string size_options(const Plan& plan) {
+  const std::vector<std::size_t> bound = largest_blocks(plan);
+  std::vector<std::pair<std::size_t, std::string>> options;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    const std::string option = n.resources.size_option;
+    if (!option.empty() && !n.inputs.empty() && !n.to.empty())
+      options.emplace_back(bound[i], n.name + "." + option);
+  }
+  std::stable_sort(options.begin(), options.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out;
+  for (const auto& [bytes, option] : options) out += (out.empty() ? " (" : ", ") + option;
+  return out.empty() ? out : out + ")";
+}
+
+}  // namespace
+
+void check_stages(GraphDraft& graph, Plan& plan) {
+  const std::vector<Requirements> required = requirements_of(graph, plan);
+  std::vector<Properties> properties(plan.nodes.size());
+  if (!plan.sources.empty()) properties[0] = plan_sources(graph, plan, required);
+  for (std::size_t i = plan.sources.empty() ? 0 : 1; i < plan.nodes.size(); ++i) {
+    PlanNode& n = plan.nodes[i];
+    PlanCheck check = check_of(graph, plan, n);
+    Requirements below;
+    for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
+    Properties given;
+    if (!n.inputs.empty()) given = properties[static_cast<std::size_t>(n.from())];
+    for (const PlanInput& in : n.inputs)
+      given.keep_equal(properties[static_cast<std::size_t>(in.node)]);
+    if (auto* paired = dynamic_cast<PairedInputs*>(n.stage.get())) {
+      std::vector<PairedInputs::Input> inputs;
+      for (const PlanInput& in : n.inputs)
+        inputs.push_back({plan.nodes[static_cast<std::size_t>(in.node)].written,
+                          properties[static_cast<std::size_t>(in.node)]});
+      paired->set_inputs(std::move(inputs));
+    }
+    properties[i] = n.stage->plan(given, below, check);
+  }
+}
+
+// What a node gives, as to the order of the blocks of a file.
+struct Blocks {
+  bool are_several = false;
+  const PlanNode* mixed_by = nullptr;  // where they may overtake each other
+};
+
+void check_order(GraphDraft& graph, const Plan& plan) {
+  std::vector<Blocks> given(plan.nodes.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    const StageTraits& traits = n.stage->traits();
+    Blocks& own = given[i];
+    for (const PlanInput& in : n.inputs) {
+      const Blocks& up = given[static_cast<std::size_t>(in.node)];
+      own.are_several |= up.are_several;
+      if (own.mixed_by == nullptr) own.mixed_by = up.mixed_by;
+    }
+    if (own.mixed_by != nullptr && traits.order == BlockOrder::needed)
+      graph.error(
+          mark_of(graph.spec_of(n), "from"),
+          fmt::format("{}.from: {} takes the blocks of a file in order, but {} ({}) before it lets "
+                      "them overtake each other; put {} before {}",
+                      n.name, n.info->name, own.mixed_by->name, own.mixed_by->info->name, n.name,
+                      own.mixed_by->name));
+    if (own.are_several && own.mixed_by == nullptr && traits.order == BlockOrder::any)
+      own.mixed_by = &n;
+    own.are_several |= traits.expands || traits.cuts;
+  }
+}
+
+// Each would write over what the other wrote.
+void check_files(GraphDraft& graph, const Plan& plan) {
+  std::map<std::string, const PlanNode*> makers;
+  for (const PlanNode& n : plan.nodes) {
+    for (const std::string& path : n.resources.files_made) {
+      if (path.empty()) continue;
+      const auto [it, is_first] =
+          makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
+      if (is_first) continue;
+      graph.error(mark_of(graph.spec_of(n), "path"),
+                  fmt::format("{}: {} is also written by {} ({}); give it another path", n.name,
+                              path, it->second->name, it->second->info->name));
+      break;
+    }
+  }
+}
+
+// Sinks write different files. What differs in tuning options alone, or in what an error costs, may
+// be meant.
+void check_repeated_work(const GraphDraft& graph, Plan& plan) {
+  std::map<std::string, const PlanNode*> workers;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.inputs.empty() || n.to.empty() || n.is_inserted || n.written != n.name) continue;
+    std::string work = n.info->name + (n.fails_branch ? " alone" : "");
+    for (const PlanInput& in : n.inputs) work += fmt::format(" {}.{}", in.node, in.output);
+    const auto [it, is_first] =
+        workers.try_emplace(work + to_json(n.config->schema().echo(false)), &n);
+    if (is_first) continue;
+    const NodeSpec& spec = graph.spec_of(n);
+    plan.warnings.push_back(
+        {spec.mark,
+         fmt::format("{}: does again what {} (line {}) does with the same input; what "
+                     "takes {} can take {}",
+                     n.name, it->second->name, it->second->mark.line, n.name, it->second->name)});
+  }
+}
+
+namespace {
+
+// The node that cuts items into parts, -1 without one; notes which nodes take these.
+int find_cutter(Plan& plan) {
+  int cutter = -1;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    PlanNode& n = plan.nodes[i];
+    for (const PlanInput& in : n.inputs)
+      n.takes_parts |=
+          in.node == cutter || plan.nodes[static_cast<std::size_t>(in.node)].takes_parts;
+    if (n.info->traits.cuts) cutter = static_cast<int>(i);
+  }
+  return cutter;
+}
+
+std::string too_little_memory(const Plan& plan) {
+  const std::string least = rounded_up(plan.least_memory);
+  // A budget of so few bytes is a number that lacks its unit.
+  constexpr std::uint64_t kFewBytes = 64 << 10;
+  if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
+    const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
+    return fmt::format(
+        "memory.host: {} is too little: this pipeline needs {} at least; a size without a unit is "
+        "in bytes{}",
+        to_text(Bytes{plan.host_memory}), least,
+        did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB")));
+  }
+  return fmt::format(
+      "memory.host: {} is too little: this pipeline needs {} at least; set that, or make blocks "
+      "smaller{}",
+      to_text(Bytes{plan.host_memory}), least, size_options(plan));
+}
+
+}  // namespace
+
+void check_memory(GraphDraft& graph, Plan& plan) {
+  if (!graph.problems.empty()) return;
+  const auto expands = [&plan](bool parts) {
+    return std::any_of(plan.nodes.begin(), plan.nodes.end(), [parts](const PlanNode& n) {
+      return n.info->traits.expands && n.takes_parts == parts;
+    });
+  };
+  const int cutter = find_cutter(plan);
+  plan.largest_block = admission_cost(plan, {"", kLargestFile});
+  if (plan.largest_block >= kLargestFile) return report_unbounded(graph, plan);
+  if (cutter >= 0) {
+    const auto node = static_cast<std::size_t>(cutter);
+    plan.largest_part = part_cost(plan, node, largest_blocks(plan)[node]);
+    plan.least_for_parts = (expands(true) ? 2 : 1) * plan.largest_part;
+  }
+  plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
+  if (plan.least_memory > plan.host_memory)
+    return graph.error(graph.spec.memory_mark, too_little_memory(plan));
+  for (const PlanNode& n : plan.nodes) {
+    if (n.faces.keeps == nullptr || n.is_inserted) continue;
+    PlanCheck check = check_of(graph, plan, n);
+    n.faces.keeps->check_memory(plan.host_memory, plan.least_memory, check);
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,26 @@
+// Checks whether stages can work together: what they require and give, the files that they make,
+// and the memory that they need.
+#pragma once
+
+#include "pipeline/plan/graph_draft.h"
+
+namespace melflow {
+
+/// Passes requirements up from the sinks, then properties down from the source (Stage::require,
+/// Stage::plan).
+void check_stages(GraphDraft& graph, Plan& plan);
+
+/// Reports a stage that needs the blocks of a file in order, where they may come in another.
+void check_order(GraphDraft& graph, const Plan& plan);
+
+/// Reports two nodes that make the same file.
+void check_files(GraphDraft& graph, const Plan& plan);
+
+/// Warns of two nodes that do the same work on the same input.
+void check_repeated_work(const GraphDraft& graph, Plan& plan);
+
+/// Computes the memory that blocks need, and reports a budget that is too small for the largest
+/// one.
+void check_memory(GraphDraft& graph, Plan& plan);
+
+}  // namespace melflow

@@ -1,0 +1,152 @@
+#include "pipeline/plan/plan_settings.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace melflow {
+namespace {
+
+// Which of several sources an input is of.
+std::set<int> sources_of(const Plan& plan, const PlanInput& input) {
+  std::set<int> out, seen;
+  for (std::vector<PlanInput> left{input}; !left.empty();) {
+    const PlanInput in = left.back();
+    left.pop_back();
+    if (in.node == 0) {
+      out.insert(in.output);
+    } else if (seen.insert(in.node).second) {
+      const std::vector<PlanInput>& before = plan.nodes[static_cast<std::size_t>(in.node)].inputs;
+      left.insert(left.end(), before.begin(), before.end());
+    }
+  }
+  return out;
+}
+
+// What is made in several ways is told with the sources that come by each, unless all come by all.
+std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
+  std::vector<Value> out;
+  if (plan.sources.empty()) return out;
+  for (const PlanInput& in : n.inputs) {
+    std::vector<Value> names;
+    for (const int k : sources_of(plan, in))
+      names.push_back(Value::scalar(plan.sources[static_cast<std::size_t>(k)].name, {}, true));
+    out.push_back(Value::list(std::move(names)));
+  }
+  const bool are_equal = std::all_of(out.begin(), out.end(), [&out](const Value& names) {
+    return to_json(names) == to_json(out.front());
+  });
+  if (are_equal) out.clear();
+  return out;
+}
+
+// What is before the node, and its own settings.
+void record_feature_settings(Plan& plan, const PlanNode& n) {
+  std::vector<Value> stages;
+  // By one of several outputs: of that, too, since it decides which items come.
+  const auto before = [&](const PlanInput& in) {
+    const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
+    if (up.inputs.empty() && in.output >= 0)  // one of several sources
+      return plan.sources[static_cast<std::size_t>(in.output)].stage->feature_settings();
+    Value out = up.stage->feature_settings();
+    if (in.output >= 0 && up.info->affects_features)
+      out.items().back().set(
+          "output", Value::scalar(up.outputs[static_cast<std::size_t>(in.output)], {}, true));
+    return out;
+  };
+  if (!n.inputs.empty()) stages = before(n.inputs.front()).items();
+  // Where what meets was made in several ways, all of them; and where it stands side by side.
+  if ((n.info->traits.pairs && n.inputs.size() > 1) ||
+      std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
+        return to_json(before(in)) != to_json(before(n.inputs.front()));
+      })) {
+    std::vector<Value> ways;
+    for (const PlanInput& in : n.inputs) ways.push_back(before(in));
+    Value entry = Value::map({});
+    entry.set("stage", Value::scalar(n.info->name));
+    entry.set("inputs", Value::list(std::move(ways)));
+    if (std::vector<Value> names = ways_of_sources(plan, n); !names.empty())
+      entry.set("sources", Value::list(std::move(names)));
+    stages = {std::move(entry)};
+  }
+  if (n.info->affects_features) {
+    Value entry = Value::map({});
+    entry.set("stage", Value::scalar(n.info->feature_stage));
+    const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
+    for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
+    stages.push_back(std::move(entry));
+  }
+  n.stage->set_feature_settings(Value::list(std::move(stages)));
+}
+
+Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
+  const NodeSpec& written = *std::find_if(spec.nodes.begin(), spec.nodes.end(),
+                                          [&n](const NodeSpec& s) { return s.name == n.name; });
+  Value node = Value::map({});
+  node.set("stage", *written.options.find("stage"));
+  std::vector<Value> from;
+  for (const PlanInput& in : n.inputs) {
+    const PlanNode* up = &plan.nodes[static_cast<std::size_t>(in.node)];
+    int output = in.output;
+    while (!up->inputs.empty() && (up->written == n.written || up->is_inserted)) {
+      output = up->inputs.front().output;
+      up = &plan.nodes[static_cast<std::size_t>(up->from())];
+    }
+    if (up->written == n.written) continue;
+    from.push_back(
+        Value::scalar(name_of(plan, {static_cast<int>(up - plan.nodes.data()), output})));
+  }
+  if (from.size() == 1)
+    node.set("from", std::move(from.front()));
+  else if (!from.empty())
+    node.set("from", Value::list(std::move(from)));
+  // As written: what `auto` comes to is of the machine, and the report's.
+  const auto set_as_written = [&](const char* key) {
+    const Value* value = written.options.find(key);
+    node.set(key, Value::scalar(value == nullptr || value->is_null() ? "auto" : value->text()));
+  };
+  set_as_written("concurrency");
+  if (n.fails_branch) node.set("on_failure", Value::scalar("branch"));
+  if (!n.inputs.empty()) {
+    set_as_written("queue");
+    node.set("start_at", Value::scalar(number_text(n.start_at)));
+  } else {
+    node.set("files_per_task",
+             Value::scalar(n.files_per_task > 0 ? std::to_string(n.files_per_task) : "auto"));
+  }
+  const Value own = n.config->schema().echo();
+  for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
+  return node;
+}
+
+}  // namespace
+
+void record_settings(const GraphSpec& spec, Plan& plan) {
+  Value graph = Value::map({});
+  for (const PlanNode& n : plan.sources) {
+    record_feature_settings(plan, n);
+    graph.set(n.name, settings_of(spec, plan, n));
+  }
+  for (const PlanNode& n : plan.nodes) {
+    record_feature_settings(plan, n);
+    // What is put around a node comes from its options.
+    if (n.name == n.written) graph.set(n.name, settings_of(spec, plan, n));
+  }
+  Value config = Value::map({});
+  config.set("version", Value::scalar("1"));
+  Value memory = Value::map({});
+  memory.set("host", Value::scalar(to_text(Bytes{plan.host_memory})));
+  memory.set("pinned", Value::scalar(to_text(Bytes{plan.settings.pinned_memory})));
+  memory.set("device", Value::scalar(to_text(Bytes{plan.settings.device_memory})));
+  config.set("memory", memory);
+  config.set("max_failures", OptionType<CountOrShare>::echo(plan.max_failures));
+  config.set("graph", graph);
+  plan.settings.config = std::move(config);
+  if (const auto& file = plan.nodes.front().mark.file) plan.settings.file = *file;
+  plan.settings.sinks =
+      static_cast<int>(std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const PlanNode& n) {
+        return n.info->traits.kind == StageKind::sink;
+      }));
+}
+
+}  // namespace melflow

@@ -1,0 +1,143 @@
+// The report of a run.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/base/process_usage.h"
+#include "pipeline/stage/ledger.h"
+#include "pipeline/stage/run_context.h"
+
+namespace melflow {
+
+/// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x concurrency.
+struct StageTime {
+  double busy = 0;            ///< processing items
+  double waiting_input = 0;   ///< waiting for an item
+  double blocked_output = 0;  ///< waiting because a queue behind it or the memory budget is full
+  double waiting_core = 0;    ///< ready, but without a free worker
+  double idle_after_end = 0;  ///< idle after its last item
+  [[nodiscard]] double total() const {
+    return busy + waiting_input + blocked_output + waiting_core + idle_after_end;
+  }
+};
+
+/// How long the calls of a stage took [s]; small files that travel together share their time.
+struct ServiceReport {
+  std::size_t calls = 0;
+  double p50 = 0, p90 = 0, p99 = 0;  ///< percentiles, at most 3.2 % off
+  double greatest = 0;
+};
+
+/// A long stay in a stage: of one source item, or of `files` from `index` on that went together.
+struct SlowVisit {
+  double seconds = 0;
+  std::size_t index = 0;
+  std::size_t files = 1;
+};
+
+/// What of a node's concurrency a configuration can change.
+struct ConcurrencyOption {
+  bool is_settable = true;       ///< whether the node is one that was written
+  bool follows_workers = false;  ///< as many as there are workers, since nothing was written
+  int most = 0;                  ///< that the stage allows; 0: any number
+};
+
+struct StageReport {
+  std::string name, stage;
+  int concurrency = 1;
+  ConcurrencyOption option;
+  int peak_concurrency = 0;
+  std::size_t items_in = 0, items_out = 0;
+  std::size_t bytes_in = 0, bytes_out = 0;
+  std::size_t rows_in = 0, rows_out = 0;
+  std::size_t files_in = 0;  ///< source items of which the first block was taken
+  bool on_workers = true;    ///< else on threads of its own
+  StageTime time;
+  double cpu_seconds = 0;  ///< processor time; of a stage on the workers from a sample of its calls
+  ServiceReport service;
+  std::vector<SlowVisit> slowest;  ///< the longest first
+  std::vector<std::pair<std::string, Value>> summary;
+};
+
+struct EdgeReport {
+  std::string from, to;
+  int capacity = 1;  ///< places of the queue
+  std::size_t max_depth = 0;
+  double mean_depth = 0;  ///< over the time until the receiving stage ended
+  /// With `start_at`: how many items waited when the receiving stage began, and how long after the
+  /// first item that was.
+  std::size_t start_depth = 0;
+  double start_wait_seconds = 0;
+};
+
+/// An edge of the flow graph, by names of nodes of the plan; `.waiting` and `.places` behind a name
+/// mean its queue and its limiter.
+struct Joint {
+  std::string from, to;
+  const char* leads_to = "";  ///< oneTBB's class of the node `to`
+};
+
+/// Where a source item stayed longest.
+struct SlowFile {
+  std::string name, stage;  ///< the node
+  SlowVisit visit;
+};
+
+struct RunReport {
+  Ending ending = Ending::complete;
+  std::string error;  ///< why a failed run failed
+  std::chrono::steady_clock::time_point began, graph_began;
+  double wall_seconds = 0;
+  double graph_seconds = 0;    ///< the part in which the stages worked, to which their times add up
+  double filling_seconds = 0;  ///< the part before that in which a filling pass ran
+  double start_seconds = 0;    ///< the part before both: listing files, opening outputs
+  double finish_seconds = 0;   ///< the part after the graph: closing and checking outputs
+  /// From the start until the first item was through a sink; 0: none was.
+  double first_row_seconds = 0;
+  int workers = 1;
+  int cores = 1;  ///< that the process may use
+  Ledger::Counts counts;
+  std::size_t kept = 0;  ///< of the ok ones, those that an update found done
+  std::vector<StageReport> stages;
+  std::vector<EdgeReport> edges;
+  std::vector<Joint> joints;  ///< all edges of the flow graph, in the order in which they were made
+  std::size_t memory_budget = 0;
+  std::size_t memory_peak = 0;     ///< the most that was reserved at once
+  std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
+  double memory_wait_seconds = 0;  ///< time in which items waited for the budget
+  /// A budget with which every stage, and what is collected in it, can have all the items that it
+  /// may, of the size that items had; 0: not known.
+  std::size_t memory_wanted = 0;
+  std::size_t resident_peak = 0;  ///< peak of the process's resident memory (VmHWM)
+  ProcessUsage usage;             ///< of the whole process while it ran
+  /// For how long threads of the process were ready while the stages worked, without a core that
+  /// was theirs: others had it, of this run or of other programs.
+  double core_wait_seconds = 0;
+  double graph_cpu_seconds = 0;  ///< processor time of the process while the stages worked
+  /// When the last files were through, of those that were under way when the source had no more
+  /// [s after the stages began]; ascending, 256 at most.
+  std::vector<double> last_closings;
+  std::size_t bytes_read = 0;     ///< given by the nodes behind the source
+  std::vector<SlowFile> slowest;  ///< of all stages, the longest first
+  std::vector<std::string> warnings;
+};
+
+/// Fills `slowest` from those of the stages; `name(i)`: of the source item with the index.
+void name_slowest(RunReport& report, const std::function<std::string(std::size_t)>& name);
+/// A run whose accounts do not balance has failed.
+void check_accounts(RunReport& report);
+
+/// A source item that is not ok, or ok with a remark: its index, name and record.
+struct Remark {
+  std::size_t index = 0;
+  std::string name;
+  Ledger::Entry entry;
+};
+
+}  // namespace melflow

@@ -1,0 +1,64 @@
+// What one node's stage costs: how long its items take, how much of that a processor worked, and
+// which took longest. Fed with the times that the node reads anyway. A visit is what happens
+// between begin and finish: one call of the stage, or one for each of several small files, which
+// then share the time equally.
+//
+// The processor's clock costs a call of the system, so it is read for the first 64 visits and then
+// for one in eleven, which counts for eleven: a prime, so that it is not in step with batches of
+// files. processor_share() is the ratio of both clocks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "pipeline/base/measuring.h"
+#include "pipeline/base/service_times.h"
+#include "pipeline/report/report.h"
+
+namespace melflow {
+
+class StageMeter {
+ public:
+  /// A visit that is over.
+  struct Visit {
+    std::int64_t took = 0;     ///< [ns]
+    std::int64_t cpu = -1;     ///< processor time [ns]; -1: not measured
+    std::size_t calls = 1;     ///< of the stage
+    std::size_t index = 0;     ///< of its first source item
+    std::size_t files = 1;     ///< source items in it
+    bool is_of_files = false;  ///< whether `index` and `files` mean something
+  };
+  void add(const Visit& visit);
+
+  /// Whether the visit that begins should measure its processor time.
+  [[nodiscard]] bool wants_cpu() const {
+    const std::uint64_t n = visits_.load(std::memory_order_relaxed);
+    return kMeasures && (n < kAll || n % kEvery == 0);
+  }
+  /// The processor time of the calling thread so far [ns].
+  static std::int64_t thread_cpu();
+
+  /// Processor time over time in the stage, 0 to 1; 0 before any was measured.
+  [[nodiscard]] double processor_share() const;
+  [[nodiscard]] ServiceReport service() const;
+  /// The visits that took longest, at most kSlowest, the longest first.
+  [[nodiscard]] std::vector<SlowVisit> slowest() const;
+
+  static constexpr std::size_t kSlowest = 5;
+
+ private:
+  static constexpr std::uint64_t kAll = 64, kEvery = 11;
+  void keep_slow(const Visit& visit);
+
+  ServiceTimes times_;
+  std::atomic<std::uint64_t> visits_{0};
+  std::atomic<std::int64_t> cpu_{0}, measured_{0};  // [ns], weighted
+  std::atomic<std::int64_t> slow_from_{0};          // what took less is not among the slowest [ns]
+  mutable std::mutex mutex_;                        // of slow_
+  std::vector<SlowVisit> slow_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,416 @@
+#include "pipeline/run/graph_node.h"
+
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include "pipeline/base/threads.h"
+#include "pipeline/base/tsan.h"
+#include "pipeline/run/own_threads.h"
+#include "pipeline/run/task_graph.h"
+
+namespace melflow {
+namespace {
+
+// More than ever wait.
+constexpr int kNobody = 1 << 30;
+
+// The number of waiting items with which a node begins.
+std::size_t start_level(const PlanNode& plan) {
+  return static_cast<std::size_t>(std::ceil(plan.start_at * plan.queue));
+}
+
+}  // namespace
+
+// Types with names, for the stack of a worker and for tests/support/tsan.supp.
+struct GraphNode::Body {
+  GraphNode* node;
+  void operator()(const Message& sent, Run::output_ports_type&) const { node->run(sent.work); }
+};
+struct GraphNode::AsyncBody {
+  GraphNode* node;
+  // noexcept: then oneTBB calls it at once, which keeps the items' order and needs no worker.
+  void operator()(const Message& sent, Async::gateway_type&) const noexcept {
+    try {
+      node->threads_->put(node->own(sent.work));
+      node->offer(Clock::now(), Came::by_queue);
+    } catch (...) {
+      node->graph_.abort(std::current_exception());
+    }
+  }
+};
+
+GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
+    : graph_(graph),
+      id_(id),
+      plan_(plan),
+      in_order_(plan.stage->traits().order != BlockOrder::any),
+      cuts_(plan.stage->traits().cuts),
+      is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
+      threads_(OwnThreads::make(*this)),
+      places_(plan.concurrency, start_level(plan), graph.began()),
+      calls_(graph, id, plan) {
+  tbb::flow::graph& flow = graph.flow();
+  if (threads_) {
+    async_ = std::make_unique<Async>(flow, tbb::flow::unlimited, AsyncBody{this});
+    return;
+  }
+  run_ = std::make_unique<Run>(flow, tbb::flow::unlimited, Body{this});
+  waiting_ = std::make_unique<Waiting>(flow);
+  limiter_ = std::make_unique<Limiter>(flow, static_cast<std::size_t>(kNobody));
+  limiter_->decrementer().try_put(-kNobody);
+}
+
+// What is left where a run ended for want of memory.
+GraphNode::~GraphNode() {
+  calls_.cancel_held();
+  turns_.for_each_waiting([](Work& work) { drop(&work); });
+  for (Message left; waiting_ && waiting_->try_get(left);)
+    if (left.work != cursor_.get()) drop(left.work);
+}
+
+void GraphNode::join(const std::vector<GraphNode*>& down) {
+  down_ = down;
+  if (run_) {
+    graph_.join(*waiting_, *limiter_, name() + ".waiting", name() + ".places");
+    graph_.join(*limiter_, *run_, name() + ".places", name());
+  }
+  for (std::size_t i = 0; i < down_.size(); ++i) {
+    GraphNode& d = *down_[i];
+    d.ups_.push_back({this, i});
+    ++d.ups_going_;
+    places_.add_branch(static_cast<std::size_t>(d.plan_.queue));
+    const auto join_queue = [&](auto& from) {
+      if (d.async_)
+        graph_.join(from, *d.async_, name(), d.name());
+      else
+        graph_.join(from, *d.waiting_, name(), d.name() + ".waiting");
+    };
+    if (async_)
+      join_queue(tbb::flow::output_port<0>(*async_));
+    else
+      join_queue(tbb::flow::output_port<1>(*run_));
+    if (run_ && d.run_ && down_.size() == 1)
+      graph_.join(tbb::flow::output_port<0>(*run_), *d.run_, name(), d.name());
+  }
+  if (down_.empty()) calls_.be_last();
+}
+
+void GraphNode::hire() {
+  if (threads_) threads_->hire();
+}
+
+void GraphNode::join_threads() {
+  if (threads_) threads_->join();
+}
+
+// ---- coming and going ---------------------------------------------------------------------------
+
+// Nearly always there is one.
+std::size_t GraphNode::branch_of(const GraphNode& up) const {
+  std::size_t i = 0;
+  while (ups_[i].node != &up) ++i;
+  return ups_[i].branch;
+}
+
+// Of what was sent to several branches, or of a message's only one.
+void GraphNode::let_go_of_share(Work* message) {
+  tsan::release(message);
+  if (message->copies.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  tsan::acquire(message);
+  delete message;
+}
+
+void GraphNode::drop(Work* message) {
+  for (const Item& i : message->items) {
+    if (!i.origins) continue;
+    for (const Origin& o : *i.origins) o.stream->cancel();
+  }
+  let_go_of_share(message);
+}
+
+// What was sent to several branches is copied.
+Work* GraphNode::own(Work* message) const {
+  tsan::acquire(message);
+  if (message->copies.load(std::memory_order_relaxed) == 0) return message;
+  const std::size_t branch = branch_of(*message->maker);
+  try {
+    auto mine = std::make_unique<Work>();
+    mine->items = message->items;
+    mine->index = message->index;
+    mine->count = message->count;
+    mine->from = message->from;
+    mine->maker = message->maker;
+    for (const Turn& t : message->turns)
+      if (t.branch == branch) mine->turns.push_back(t);
+    let_go_of_share(message);
+    return mine.release();
+  } catch (...) {
+    drop(message);
+    throw;
+  }
+}
+
+void GraphNode::issue_turns(Work& work) {
+  for (std::size_t branch = 0; branch < down_.size(); ++branch)
+    if (GraphNode& d = *down_[branch]; d.in_order_)
+      for (const Item& i : work.items)
+        d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
+}
+
+// From here on it has its place in the nodes behind, and before that its turn. Returns whether it begins there
+// at once, which only a single one can say, and not of what has a turn to wait for.
+bool GraphNode::address(Work& work, Clock::time_point now) {
+  work.came = Came::by_queue;
+  work.from = id_;
+  if (down_.size() == 1) {
+    GraphNode& d = *down_.front();
+    if (d.places_.arrive(now, run_ && d.run_ && work.turns.empty())) {
+      work.came = Came::past_queue;
+      work.maker = nullptr;
+      return true;
+    }
+  } else {
+    work.copies.store(static_cast<int>(down_.size()), std::memory_order_relaxed);
+    for (GraphNode* d : down_) d->places_.arrive(now, false);
+  }
+  work.maker = this;
+  return false;
+}
+
+void GraphNode::send(Work* work, Clock::time_point now) {
+  const bool past_queue = work->came == Came::past_queue;
+  const Message message(work);
+  tsan::release(work);
+  if (async_)
+    async_->gateway().try_put(message);
+  else if (past_queue)
+    tbb::flow::output_port<0>(*run_).try_put(message);
+  else
+    tbb::flow::output_port<1>(*run_).try_put(message);
+  if (past_queue) return;
+  for (GraphNode* d : down_)
+    if (d->run_) d->offer(now, Came::by_queue);
+}
+
+void GraphNode::wait_again(Work* work) {
+  const Came came = work->came;
+  if (threads_) {
+    threads_->put(work);
+  } else {
+    const Message message(work);
+    tsan::release(work);
+    waiting_->try_put(message);
+  }
+  offer(Clock::now(), came);
+}
+
+void GraphNode::let_in(int more) {
+  if (more <= 0) return;
+  if (threads_) {
+    for (int i = 0; i < more; ++i) async_->gateway().reserve_wait();
+    threads_->let_in(more);
+  } else {
+    limiter_->decrementer().try_put(more);
+  }
+}
+
+void GraphNode::let_go() { async_->gateway().release_wait(); }
+
+void GraphNode::leave(const std::vector<Turn>& turns) {
+  if (turns.empty()) return;
+  std::vector<Work*> others;
+  turns_.done(turns, others);
+  for (Work* w : others) wait_again(w);
+}
+
+// ---- in the stage -------------------------------------------------------------------------------
+
+// An exception here is none of the stage: memory for the graph itself has run out.
+void GraphNode::run(Work* work) try {
+  work = own(work);
+  if (!begin(work)) return;
+  if (is_source()) return make();
+  const bool measures_cpu = !threads_ && meter_.wants_cpu();
+  const std::int64_t cpu = measures_cpu ? StageMeter::thread_cpu() : 0;
+  const StageCalls::Outcome outcome = calls_.run(*work);
+  work->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
+  finish(work, outcome);
+} catch (...) {
+  graph_.abort(std::current_exception());
+}
+
+bool GraphNode::begin(Work* work) try {
+  const Clock::time_point now = Clock::now();
+  if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
+  if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
+    let_in(places_.put_off(now));
+    try_end();  // its turn may have come meanwhile, and another thread be through with it
+    return false;
+  }
+  begin_visit(*work, places_.begin(now, work->came));
+  if (GraphNode* maker = std::exchange(work->maker, nullptr))
+    maker->free_place(now, branch_of(*maker));
+  if (graph_.is_aborting()) [[unlikely]]
+    for (const Item& i : work->items)
+      if (i.origins) cancel(*i.origins, id_);
+  return true;
+} catch (...) {
+  graph_.abort(std::current_exception());
+  return false;
+}
+
+// Of what has left its place in the queue.
+bool GraphNode::has_turn_again(Work* work, Clock::time_point now) {
+  places_.expect(now);
+  if (turns_.may_begin(*work)) {
+    places_.forget(now);
+    return true;
+  }
+  let_in(places_.put_off(now));
+  try_end();
+  return false;
+}
+
+// What waits for its turn behind a block that waits for memory leaves its place in the queue to others:
+// the oldest may be among them, which gets memory first.
+bool GraphNode::clear_queue() {
+  if (!cuts_) return false;
+  const Clock::time_point now = Clock::now();
+  std::vector<GraphNode*> makers;
+  turns_.for_each_waiting([&](Work& work) {
+    if (work.came != Came::by_queue) return;
+    work.came = Came::again;
+    makers.push_back(std::exchange(work.maker, nullptr));
+    places_.leave_queue(now);
+  });
+  for (GraphNode* maker : makers) maker->free_place(now, branch_of(*maker));
+  return !makers.empty();
+}
+
+void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
+  const bool goes_on = outcome.rest != StageCalls::Rest::none;
+  std::unique_ptr<Work> message;
+  if (goes_on && !work->out.empty()) message = new_work();
+  if (graph_.is_aborting()) [[unlikely]] {
+    for (const Item& i : work->out) cancel(*i.origins, id_);
+    work->out.clear();
+  }
+  NodePlaces::Finish f;
+  f.goes_on = goes_on;
+  f.in = outcome.in;
+  for (const Item& i : work->out) {
+    f.out.add(i);
+    check_bound(i);
+  }
+  std::vector<Turn> turns;
+  if (!goes_on) turns.swap(work->turns);
+  const Clock::time_point now = Clock::now();
+  note_visit(*work, now,
+             work->at - work->began_at + (outcome.rest == StageCalls::Rest::block ? 1 : 0));
+  Visit visit = visit_of(*work, f);
+  Work* sent = nullptr;
+  if (!work->out.empty()) {
+    sent = goes_on ? message.release() : work;
+    sent->items.clear();
+    sent->items.swap(work->out);
+    sent->count = goes_on ? work->count++ : work->count;
+    if (!goes_on) work->renew();
+    sent->index = sent->items.front().origins->front().stream->index();
+    issue_turns(*sent);
+    // It is counted by the next node before this one lets it go, so that it is never in neither and
+    // the next node does not take its input for over.
+    f.gave = !address(*sent, now);
+  }
+  let_in(places_.finish(now, f, &visit.ended));
+  if (VisitLog* log = graph_.visits()) log->add(visit);
+  // A worker runs the task that was spawned last first, so what was made goes on before more is
+  // made.
+  if (goes_on) {
+    const Stream& next = *work->items[work->at].origins->front().stream;
+    work->came = Came::again;
+    work->index = next.index();  // or the oldest file would not be known for what it is
+    if (!work->is_part) {
+      work->record = next.records().first;
+      work->records = next.records().count;
+    }
+    if (outcome.rest == StageCalls::Rest::block)
+      graph_.gate().ask(work, *this, work->is_part ? work->part_cost : next.block_cost());
+    else
+      wait_again(work);
+  }
+  if (sent != nullptr)
+    send(sent, now);
+  else if (!goes_on)
+    delete work;
+  leave(turns);
+  try_end();
+  tsan::release(this);
+} catch (...) {
+  graph_.abort(std::current_exception());
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+void GraphNode::input_ended() {
+  if (--ups_going_ == 0) end_input();
+}
+
+bool GraphNode::end_input() {
+  if (!places_.end_input(Clock::now())) return false;
+  if (is_source()) graph_.context().ledger.note_closings();
+  open();
+  try_end();
+  return true;
+}
+
+// An unfinished batch that is to be sent on.
+bool GraphNode::holds() const { return calls_.holds() && !graph_.is_aborting(); }
+
+void GraphNode::try_end() {
+  if (!places_.may_end()) return;
+  switch (places_.try_end(Clock::now(), [this] { return holds(); })) {
+    case NodePlaces::End::not_yet:
+      return;
+    case NodePlaces::End::flush:
+      send_flush();
+      return;
+    case NodePlaces::End::now:
+      break;
+  }
+  // The stage itself is not asked for its half-made batch: it may be what failed.
+  calls_.cancel_held();
+  for (GraphNode* d : down_) d->input_ended();
+}
+
+bool GraphNode::open() {
+  const std::optional<int> more = places_.open(Clock::now());
+  if (more) let_in(*more);
+  return more.has_value();
+}
+
+bool GraphNode::flush() {
+  if (!places_.try_flush(Clock::now(), [this] { return holds(); })) return false;
+  send_flush();
+  return true;
+}
+
+void GraphNode::send_flush() {
+  auto work = new_work();
+  if (work == nullptr) {
+    places_.forget(Clock::now());
+    return try_end();
+  }
+  work->is_flush = true;
+  work->came = Came::again;
+  wait_again(work.release());
+}
+
+// Null where there is no memory, which ends the run.
+std::unique_ptr<Work> GraphNode::new_work() {
+  std::unique_ptr<Work> work(new (std::nothrow) Work);
+  if (work == nullptr) graph_.abort(std::make_exception_ptr(std::bad_alloc()));
+  return work;
+}
+
+}  // namespace melflow

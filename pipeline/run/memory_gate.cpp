@@ -1,0 +1,98 @@
+#include "pipeline/run/memory_gate.h"
+
+#include <algorithm>
+#include <new>
+
+#include "pipeline/run/graph_node.h"
+
+namespace melflow {
+
+MemoryGate::MemoryGate(RunContext& run)
+    : run_(run), kept_(run.budget == nullptr ? 0 : run.budget->used()) {}
+
+void MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto later = [](const Waiter& a, const Waiter& b) { return IsYounger()(b.work, a.work); };
+    const Waiter w{work, &node, bytes, node.is_source()};
+    waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), w, later), w);
+    // Announced before pump() tries, so that a release in between is not missed.
+    is_waiting_.store(true);
+  }
+  pump();
+}
+
+bool MemoryGate::pump() {
+  std::vector<Waiter> granted, cut_off;
+  {
+    const std::lock_guard lock(mutex_);
+    granted.reserve(waiters_.size());
+    cut_off.reserve(waiters_.size());
+    bool source_waits = false;  // items are admitted in their order
+    std::size_t kept = 0;
+    for (Waiter& w : waiters_) {
+      if (closed_ || (!w.is_source && w.node->is_over(*w.work))) {
+        cut_off.push_back(w);
+        continue;
+      }
+      if (!(w.is_source && source_waits)) w.work->reservation = reserve(w);
+      if (w.work->reservation) {
+        granted.push_back(w);
+      } else {
+        source_waits |= w.is_source;
+        waiters_[kept++] = w;
+      }
+    }
+    waiters_.resize(kept);
+    note_waiting(kept > 0);
+    changed_.notify_all();
+    if (granted.empty() && cut_off.empty()) return false;
+    ++told_;
+    ++telling_;
+  }
+  for (const Waiter& w : granted) w.node->granted(w.work);
+  for (const Waiter& w : cut_off) w.node->cut_off(w.work);
+  --telling_;
+  return true;
+}
+
+// Null where there is none, neither of the budget nor for the reservation itself.
+std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
+  try {
+    return Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void MemoryGate::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+bool MemoryGate::wait(std::uint64_t told) {
+  {
+    std::unique_lock lock(mutex_);
+    if (told_ != told) return true;
+    if (waiters_.empty()) return false;
+    changed_.wait(lock, [&] { return told_ != told || closed_ || run_.budget->used() <= kept_; });
+    if (told_ != told) return true;
+  }
+  return pump();
+}
+
+double MemoryGate::wait_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return wait_seconds_;
+}
+
+void MemoryGate::note_waiting(bool waiting) {
+  is_waiting_.store(waiting);
+  if (since_.has_value() == waiting) return;
+  const Clock::time_point now = Clock::now();
+  if (!waiting) wait_seconds_ += std::chrono::duration<double>(now - *since_).count();
+  since_ = waiting ? std::optional(now) : std::nullopt;
+}
+
+}  // namespace melflow

@@ -1,0 +1,73 @@
+// Decides which work gets memory of the budget next: source items that are made but not admitted
+// yet, and files that have a further block to give. Work holds no place in a queue while it waits
+// here, so no other work waits for it; and the oldest source item has a reserve of its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "pipeline/base/measuring.h"
+#include "pipeline/run/work.h"
+
+namespace melflow {
+
+class MemoryGate {
+ public:
+  /// What is reserved already stays so for the whole run.
+  explicit MemoryGate(RunContext& run);
+
+  /// Asks for `bytes` bytes for `work`. The gate calls granted() or cut_off() of the node when that
+  /// is decided, perhaps before this returns.
+  void ask(Work* work, GraphNode& node, std::size_t bytes);
+  /// Checks all waiting work, after memory came back or work may have failed. Returns whether any
+  /// node was called.
+  bool pump();
+  /// Calls pump() if any work waits.
+  void memory_freed() {
+    if (is_waiting_.load()) pump();
+  }
+  /// Gives no more memory; waiting work is cut off by the next pump(). Calls no node.
+  void close();
+  /// To be called when nothing moves, with told() from before it was looked at: where work waits for
+  /// memory that is held outside of the graph (by a thread of a sink's own), waits until some of it
+  /// came back, or for close(). False: that is not so, or of no use.
+  [[nodiscard]] bool wait(std::uint64_t told);
+
+  /// Whether a node is being called, and how often nodes were called. This may happen on any
+  /// thread, since memory may come back on any.
+  [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
+  [[nodiscard]] std::uint64_t told() const { return told_.load(); }
+  [[nodiscard]] double wait_seconds() const;
+
+ private:
+  using Clock = RunClock;
+  struct Waiter {
+    Work* work;
+    GraphNode* node;
+    std::size_t bytes;
+    bool is_source;
+  };
+  void note_waiting(bool waiting);
+  [[nodiscard]] std::shared_ptr<const Reservation> reserve(const Waiter& w);
+
+  RunContext& run_;
+  const std::size_t kept_;  // reserved for the whole run [bytes]
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // pump() or close() was called
+  std::vector<Waiter> waiters_;      // oldest source item first
+  bool closed_ = false;
+  std::atomic<bool> is_waiting_{false};
+  std::atomic<int> telling_{0};
+  std::atomic<std::uint64_t> told_{0};
+  std::optional<Clock::time_point> since_;  // work waits
+  double wait_seconds_ = 0;
+};
+
+}  // namespace melflow

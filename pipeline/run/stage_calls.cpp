@@ -1,0 +1,299 @@
+#include "pipeline/run/stage_calls.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/report/observer.h"
+#include "pipeline/run/task_graph.h"
+
+namespace melflow {
+namespace {
+
+class Entered {
+ public:
+  Entered(RunObserver* observer, int node) : observer_(observer) {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->enter(node);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  ~Entered() {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->leave();
+  }
+
+ private:
+  RunObserver* observer_;
+};
+
+// What breaks a run, told with the node that broke it. Call it where an exception is handled.
+std::exception_ptr run_error(const std::string& node) {
+  try {
+    throw;
+  } catch (const RunError&) {
+    return std::current_exception();
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(RunError(
+        fmt::format("{}: out of memory; lower memory.host or the node's concurrency", node)));
+  } catch (const std::exception& e) {
+    return std::make_exception_ptr(
+        RunError(fmt::format("{}: unexpected error: {}", node, e.what())));
+  } catch (...) {
+    return std::make_exception_ptr(RunError(node + ": unexpected error"));
+  }
+}
+
+// What call() gives; an exception that is none of the whole run's is the item's error.
+template <class F>
+std::optional<ItemError> caught(F&& call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const RunError&) {
+    throw;
+  } catch (const std::exception& e) {
+    return ItemError::failed(std::string("unexpected error: ") + e.what());
+  } catch (...) {
+    return ItemError::failed("unexpected error");
+  }
+}
+
+// Payload before reservation, see Item.
+void let_go(Item& item) { const Item done = std::move(item); }
+
+}  // namespace
+
+StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
+    : graph_(graph),
+      node_(node),
+      name_(plan.name),
+      items_(plan.faces.items),
+      combine_(plan.faces.combine),
+      inputs_(plan.inputs),
+      cuts_(plan.stage->traits().cuts),
+      pairs_(plan.stage->traits().pairs) {}
+
+// Nothing behind the node waits for it, or it is on its way by another output.
+bool StageCalls::is_lost(const Work& work, std::size_t i) const {
+  const Item& item = work.items[i];
+  if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
+        return item.output == output_number(in.node, in.output);
+      }))
+    return true;
+  return work.is_lost_to(node_, i);
+}
+
+// By which of them it came; only a stage that pairs asks.
+std::size_t StageCalls::input_of(const Work& work) const {
+  const auto is_it = [&](const PlanInput& in) { return in.node == work.from; };
+  return pairs_ ? static_cast<std::size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_it) -
+                                           inputs_.begin())
+                : 0;
+}
+
+StageCalls::Outcome StageCalls::run(Work& work) {
+  Outcome o;
+  try {
+    if (makes()) {
+      const Entered entered(graph_.observer(), node_);
+      graph_.files().make(work);
+      return o;
+    }
+    if (work.is_flush) {
+      const Entered entered(graph_.observer(), node_);
+      give_batch(work);
+      return o;
+    }
+    for (; work.at < work.items.size(); ++work.at) {
+      Item& item = work.items[work.at];
+      if (is_lost(work, work.at)) {
+        work.cursor.reset();
+        work.reservation.reset();
+        work.given = 0;
+        let_go(item);
+        continue;
+      }
+      const Entered entered(graph_.observer(), node_);
+      if (!work.cursor) o.in.add(item);
+      if (combine_ != nullptr) {
+        const bool is_complete = add(item);
+        let_go(item);
+        if (!is_complete) continue;
+        give_batch(work);
+        if (++work.at < work.items.size()) o.rest = Rest::items;
+        return o;
+      }
+      ItemContext context(graph_.context(), item, node_, input_of(work), work.given);
+      Result<Emission> result = Emission{};
+      if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
+        result = std::move(*error);
+      const bool has_more = settle(work, item, result, work.out.emplace_back());
+      work.reservation.reset();
+      if (!work.out.back().payload) work.out.pop_back();
+      if (has_more) {
+        o.rest = Rest::block;
+        return o;
+      }
+      work.cursor.reset();
+      work.given = 0;
+      let_go(item);
+    }
+  } catch (...) {
+    break_run(work);
+  }
+  return o;
+}
+
+void StageCalls::break_run(Work& work) {
+  graph_.abort(run_error(name_));
+  if (makes()) work.out.clear();
+  for (Item& item : work.items)
+    if (item.origins) cancel(*item.origins, node_);
+  work.at = work.items.size();
+}
+
+// Whether what is combined is full. An item that is refused is in no batch.
+bool StageCalls::add(Item& item) {
+  ItemContext context(graph_.context(), item, node_);
+  Result<bool> is_complete = false;
+  if (auto error = caught([&] { is_complete = combine_->add(item, context); }))
+    is_complete = std::move(*error);
+  if (is_complete)
+    held_.insert(held_.end(), item.origins->begin(), item.origins->end());
+  else
+    fail(*item.origins, is_complete.error());
+  return is_complete && *is_complete;
+}
+
+void StageCalls::give_batch(Work& work) {
+  if (held_.empty()) return;
+  Item batch;
+  batch.origins = std::make_shared<const Origins>(std::exchange(held_, {}));
+  ItemContext context(graph_.context(), batch, node_);
+  Result<Emission> out = Emission{};
+  if (auto error = caught([&] { out = combine_->take(context); })) out = std::move(*error);
+  if (!out) return fail(*batch.origins, out.error());
+  if (!out->payload) return;
+  batch.payload = std::move(out->payload);
+  batch.bytes = out->bytes;
+  batch.rows = out->rows;
+  work.out.push_back(std::move(batch));
+}
+
+void StageCalls::fail(const Origins& origins, const ItemError& error, std::uint64_t given) const {
+  for (const Origin& o : origins) o.stream->fail(node_, error, o.block + given);
+}
+
+void StageCalls::cancel_held() {
+  cancel(held_, node_);
+  held_.clear();
+}
+
+// What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
+// whether there is more.
+bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
+  if (!result) {
+    fail(*item.origins, result.error(), work.given);
+    return false;
+  }
+  if (is_last_) {
+    for (const Origin& o : *item.origins)
+      if (o.last && !o.stream->is_lost_to(node_, o.block)) o.stream->sink_done(node_);
+    return false;
+  }
+  Emission& given = *result;
+  if (cuts_) note_next_part(work, given);
+  if (!given.payload) return given.more;
+  out.payload = std::move(given.payload);
+  out.bytes = given.bytes;
+  out.rows = given.rows;
+  if (given.output >= 0) out.output = output_number(node_, given.output);
+  if (cuts_) {
+    PartOf& part = given.part;
+    if (part.stream == nullptr || work.reservation == nullptr)
+      throw std::logic_error("a stage that cuts gave what it had not announced");
+    const std::uint64_t piece = part.stream->next_piece();
+    part.stream->note_piece();
+    out.origins =
+        one_origin({work.reservation, std::move(part.stream), part.first, part.last, piece});
+    return given.more;
+  }
+  if (given.origins) {
+    out.origins = std::move(given.origins);
+    return given.more;
+  }
+  // One of several blocks: the first one is covered by the reservation of what it is cut from, every
+  // other one has its own.
+  if (given.more || work.given > 0) {
+    const Origin& in = item.origins->front();
+    const bool is_first = work.given == 0;
+    out.origins = one_origin({is_first ? in.reservation : work.reservation, in.stream,
+                              in.first && is_first, in.last && !given.more, in.block + work.given});
+    ++work.given;
+  } else {
+    out.origins = std::move(item.origins);
+  }
+  return given.more;
+}
+
+void StageCalls::note_next_part(Work& work, const Emission& given) const {
+  work.is_part = given.more;
+  if (!given.more) return;
+  work.record = given.part.next_record;
+  work.records = 1;
+  work.part_cost = part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
+}
+
+// ---- by an engine -------------------------------------------------------------------------------
+
+bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
+  if (work.begun.empty()) {
+    for (std::size_t i = 0; i < work.items.size(); ++i) work.begun.push_back({&work, i});
+    work.out.resize(work.items.size());
+  }
+  Work::Begun& tag = work.begun[work.at];
+  Item& item = work.items[work.at++];
+  if (!item.origins || is_lost(work, work.at - 1)) return false;
+  in.add(item);
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    tag.observed = observer->begin(node_);
+  try {
+    auto error =
+        caught([&] { engine.begin(&tag, item, ItemContext(graph_.context(), item, node_)); });
+    if (!error) {
+      ++work.under_way;
+      return true;
+    }
+    Result<Emission> nothing = std::move(*error);
+    settle(work, item, nothing, work.out[tag.item]);
+  } catch (...) {
+    break_run(work);
+  }
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    observer->end(tag.observed);
+  return false;
+}
+
+void StageCalls::end(Work::Begun& tag, Result<Emission> result) {
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    observer->end(tag.observed);
+  Work& work = *tag.work;
+  --work.under_way;
+  Item& item = work.items[tag.item];
+  settle(work, item, result, work.out[tag.item]);
+  let_go(item);
+}
+
+bool StageCalls::is_done(Work& work) {
+  if (work.under_way > 0 || work.at < work.items.size()) return false;
+  std::erase_if(work.out, [](const Item& i) { return !i.payload; });
+  work.begun.clear();
+  return true;
+}
+
+}  // namespace melflow

@@ -1,0 +1,43 @@
+#include "pipeline/run/workers.h"
+
+#include <tbb/info.h>
+
+#include <algorithm>
+
+#include "pipeline/base/threads.h"
+
+namespace melflow {
+namespace {
+// In an arena with a single place, and where oneTBB may have no worker at all, a task that is
+// enqueued makes it start one; that would be a thread of its own again.
+constexpr int kLeast = 2;
+}  // namespace
+
+// A control can only lower what the whole process is allowed, but for the default: the number of cores.
+Workers::Workers(int count)
+    : wanted_(count),
+      arena_(std::max(count, kLeast), static_cast<unsigned>(std::max(count, kLeast))) {
+  constexpr auto kMost = tbb::global_control::max_allowed_parallelism;
+  if (tbb::info::default_concurrency() < kLeast)
+    at_least_two_.emplace(kMost, std::max<std::size_t>(tbb::global_control::active_value(kMost),
+                                                       static_cast<std::size_t>(kLeast)));
+}
+
+Workers::~Workers() {
+  for (const auto& shift : shifts_) shift->release_wait();
+  for (std::thread& t : threads_) t.join();
+}
+
+void Workers::hire() {
+  while (count() < wanted_) {
+    arena_.execute([this] { shifts_.push_back(std::make_unique<tbb::flow::graph>()); });
+    tbb::flow::graph& shift = *shifts_.back();
+    shift.reserve_wait();
+    if (add_thread(threads_, [&shift] { shift.wait_for_all(); })) continue;
+    shift.release_wait();
+    shifts_.pop_back();
+    return;
+  }
+}
+
+}  // namespace melflow

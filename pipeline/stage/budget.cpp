@@ -1,0 +1,81 @@
+#include "pipeline/stage/budget.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace melflow {
+
+MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts)
+    : capacity_(capacity),
+      reserve_(std::min(reserve, capacity)),
+      for_parts_(std::min(for_parts, reserve_)) {}
+
+bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t room = claim == Claim::oldest_part   ? capacity_
+                           : claim == Claim::oldest_item ? capacity_ - for_parts_
+                                                         : capacity_ - reserve_;
+  if (bytes > room || used_ > room - bytes) {
+    is_wanted_ = true;
+    return false;
+  }
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  acquired_ += bytes;
+  ++acquisitions_;
+  return true;
+}
+
+void MemoryBudget::release(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    used_ -= bytes;
+    if (!is_wanted_ || !on_release_) return;
+    is_wanted_ = false;
+    ++telling_;
+  }
+  on_release_();
+  const std::lock_guard lock(mutex_);
+  if (--telling_ == 0) told_.notify_all();
+}
+
+void MemoryBudget::on_release(std::function<void()> callback) {
+  std::unique_lock lock(mutex_);
+  told_.wait(lock, [this] { return telling_ == 0; });
+  on_release_ = std::move(callback);
+}
+
+std::size_t MemoryBudget::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+std::size_t MemoryBudget::peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+std::size_t MemoryBudget::mean() const {
+  const std::lock_guard lock(mutex_);
+  return acquisitions_ > 0 ? acquired_ / acquisitions_ : 0;
+}
+
+void Reservation::shrink(std::size_t bytes) const {
+  const std::size_t before = bytes_.load();
+  if (bytes >= before) return;
+  bytes_.store(bytes);
+  budget_.release(before - bytes);
+}
+
+std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
+                                                         Claim claim) {
+  if (!budget.try_acquire(bytes, claim)) return nullptr;
+  try {
+    return std::make_shared<const Reservation>(budget, bytes);
+  } catch (...) {
+    budget.release(bytes);
+    throw;
+  }
+}
+
+}  // namespace melflow

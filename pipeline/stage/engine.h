@@ -1,0 +1,67 @@
+// What a stage gives for an item; and engines, which hand items to the system (a ring of requests,
+// a device) so that no thread has to wait for each.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage/run_context.h"
+
+namespace melflow {
+
+/// What a stage that cuts streams into parts (StageTraits::cuts) says beside its payload.
+struct PartOf {
+  std::shared_ptr<Stream> stream;  ///< the part that the payload is a piece of
+  bool first = true, last = true;  ///< of the pieces of that part
+  /// With `more`: the bytes of the next payload, and the record of the part that it belongs to.
+  std::size_t next_bytes = 0, next_record = 0;
+};
+
+/// The result of a stage's call: a payload or none, and whether the same input has more to give.
+struct Emission {
+  std::shared_ptr<const void> payload;
+  std::size_t bytes = 0;
+  std::size_t rows = 0;
+  bool more = false;
+  int output = -1;  ///< of a stage with named outputs: which one takes it
+  PartOf part = {};
+  std::shared_ptr<const Origins> origins = nullptr;  ///< where they are not those of the item
+};
+
+template <class T>
+Emission emission(std::shared_ptr<const T> out, bool more = false) {
+  Emission e;
+  if (out) {
+    e.bytes = out->bytes();
+    e.rows = out->rows();
+  }
+  e.payload = std::move(out);
+  e.more = more;
+  return e;
+}
+
+/// Works on many items at once. One thread of the graph calls begin() and collect().
+class Engine {
+ public:
+  struct Done {
+    void* tag = nullptr;
+    Result<Emission> result;
+  };
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  virtual ~Engine() = default;
+
+  /// Begins an item without waiting for it. `context` may be copied; what it refers to stays valid
+  /// until the item is done. Throws as process() does; then no Done follows.
+  virtual void begin(void* tag, const Item& item, const ItemContext& context) = 0;
+  /// Appends the items that are done; waits until there is one, or until wake() is called. Does not
+  /// throw: an item that fails is done with an error.
+  virtual void collect(std::vector<Done>& done) = 0;
+  /// Makes collect() return; a call before it counts, too. From any thread.
+  virtual void wake() = 0;
+};
+
+}  // namespace melflow

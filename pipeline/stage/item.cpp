@@ -1,0 +1,240 @@
+#include "pipeline/stage/item.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/stage/reach.h"
+#include "pipeline/stage/stage_abilities.h"
+
+namespace melflow {
+namespace {
+
+// By what is known of the item before a node sees it: a sink has it, or it is of another source's way.
+constexpr auto is_known_before = [](const auto& loss) {
+  return loss.is_kept || (loss.on_purpose && loss.at.stage == 0);
+};
+
+}  // namespace
+
+void Stream::fail(int stage, ItemError error, std::uint64_t block) {
+  lose({reach_.of(stage).lost_by_error, {stage, block}, std::move(error)});
+}
+
+void Stream::route(int stage, int output, ItemError reason, std::uint64_t block) {
+  const Reach::Node& node = reach_.of(stage);
+  lose({output < 0 ? node.sinks : node.outside[static_cast<std::size_t>(output)],
+        {stage, block},
+        std::move(reason),
+        true});
+}
+
+void Stream::keep(int stage) {
+  lose({reach_.of(stage).sinks,
+        {stage, 0},
+        ItemError::skipped("is there from an earlier run"),
+        true,
+        true});
+  sink_done(stage);
+}
+
+// Of what a node says of the same sinks, what it says of the earliest block.
+void Stream::lose(Loss loss) {
+  if (loss.sinks == 0 || (reach_.all() != 0 && (loss.sinks & reach_.all()) == 0)) return;
+  const std::lock_guard lock(mutex_);
+  const auto same = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& l) {
+    return l.at.stage == loss.at.stage && l.sinks == loss.sinks && l.is_kept == loss.is_kept;
+  });
+  const std::uint64_t now = lost_.load(std::memory_order_relaxed) | loss.sinks;
+  if (same == losses_.end())
+    losses_.push_back(std::move(loss));
+  else if (loss.at.block < same->at.block)
+    *same = std::move(loss);
+  lost_.store(has_lost_all(now) ? kAll : now, std::memory_order_release);
+}
+
+bool Stream::has_lost_all(std::uint64_t sinks) const {
+  return sinks != 0 && (reach_.all() & ~sinks) == 0;
+}
+
+// An item that is cut is not parted before, so that all of its blocks pass the same nodes.
+bool Stream::is_before(Place a, Place b) const {
+  const Reach::Node &x = reach_.of(a.stage), &y = reach_.of(b.stage);
+  if (records_.is_cut || (x.is_in_trunk && y.is_in_trunk))
+    return std::pair(a.block, x.rank) < std::pair(b.block, y.rank);
+  return std::pair(x.rank, a.block) < std::pair(y.rank, b.block);
+}
+
+// Whether all that could be lost by what is said there is lost by what comes before it; `by_itself`:
+// or by what is said there.
+bool Stream::is_over(Place at, bool by_itself) const {
+  std::uint64_t lost = 0, from_the_beginning = 0;
+  for (const Loss& l : losses_) {
+    if (is_known_before(l)) from_the_beginning |= l.sinks;
+    if (l.is_kept || (by_itself ? !is_before(at, l.at) : is_before(l.at, at))) lost |= l.sinks;
+  }
+  const Reach::Node& node = reach_.of(at.stage);
+  return lost != 0 &&
+         ((node.may_lose & reach_.all() & ~lost) == 0 || (node.sinks & ~from_the_beginning) == 0);
+}
+
+// Nearly always, of an item that is lost to some sinks only, the first line says it.
+bool Stream::is_behind_losses(std::uint64_t sinks, int stage, std::uint64_t block) const {
+  if ((reach_.of(stage).sinks & ~sinks) != 0) return false;
+  const std::lock_guard lock(mutex_);
+  return cancelled_ || is_over({stage, block}, true);
+}
+
+void Stream::sink_done(int stage) {
+  taken_.fetch_or(reach_.of(stage).sinks, std::memory_order_acq_rel);
+}
+
+void Stream::warn(int stage, std::string text, std::uint64_t block) {
+  const std::lock_guard lock(mutex_);
+  const auto same = std::find_if(remarks_.begin(), remarks_.end(),
+                                 [stage](const Remark& r) { return r.at.stage == stage; });
+  if (same == remarks_.end())
+    remarks_.push_back({{stage, block}, std::move(text)});
+  else if (block < same->at.block)
+    *same = {{stage, block}, std::move(text)};
+}
+
+// That of the first node, of those that had to see the block whatever the others said.
+const Stream::Remark* Stream::remark() const {
+  const Remark* first = nullptr;
+  for (const Remark& r : remarks_)
+    if (!is_over(r.at, true) && (first == nullptr || r.at.stage < first->at.stage)) first = &r;
+  return first;
+}
+
+bool Stream::is_remarked(int stage) const {
+  const std::lock_guard lock(mutex_);
+  return cancelled_ ||
+         std::any_of(remarks_.begin(), remarks_.end(),
+                     [stage](const Remark& r) { return r.at.stage < stage; }) ||
+         std::any_of(losses_.begin(), losses_.end(),
+                     [stage](const Loss& l) { return l.at.stage < stage && !l.on_purpose; });
+}
+
+void Stream::cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  lost_.store(kAll, std::memory_order_release);
+}
+
+// Several stages may ask for theirs at once, and most streams have none.
+std::unique_ptr<StageState>& Stream::state(int stage) {
+  std::call_once(has_states_, [this] { states_.resize(reach_.size()); });
+  return states_[static_cast<std::size_t>(stage)];
+}
+
+// In their order. What a node said of a block that it need not have seen does not count: whether it
+// came as far is chance.
+std::vector<const Stream::Loss*> Stream::losses_that_count() const {
+  std::vector<const Loss*> out;
+  for (const Loss& l : losses_)
+    if (is_known_before(l) || !is_over(l.at, false)) out.push_back(&l);
+  std::stable_sort(out.begin(), out.end(),
+                   [this](const Loss* a, const Loss* b) { return is_before(a->at, b->at); });
+  return out;
+}
+
+// What is said of the whole: a failure before a skip, and either before a route; last that it is of
+// one of several sources.
+const Stream::Loss& Stream::main_of(const std::vector<const Loss*>& losses) {
+  const auto rank = [](const Loss* l) {
+    if (l->is_kept) return 4;
+    const bool is_failed = l->error.kind == ItemError::Kind::failed;
+    return is_failed ? 0 : !l->on_purpose ? 1 : l->at.stage > 0 ? 2 : 3;
+  };
+  return **std::min_element(losses.begin(), losses.end(),
+                            [&](const Loss* a, const Loss* b) { return rank(a) < rank(b); });
+}
+
+bool Stream::has_next_part() {
+  while (begun_ < records_.count && ledger_.outcome(next_part()) != Outcome::open) ++begun_;
+  return begun_ < records_.count;
+}
+
+std::shared_ptr<Stream> Stream::begin_part() {
+  part_ = std::make_shared<Stream>(ledger_, Records{next_part()}, records_.part_cost, reach_);
+  reach_.keep(*part_);
+  part_is_complete_ = false;
+  ++begun_;
+  return part_;
+}
+
+// The last one stays, for what is said of the item at its end.
+void Stream::end_part() {
+  part_is_complete_ = true;
+  if (!has_next_part()) return;
+  part_.reset();
+}
+
+void Stream::end_last_part() {
+  if (part_ == nullptr) return;
+  const std::vector<const Loss*> losses = losses_that_count();
+  const bool is_lost = has_lost_all(lost());
+  if (!part_is_complete_ && cancelled_) part_->cancel();
+  if (!losses.empty() && is_lost && !cancelled_) {
+    const Loss& by = main_of(losses);
+    if (part_is_complete_) {
+      part_->warn(by.at.stage, "what follows it is missing: " + by.error.reason);
+    } else {
+      Loss of_part = by;
+      of_part.at.block = 0;  // before all that is said of the part itself
+      part_->lose(std::move(of_part));
+    }
+  } else if (const Remark* r = remark()) {
+    part_->warn(r->at.stage, r->text);
+  }
+  part_.reset();
+}
+
+Stream::~Stream() {
+  end_last_part();
+  for (; has_next_part(); ++begun_) close(next_part());
+}
+
+void Stream::close(std::size_t record) {
+  // Even when every sink has had a last block: an earlier one was dropped. And a node before one that
+  // failed it might have had more to say.
+  if (cancelled_) return ledger_.close(record, Outcome::not_run, -1, "");
+  const std::vector<const Loss*> losses = losses_that_count();
+  std::uint64_t lost = 0, kept = 0;
+  for (const Loss* l : losses) (l->is_kept ? kept : lost) |= l->sinks;
+  lost &= ~kept;
+  if (has_lost_all(lost)) {
+    const Loss& by = main_of(losses);
+    const bool is_skipped = by.error.kind == ItemError::Kind::skipped;
+    ledger_.close(record, is_skipped ? Outcome::skipped : Outcome::failed, by.at.stage,
+                  by.error.reason);
+  } else if (((taken_.load() | lost) & reach_.all()) == reach_.all()) {
+    const Remark* said = remark();
+    Remark by = said != nullptr ? *said : Remark{{-1, 0}, ""};
+    if (!losses.empty()) {
+      const Loss& main = main_of(losses);
+      if (main.error.kind == ItemError::Kind::failed && said == nullptr)
+        by = {main.at, "is not in every output: " + main.error.reason};
+      tell_sinks(record, losses);
+    }
+    ledger_.close(record, Outcome::ok, by.at.stage, by.text);
+  } else {
+    ledger_.close(record, Outcome::failed, -1,
+                  "lost on the way: not every output took it (a defect of a stage)");
+  }
+}
+
+// Of what the others got; each by what comes first.
+void Stream::tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const {
+  std::uint64_t told = 0;
+  for (const Loss* l : losses)
+    if (l->is_kept) told |= l->sinks;
+  for (const Loss* l : losses) {
+    for (std::size_t i = 0; i < reach_.sinks().size(); ++i)
+      if (((l->sinks & ~told) >> i & 1) != 0 && reach_.sinks()[i] != nullptr)
+        reach_.sinks()[i]->left_out(record, l->at.stage, l->error);
+    told |= l->sinks;
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,141 @@
+#include "pipeline/stage/ledger.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "pipeline/base/measuring.h"
+
+namespace melflow {
+
+namespace {
+
+std::size_t thread_number() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t mine = threads++;
+  return mine;
+}
+
+}  // namespace
+
+const char* to_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::open:
+      return "open";
+    case Outcome::ok:
+      return "ok";
+    case Outcome::skipped:
+      return "skipped";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::not_run:
+      return "not run";
+  }
+  return "";
+}
+
+void Ledger::open(std::size_t found, std::vector<std::string> stages) {
+  const std::lock_guard lock(mutex_);
+  records_ = std::vector<Record>(found);
+  for (Tally& t : plain_) t.ok = 0;
+  stages_ = std::move(stages);
+  reason_ids_.clear();
+  reasons_ = {&reason_ids_.emplace("", 0).first->first};
+  counts_ = {};
+  counts_.found = found;
+  closings_.clear();
+  notes_closings_ = false;
+  oldest_ = 0;
+}
+
+void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::string& reason) {
+  Record& r = records_.at(index);
+  const auto publish = [&] {
+    Outcome open = Outcome::open;
+    if (!r.outcome.compare_exchange_strong(open, outcome))
+      throw std::logic_error("a source item was closed twice");
+  };
+  if (outcome == Outcome::ok && reason.empty()) {
+    publish();
+    plain_[thread_number() % plain_.size()].ok.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
+    r.stage = static_cast<std::int16_t>(stage);
+    try {
+      r.reason = reason_number(reason);
+    } catch (const std::bad_alloc&) {  // it is closed nevertheless, by a destructor
+    }
+    publish();
+    switch (outcome) {
+      case Outcome::ok:
+        ++counts_.ok;
+        break;
+      case Outcome::skipped:
+        ++counts_.skipped;
+        break;
+      case Outcome::failed:
+        ++counts_.failed;
+        break;
+      default:
+        ++counts_.not_run;
+        break;
+    }
+    if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
+  }
+  if (kMeasures && notes_closings_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    closings_.push_back(std::chrono::steady_clock::now());
+    if (closings_.size() > kNoted) closings_.pop_front();
+  }
+  for (const Listener& listener : listeners_) listener(index, outcome);
+}
+
+std::vector<Ledger::Time> Ledger::closings() const {
+  const std::lock_guard lock(mutex_);
+  return {closings_.begin(), closings_.end()};
+}
+
+std::uint32_t Ledger::reason_number(const std::string& reason) {
+  if (reason.empty()) return 0;
+  if (reasons_.size() == reasons_.capacity()) reasons_.reserve(2 * reasons_.size());
+  const auto [it, is_new] =
+      reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
+  if (is_new) reasons_.push_back(&it->first);
+  return it->second;
+}
+
+int Ledger::stage_number(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::find(stages_.begin(), stages_.end(), name);
+  return it == stages_.end() ? -1 : static_cast<int>(it - stages_.begin());
+}
+
+Ledger::Counts Ledger::counts() const {
+  Counts c;
+  {
+    const std::lock_guard lock(mutex_);
+    c = counts_;
+  }
+  for (const Tally& t : plain_) c.ok += t.ok.load(std::memory_order_relaxed);
+  return c;
+}
+
+std::size_t Ledger::oldest_open() const {
+  const std::size_t known = oldest_.load();
+  std::size_t i = known;
+  while (i < records_.size() && records_[i].outcome.load() != Outcome::open) ++i;
+  for (std::size_t seen = known; seen < i && !oldest_.compare_exchange_weak(seen, i);) {
+  }
+  return i;
+}
+
+Ledger::Entry Ledger::entry(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  const Record& r = records_.at(index);
+  return {r.outcome, r.stage < 0 ? "" : stages_.at(static_cast<std::size_t>(r.stage)),
+          *reasons_.at(r.reason)};
+}
+
+Outcome Ledger::outcome(std::size_t index) const { return records_.at(index).outcome; }
+
+}  // namespace melflow

@@ -1,0 +1,96 @@
+// Records the outcome of every source item: ok + skipped + failed (+ not run, when a run was
+// stopped) = found, always. A record takes eight bytes, so that those of a million files fit beside
+// the work. An item that is ok without a remark is closed without a lock, since every file passes
+// here, on every worker.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/result.h"
+
+namespace melflow {
+
+enum class Outcome : std::uint8_t { open, ok, skipped, failed, not_run };
+const char* to_text(Outcome outcome);
+
+class Ledger {
+ public:
+  struct Counts {
+    std::size_t found = 0, ok = 0, skipped = 0, failed = 0, not_run = 0, warned = 0;
+    [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
+  };
+  /// The record of an item. `stage`: the node's name, "" for ok without a remark; `reason`: the
+  /// reason or, for an ok item, the remark.
+  struct Entry {
+    Outcome outcome = Outcome::open;
+    std::string stage;
+    std::string reason;
+  };
+  using Listener = std::function<void(std::size_t index, Outcome outcome)>;
+
+  /// Sets the number of items, and the node names that `stage` numbers refer to; to be called
+  /// before the run.
+  void open(std::size_t found, std::vector<std::string> stages);
+  /// Adds a listener that is called for every close, in any order, from any worker, without a lock
+  /// held. It may close further items. It must not throw, since destructors close records.
+  void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+  /// Closes an item; only the first call counts. `stage`: index of a name given to open(), -1:
+  /// none.
+  void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
+
+  /// The number of the stage with that name, for close(); -1 when there is none.
+  [[nodiscard]] int stage_number(const std::string& name) const;
+  /// The names given to open().
+  [[nodiscard]] const std::vector<std::string>& stages() const { return stages_; }
+
+  [[nodiscard]] Counts counts() const;
+  /// The first item that is not closed yet; the number of items when all are.
+  [[nodiscard]] std::size_t oldest_open() const;
+  [[nodiscard]] Entry entry(std::size_t index) const;
+  [[nodiscard]] Outcome outcome(std::size_t index) const;
+
+  /// From now on the times of closings are noted, of the last kNoted: few items are left.
+  void note_closings() { notes_closings_.store(true, std::memory_order_relaxed); }
+  using Time = std::chrono::steady_clock::time_point;
+  [[nodiscard]] std::vector<Time> closings() const;
+  static constexpr std::size_t kNoted = 256;
+
+ private:
+  // `stage` and `reason` are written before `outcome`.
+  struct Record {
+    std::atomic<Outcome> outcome{Outcome::open};
+    std::int16_t stage = -1;
+    std::uint32_t reason = 0;
+  };
+  [[nodiscard]] std::uint32_t reason_number(const std::string& reason);
+
+  std::vector<Record> records_;
+  // What is plainly ok. Threads count in different ones, so that they do not wait for each other's
+  // cache line.
+  struct alignas(64) Tally {
+    std::atomic<std::size_t> ok{0};
+  };
+  std::array<Tally, 16> plain_;
+  mutable std::atomic<std::size_t> oldest_{0};
+
+  mutable std::mutex mutex_;  // of all below
+  std::vector<std::string> stages_;
+  std::vector<const std::string*> reasons_;          // by number; 0 is ""
+  std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
+  std::vector<Listener> listeners_;
+  Counts counts_;  // without what is plainly ok
+  std::deque<Time> closings_;
+  std::atomic<bool> notes_closings_{false};  // without the mutex
+};
+
+}  // namespace melflow

@@ -1,0 +1,31 @@
+// A stage that takes the outputs of several nodes, by each of which every item comes
+// (StageTraits::pairs), is told of each of them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage/facts.h"
+
+namespace melflow {
+
+class PairedInputs {
+ public:
+  /// One of the nodes whose outputs it takes, in their order.
+  struct Input {
+    std::string name;
+    Properties given;
+  };
+  /// Before plan().
+  void set_inputs(std::vector<Input> inputs) { inputs_ = std::move(inputs); }
+
+ protected:
+  ~PairedInputs() = default;
+  [[nodiscard]] const std::vector<Input>& inputs() const { return inputs_; }
+
+ private:
+  std::vector<Input> inputs_;
+};
+
+}  // namespace melflow

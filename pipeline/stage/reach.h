@@ -1,0 +1,60 @@
+// Which sinks a node leads to. An error may cost an item all of them or only those behind the node
+// (on_failure), and a route takes an item away from those behind its other outputs; so what became
+// of an item is known for each sink.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pipeline/plan/plan.h"
+#include "pipeline/stage/kept_items.h"
+
+namespace melflow {
+
+/// A bit for each sink of a graph.
+using SinkSet = std::uint64_t;
+inline constexpr int kMostSinks = 64;
+
+class Reach {
+ public:
+  struct Node {
+    SinkSet sinks = 0;                    ///< that take what is made of its items; of a sink itself
+    SinkSet lost_by_error = ~SinkSet{0};  ///< those, or all
+    SinkSet may_lose = ~SinkSet{0};       ///< by an error in it, or in a node behind it
+    /// All blocks of all items pass it, and those before it, one after the other.
+    bool is_in_trunk = false;
+    std::size_t rank = 0;          ///< in the plan's order, sinks after all other nodes
+    std::vector<SinkSet> outside;  ///< of each named output: sinks that only the others lead to
+  };
+
+  /// Of the first `nodes` nodes; what takes the output of the last of them is left out.
+  Reach(const Plan& plan, std::size_t nodes);
+  /// Of `stages` nodes, of which the last so many are sinks and take from all others.
+  static Reach plain(int sinks, std::size_t stages);
+
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  [[nodiscard]] SinkSet all() const { return all_; }
+  [[nodiscard]] const Node& of(int stage) const { return nodes_[static_cast<std::size_t>(stage)]; }
+  /// Who wants to know of what does not get there; of each bit, null for none.
+  [[nodiscard]] const std::vector<NotesLeftOut*>& sinks() const { return sinks_; }
+  /// Of a new stream: the sinks that have its record from an earlier run (KeptItems) have taken it,
+  /// and nothing is made for them.
+  void keep(Stream& stream) const;
+
+ private:
+  Reach() = default;
+  void find_trunk(const Plan& plan);
+  std::vector<Node> nodes_;
+  std::vector<NotesLeftOut*> sinks_;
+  struct Keeper {
+    int stage = -1;
+    const KeptItems::Set* items = nullptr;
+  };
+  std::vector<Keeper> keepers_;
+  std::shared_ptr<const KeptItems> kept_;  // whose they are; or none
+  SinkSet all_ = 0;
+};
+
+}  // namespace melflow

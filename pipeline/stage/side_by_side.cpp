@@ -1,0 +1,214 @@
+#include "pipeline/stage/side_by_side.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace melflow {
+
+struct SideBySide::Parked {
+  // Destroyed after the rows that it is for.
+  std::shared_ptr<const Reservation> reservation;
+  Piece piece;
+  std::int64_t skip = 0;  // rows at the beginning of its data that have gone on
+};
+
+// The state of a stream: what each input gave that has not gone on yet, by row.
+struct SideBySide::Lines final : StageState {
+  Lines(Share& own, const Stream& of, int at, std::size_t inputs)
+      : share(own), stream(of), stage(at), parked(inputs), totals(inputs, -1), notes(inputs) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  ~Lines() override {
+    const std::lock_guard lock(share.mutex);
+    share.lines.erase(this);
+  }
+
+  /// Up to which row input number `k` has given all.
+  [[nodiscard]] std::int64_t end_of(std::size_t k) const {
+    std::int64_t end = next;
+    for (const Parked& p : parked[k]) {
+      if (p.piece.first > end) break;
+      end = p.piece.first + p.piece.count;
+    }
+    return end;
+  }
+  [[nodiscard]] bool knows_all_totals() const {
+    return std::find(totals.begin(), totals.end(), -1) == totals.end();
+  }
+  [[nodiscard]] bool is_uneven() const {
+    return knows_all_totals() &&
+           std::adjacent_find(totals.begin(), totals.end(), std::not_equal_to<>()) != totals.end();
+  }
+  void drop_all(std::vector<Parked>& done) {
+    for (auto& line : parked) {
+      std::move(line.begin(), line.end(), std::back_inserter(done));
+      line.clear();
+    }
+  }
+  /// Takes rows [next, end) of input number `k`; what they were charged to goes to `held`.
+  std::vector<Slice> take(std::size_t k, std::int64_t end,
+                          std::vector<std::shared_ptr<const Reservation>>& held) {
+    std::vector<Slice> out;
+    for (auto& line = parked[k]; !line.empty() && line.front().piece.first < end;) {
+      Parked& p = line.front();
+      if (p.reservation) held.push_back(p.reservation);
+      const std::int64_t n = std::min(end - p.piece.first, p.piece.count);
+      out.push_back({p.piece.data, p.skip, n});
+      p.piece.first += n;
+      p.piece.count -= n;
+      p.skip += n;
+      if (p.piece.count == 0) line.pop_front();
+    }
+    return out;
+  }
+
+  Share& share;
+  const Stream& stream;
+  const int stage;
+  std::vector<std::deque<Parked>> parked;          // of each input
+  std::vector<std::int64_t> totals;                // rows of the stream; -1: not known yet
+  std::vector<std::shared_ptr<const void>> notes;  // of each input
+  std::int64_t next = 0;                           // row to go on
+  std::uint64_t given = 0;                         // pieces that went on
+  bool ended = false;
+};
+
+namespace {
+
+// Behind all blocks.
+constexpr std::uint64_t kNoMore = ~std::uint64_t{0};
+
+// One that stands for all of them.
+std::shared_ptr<const Reservation> together(std::vector<std::shared_ptr<const Reservation>> all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.empty()) return nullptr;
+  if (all.size() == 1) return all.front();
+  const Reservation* any = all.front().get();
+  auto owner = std::make_shared<std::vector<std::shared_ptr<const Reservation>>>(std::move(all));
+  return {std::move(owner), any};
+}
+
+}  // namespace
+
+SideBySide::SideBySide(PortType in, PortType out)
+    : ItemStage({.kind = StageKind::transform,
+                 .in = in,
+                 .out = out,
+                 .order = BlockOrder::any,
+                 .pairs = true}) {}
+
+SideBySide::Share& SideBySide::share_of(const Stream& stream) {
+  return shares_[std::hash<const Stream*>()(&stream) / sizeof(Stream) % shares_.size()];
+}
+
+Result<Emission> SideBySide::run(const Item& item, std::unique_ptr<StageState>&,
+                                 ItemContext& context) {
+  std::vector<Ready> ready;
+  std::vector<Parked> done;  // destroyed without a lock: that may close streams
+  for (std::size_t part = 0; part < item.origins->size(); ++part) {
+    Piece p = piece(item, part, context.input());
+    if (p.data == nullptr) continue;
+    add({context.origin(part).reservation, std::move(p)}, part, context, ready, done);
+  }
+  if (ready.empty()) return Emission{};
+  auto origins = std::make_shared<Origins>();
+  Emission out = give(std::move(ready), *origins, context);
+  out.origins = std::move(origins);
+  return out;
+}
+
+void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
+                     std::vector<Ready>& ready, std::vector<Parked>& done) {
+  const Origin& origin = context.origin(part);
+  Share& share = share_of(*origin.stream);
+  std::unique_lock lock(share.mutex);
+  std::unique_ptr<StageState>& state = origin.stream->state(context.stage());
+  if (!state) {
+    auto lines = std::make_unique<Lines>(share, *origin.stream, context.stage(), inputs().size());
+    share.lines.insert(lines.get());
+    state = std::move(lines);
+  }
+  auto& lines = static_cast<Lines&>(*state);
+  if (context.is_lost(part)) {
+    done.push_back(std::move(parked));
+    return lines.drop_all(done);
+  }
+  const std::size_t input = context.input();
+  if (parked.piece.note && (parked.piece.last || lines.totals[input] < 0))
+    lines.notes[input] = std::move(parked.piece.note);
+  if (parked.piece.last) lines.totals[input] = parked.piece.first + parked.piece.count;
+  if (parked.piece.count > 0) {
+    auto& line = lines.parked[input];
+    const auto is_later = [](std::int64_t first, const Parked& p) { return first < p.piece.first; };
+    line.insert(std::upper_bound(line.begin(), line.end(), parked.piece.first, is_later),
+                std::move(parked));
+  } else {
+    done.push_back(std::move(parked));
+  }
+  if (lines.is_uneven()) {
+    lines.drop_all(done);
+    const std::string why = counts(lines);
+    lock.unlock();
+    return context.fail(part, ItemError::failed(why));
+  }
+  std::int64_t end = lines.end_of(0);
+  for (std::size_t k = 1; k < inputs().size(); ++k) end = std::min(end, lines.end_of(k));
+  const bool ends = lines.knows_all_totals() && end == lines.totals.front();
+  // A block without a row may come behind the last one.
+  if (lines.ended || (end == lines.next && !ends)) return;
+  Ready r;
+  std::vector<std::shared_ptr<const Reservation>> held{origin.reservation};
+  if (held.front() == nullptr) held.clear();
+  r.part = part;
+  r.first = lines.next;
+  r.count = end - lines.next;
+  for (std::size_t k = 0; k < inputs().size(); ++k) r.inputs.push_back(lines.take(k, end, held));
+  r.notes = lines.notes;
+  r.origin = {together(std::move(held)), origin.stream, lines.given == 0, ends, lines.given};
+  ++lines.given;
+  lines.next = end;
+  lines.ended = ends;
+  ready.push_back(std::move(r));
+}
+
+// "mel gives 101 rows, other 99"
+std::string SideBySide::counts(const Lines& lines) const {
+  std::string out;
+  for (std::size_t k = 0; k < inputs().size(); ++k)
+    out += fmt::format("{} {}{}", k == 0 ? "" : ",", inputs()[k].name,
+                       k == 0 ? fmt::format(" gives {} rows", lines.totals[k])
+                              : fmt::format(" {}", lines.totals[k]));
+  return "its rows do not fit side by side:" + out;
+}
+
+bool SideBySide::release_parked() {
+  std::vector<Parked> done;
+  bool is_any = false;
+  for (Share& share : shares_) {
+    const std::lock_guard lock(share.mutex);
+    for (Lines* lines : share.lines) {
+      const bool is_lost = lines->stream.is_lost_to(lines->stage, kNoMore);
+      for (std::size_t k = 0; k < lines->parked.size(); ++k) {
+        for (Parked& p : lines->parked[k]) {
+          if (p.reservation == nullptr) continue;
+          is_any = true;
+          if (!is_lost) {
+            auto own = copy({p.piece.data, p.skip, p.piece.count}, k);
+            Parked rest{nullptr, {std::move(own), p.piece.first, p.piece.count, p.piece.last}};
+            std::swap(p, rest);
+            done.push_back(std::move(rest));
+          }
+        }
+      }
+      if (is_lost) lines->drop_all(done);
+    }
+  }
+  return is_any;
+}
+
+}  // namespace melflow

@@ -1,0 +1,79 @@
+// What became of every source item as one sink has it: that of the run, but for items that others
+// took and this one did not get, or that this one has from an earlier run and others do not.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "pipeline/base/result.h"
+#include "pipeline/stage/ledger.h"
+
+namespace melflow {
+
+class SinkLedger {
+ public:
+  /// `run` is open, and outlives this one.
+  explicit SinkLedger(const Ledger& run) : run_(run) {}
+
+  /// As NotesLeftOut is told. From any thread.
+  void left_out(std::size_t index, int stage, const ItemError& why) {
+    if (of(index) != Outcome::open) return;  // it has it already
+    own().close(index, why.kind == ItemError::Kind::skipped ? Outcome::skipped : Outcome::failed,
+                stage, why.reason);
+  }
+  /// This sink has the item from an earlier run, with that remark, whatever becomes of it for others.
+  void kept(std::size_t index, int stage, const std::string& remark) {
+    own().close(index, Outcome::ok, stage, remark);
+  }
+
+  [[nodiscard]] Outcome outcome(std::size_t index) const {
+    const Outcome own = of(index);
+    return own == Outcome::open ? run_.outcome(index) : own;
+  }
+  [[nodiscard]] Ledger::Entry entry(std::size_t index) const {
+    if (of(index) == Outcome::open) return run_.entry(index);
+    Ledger::Entry own = own_.load()->entry(index);
+    // That an item did not get to another sink is said of it here, too.
+    if (own.outcome == Outcome::ok && own.reason.empty() && run_.outcome(index) == Outcome::ok)
+      return run_.entry(index);
+    return own;
+  }
+  /// Of an item that others took and this sink did not get, or that it had; else open.
+  [[nodiscard]] Ledger::Entry own_entry(std::size_t index) const {
+    return of(index) == Outcome::open ? Ledger::Entry{} : own_.load()->entry(index);
+  }
+  /// Items that this sink did not get, and others did.
+  [[nodiscard]] std::size_t left_out() const {
+    const Ledger* own = own_.load(std::memory_order_acquire);
+    return own == nullptr ? 0 : own->counts().skipped + own->counts().failed;
+  }
+  /// Whether an item that is ok may have a remark.
+  [[nodiscard]] bool has_remarks() const {
+    const Ledger* own = own_.load(std::memory_order_acquire);
+    return run_.counts().warned > 0 || (own != nullptr && own->counts().warned > 0);
+  }
+
+ private:
+  Ledger& own() {
+    std::call_once(is_needed_, [this] {
+      made_ = std::make_unique<Ledger>();
+      made_->open(run_.counts().found, run_.stages());
+      own_.store(made_.get(), std::memory_order_release);
+    });
+    return *made_;
+  }
+  [[nodiscard]] Outcome of(std::size_t index) const {
+    const Ledger* own = own_.load(std::memory_order_acquire);
+    return own == nullptr ? Outcome::open : own->outcome(index);
+  }
+
+  const Ledger& run_;
+  std::once_flag is_needed_;
+  std::unique_ptr<Ledger> made_;
+  std::atomic<const Ledger*> own_{nullptr};
+};
+
+}  // namespace melflow

@@ -1,0 +1,159 @@
+// The kinds of stages a graph is made of. A stage derives from one of them:
+//
+//   Source<Out>            makes items by index; knows their names and sizes
+//   Transform<In, Out>     one item in, one out; const, many at a time
+//   StreamTransform<...>   the same with state that lives from block to block of one stream
+//   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
+//   Combine<In, Out>       many items in, one out (batches)
+//   Sink<In>               takes items, gives none
+//
+// A payload type has `static constexpr const char* kName` and the members bytes() and rows(), which
+// the report counts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "pipeline/stage/stage.h"
+#include "pipeline/stage/stage_abilities.h"
+
+namespace melflow {
+
+template <class T>
+std::shared_ptr<const T> payload_of(const Item& item) {
+  return std::static_pointer_cast<const T>(item.payload);
+}
+
+template <class Out>
+class Source : public SourceStage {
+ protected:
+  Source()
+      : SourceStage({.kind = StageKind::source, .out = port_type<Out>(), .max_concurrency = 1}) {}
+};
+
+template <class In, class Out>
+class Transform : public ItemStage {
+ public:
+  /// Null (without an error) when this block gives nothing; never for the last block of a stream.
+  virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
+                                                     ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    auto out = process(payload_of<In>(item), context);
+    if (!out) return out.error();
+    return emission(std::move(*out));
+  }
+
+ protected:
+  Transform()
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In>(),
+                   .out = port_type<Out>(),
+                   .order = BlockOrder::kept}) {}
+};
+
+template <class In, class Out, class State>
+class StreamTransform : public Transform<In, Out> {
+ public:
+  /// The state of the present stream, made with its default constructor at the first block.
+  virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
+                                                           State& state,
+                                                           ItemContext& context) const = 0;
+  Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
+                                             ItemContext& context) const final {
+    std::unique_ptr<StageState>& state_of_stream = context.state();
+    if (!state_of_stream) state_of_stream = std::make_unique<State>();
+    auto& state = static_cast<State&>(*state_of_stream);
+    auto out = process_block(std::move(in), state, context);
+    if (context.origin().last) state_of_stream.reset();
+    return out;
+  }
+
+ protected:
+  StreamTransform() { this->traits_.order = BlockOrder::needed; }
+};
+
+/// Gives several blocks for one input. A Cursor is the rest of an input; `next` gives one block,
+/// and whether more follow.
+template <class In, class Out>
+class Expand : public ItemStage {
+ public:
+  struct Block {
+    std::shared_ptr<const Out> out;
+    bool more = false;
+  };
+  class Cursor : public StageState {
+   public:
+    virtual Result<Block> next(ItemContext& context) = 0;
+  };
+  virtual Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const In> in,
+                                               ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
+                       ItemContext& context) final {
+    if (!cursor) {
+      auto opened = open(payload_of<In>(item), context);
+      if (!opened) return opened.error();
+      cursor = std::move(*opened);
+    }
+    auto block = static_cast<Cursor&>(*cursor).next(context);
+    if (!block) return block.error();
+    return emission(std::move(block->out), block->more);
+  }
+
+ protected:
+  Expand()
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In>(),
+                   .out = port_type<Out>(),
+                   .expands = true}) {}
+};
+
+/// Combines items, one call at a time. The result of take() has the origins of all items added, in
+/// that order.
+template <class In, class Out>
+class Combine : public CombineStage {
+ public:
+  /// Adds an item; true when the combined item is full and should be taken. With an error, or an
+  /// exception, it is not added, and fails alone.
+  virtual Result<bool> push(std::shared_ptr<const In> in, ItemContext& context) = 0;
+  /// The combined item, full or not. The parts of `context` are the items added, in that order, each
+  /// of which may be failed or remarked on by its number. An error, or an exception, fails all of
+  /// them; the next push() begins a new one.
+  virtual Result<std::shared_ptr<const Out>> pull(ItemContext& context) = 0;
+
+  Result<bool> add(const Item& item, ItemContext& context) final {
+    return push(payload_of<In>(item), context);
+  }
+  Result<Emission> take(ItemContext& context) final {
+    auto out = pull(context);
+    if (!out) return std::move(out.error());
+    return emission(std::move(*out));
+  }
+
+ protected:
+  Combine()
+      : CombineStage({.kind = StageKind::combine,
+                      .in = port_type<In>(),
+                      .out = port_type<Out>(),
+                      .max_concurrency = 1}) {}
+};
+
+/// Takes items. Blocks of one recording come one at a time and in order, unless a sink's constructor
+/// sets traits_.order to BlockOrder::any.
+template <class In>
+class Sink : public ItemStage {
+ public:
+  /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
+  /// has to be by the end of drop_waiting() (HoldsItems), on any thread, also one of the sink's own,
+  /// and without holding a lock that a listener of the ledger takes: it may close the item's record.
+  virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);
+    return Emission{};
+  }
+
+ protected:
+  Sink() : ItemStage({.kind = StageKind::sink, .in = port_type<In>()}) {}
+};
+
+}  // namespace melflow

@@ -1,0 +1,159 @@
+#include "stages/output/rows/row_order.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace melflow {
+
+void keep_only_rows(const MelBatch& batch, const ItemContext& context) {
+  for (std::size_t i = 0; i < batch.parts.size(); ++i)
+    if (batch.parts[i] && batch.parts[i]->data)
+      context.keep_only(i, batch.parts[i]->data->capacity());
+}
+
+RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
+                   std::vector<std::size_t> sections, std::size_t inputs)
+    : is_void_(std::move(is_void)),
+      counts_(inputs),
+      begins_(sections.size(), 0),
+      sections_(std::move(sections)),
+      totals_(sections_.size(), 0),
+      rows_(files, 0),
+      audio_(files) {}
+
+void RowOrder::keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio) {
+  kept_.resize(rows_.size(), Kept::no);
+  kept_[file] = how;
+  rows_[file] = rows;
+  audio_[file] = audio;
+}
+
+void RowOrder::stays(std::size_t file, std::int64_t row, std::int64_t rows,
+                     const FileAudio& audio) {
+  keep(file, Kept::stays, rows, audio);
+  rows_begin_.emplace_hint(rows_begin_.end(), file, row);
+}
+
+void RowOrder::taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio) {
+  keep(file, Kept::taken_over, rows, audio);
+}
+
+void RowOrder::begin_at(std::size_t section, std::int64_t row) {
+  begins_[section] = totals_[section] = row;
+}
+
+std::vector<std::int64_t> RowOrder::offsets() const {
+  std::vector<std::int64_t> out;
+  out.reserve(rows_.size());
+  std::vector<std::int64_t> next = begins_;
+  std::int64_t end = 0;  // of the file before this one
+  for (std::size_t i = 0, section = 0; i < rows_.size(); ++i) {
+    while (section + 1 < sections_.size() && i >= sections_[section + 1]) {
+      ++section;
+      end = 0;
+    }
+    if (stays(i)) {
+      out.push_back(rows_begin_.at(i));
+    } else if (rows_[i] == 0) {
+      out.push_back(end);  // wherever new rows begin
+    } else {
+      out.push_back(next[section]);
+      next[section] += rows_[i];
+    }
+    end = out.back() + rows_[i];
+  }
+  return out;
+}
+
+void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
+                    std::vector<PlacedPart>& ready, std::size_t input) {
+  // A file that was closed before its turn is only noticed when somebody looks.
+  advance(ready);
+  if (file > current_) {
+    waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin), input});
+  } else if (file == current_) {
+    place({file, 0, 0, -1, std::move(part), std::move(origin), input}, ready);
+    advance(ready);
+  }
+}
+
+void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
+  const MelPart& part = *in.part;
+  Count& count = counts_[in.input];
+  count.rows += part.row_count;
+  if (part.last) count.expected = part.first_row + part.row_count;
+  audio_[in.file] = {part.file.sample_rate, std::max(audio_[in.file].frames, part.file.frames)};
+  const auto is_complete = [](const Count& c) { return c.rows == c.expected; };
+  in.section = section_;
+  in.file_row = totals_[section_];
+  if (is_complete(count)) in.file_rows = count.rows;
+  ready.push_back(std::move(in));
+  if (!std::all_of(counts_.begin(), counts_.end(), is_complete)) return;
+  rows_[current_] = counts_.front().rows;
+  totals_[section_] += counts_.front().rows;
+  next();
+}
+
+void RowOrder::next() {
+  std::fill(counts_.begin(), counts_.end(), Count{});
+  ++current_;
+  if (section_ + 1 < sections_.size() && current_ == sections_[section_ + 1]) ++section_;
+}
+
+void RowOrder::resume(std::int64_t rows, const FileAudio& audio) {
+  if (!stays(current_)) {
+    rows_[current_] = rows;
+    audio_[current_] = audio;
+    totals_[section_] += rows;
+  }
+  next();
+}
+
+void RowOrder::closed(std::size_t file, std::vector<PlacedPart>& ready) {
+  waiting_.erase(file);
+  if (file == current_) advance(ready);
+}
+
+void RowOrder::advance(std::vector<PlacedPart>& ready) {
+  while (current_ < rows_.size()) {
+    const std::size_t file = current_;
+    if (!kept_.empty() && kept_[file] != Kept::no) {
+      if (kept_[file] == Kept::taken_over) {
+        ready.push_back({file, section_, totals_[section_], rows_[file], nullptr, {}});
+        totals_[section_] += rows_[file];
+      }
+      next();
+      continue;
+    }
+    if (is_void_(file)) {
+      if (counts_.front().rows > 0) rolled_back_.push_back({section_, totals_[section_]});
+      audio_[file] = {};  // how much of it had arrived is a matter of chance
+      next();
+      continue;
+    }
+    const auto it = waiting_.find(file);
+    if (it == waiting_.end()) return;
+    std::vector<PlacedPart> parts = std::move(it->second);
+    waiting_.erase(it);
+    for (PlacedPart& p : parts)
+      if (current_ == file) place(std::move(p), ready);
+    if (current_ == file) return;
+  }
+}
+
+std::vector<PlacedPart> RowOrder::take_waiting() {
+  std::vector<PlacedPart> out;
+  for (auto& [file, parts] : waiting_)
+    std::move(parts.begin(), parts.end(), std::back_inserter(out));
+  waiting_.clear();
+  return out;
+}
+
+void RowOrder::forget(std::size_t file) {
+  const auto behind = std::upper_bound(sections_.begin(), sections_.end(), file);
+  totals_[static_cast<std::size_t>(behind - sections_.begin()) - 1] -= rows_[file];
+  rows_[file] = 0;
+  audio_[file] = {};
+}
+
+}  // namespace melflow

@@ -1,0 +1,120 @@
+// Numbers rows in manifest order. Blocks of the first unfinished file may be written at once;
+// blocks of later files wait here, within the memory budget, until every file before theirs is
+// complete or known to leave no rows. So the output never has a gap.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage/item.h"
+#include "pipeline/stage/run_context.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+/// A part of a file's rows, with the row of the output at which the file begins. While it is held,
+/// its file stays open in the ledger and its memory stays charged.
+struct PlacedPart {
+  std::size_t file = 0;
+  std::size_t section = 0;
+  std::int64_t file_row = 0;            ///< first row of the file, in the section
+  std::int64_t file_rows = -1;          ///< rows of the file, in its completing part; else -1
+  std::shared_ptr<const MelPart> part;  ///< null: the file's rows are copied from an earlier output
+  Origin origin;
+  std::size_t input = 0;  ///< by which the part came, where a file's rows come by several
+};
+
+/// Of the batch's parts only their rows are charged from now on, since they may wait for those of earlier
+/// files. To be called without a lock, before RowOrder::take().
+void keep_only_rows(const MelBatch& batch, const ItemContext& context);
+
+/// Not thread-safe: the writer guards it.
+class RowOrder {
+ public:
+  /// `is_void(file)`: whether the file is closed and leaves no rows. `sections`: the first file of
+  /// each section, ascending from 0; every section counts its rows from 0. `inputs`: by so many come
+  /// rows of each file, and it is complete when it is by all; only the rows of the first are counted.
+  RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
+           std::vector<std::size_t> sections = {0}, std::size_t inputs = 1);
+
+  // To be called before the first part, for files whose rows are in an earlier output.
+  /// Rows [row, row + rows) of the section are the file's, and stay in place.
+  void stays(std::size_t file, std::int64_t row, std::int64_t rows, const FileAudio& audio);
+  /// The file's rows are to be copied: at its turn it is ready as an entry without a part.
+  void taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio);
+  /// New rows of the section begin at `row`.
+  void begin_at(std::size_t section, std::int64_t row);
+
+  /// The next file's rows, and all before it, were written by a run that was ended; to be called
+  /// before the first part. Of a file whose rows stay there are none.
+  void resume(std::int64_t rows, const FileAudio& audio);
+
+  /// Takes a part; appends to `ready` what may be written now, in order.
+  void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
+            std::vector<PlacedPart>& ready, std::size_t input = 0);
+  /// Notes that a file was closed without rows; parts of it that came before are void.
+  void closed(std::size_t file, std::vector<PlacedPart>& ready);
+
+  /// Appends to `ready` what has become ready without a new part, such as files to be copied.
+  void advance(std::vector<PlacedPart>& ready);
+
+  /// The oldest file that is not complete; the number of files when all are.
+  [[nodiscard]] std::size_t current() const { return current_; }
+  [[nodiscard]] std::int64_t rows(std::size_t file) const { return rows_[file]; }
+  /// The first row of each file, in its section.
+  [[nodiscard]] std::vector<std::int64_t> offsets() const;
+  [[nodiscard]] std::int64_t begin_of(std::size_t section) const { return begins_[section]; }
+  [[nodiscard]] bool stays(std::size_t file) const {
+    return !kept_.empty() && kept_[file] == Kept::stays;
+  }
+  /// Whether its rows are those of an earlier output.
+  [[nodiscard]] bool is_kept(std::size_t file) const {
+    return !kept_.empty() && kept_[file] != Kept::no;
+  }
+  [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
+  /// The number of rows of all complete files of a section so far.
+  [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
+  struct Row {
+    std::size_t section = 0;
+    std::int64_t row = 0;
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  /// For files that have failed since the last call although rows of theirs were placed: their
+  /// first rows. All rows of the section from there on are void.
+  [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
+  /// Takes out all parts that wait. The caller drops them without holding the writer's mutex, as
+  /// the last part of a file closes its record in the ledger, which calls closed().
+  [[nodiscard]] std::vector<PlacedPart> take_waiting();
+  /// Forgets the rows of a complete file; the caller moves the rows behind it.
+  void forget(std::size_t file);
+
+ private:
+  void place(PlacedPart in, std::vector<PlacedPart>& ready);
+  void next();
+
+  std::function<bool(std::size_t)> is_void_;
+  std::size_t current_ = 0;  // oldest file that is not complete
+  struct Count {
+    std::int64_t rows = 0;       // so far
+    std::int64_t expected = -1;  // once the last block came; blocks may overtake
+  };
+  std::vector<Count> counts_;  // of it, by each input
+  enum class Kept : std::uint8_t { no, stays, taken_over };
+  void keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio);
+  std::vector<Kept> kept_;                          // of each file, where any is
+  std::map<std::size_t, std::int64_t> rows_begin_;  // of files that stay
+  std::vector<std::int64_t> begins_;                // of new rows, in each section
+  std::vector<std::size_t> sections_;
+  std::size_t section_ = 0;  // of the current file
+  std::vector<std::int64_t> totals_;
+  std::vector<Row> rolled_back_;
+  std::vector<std::int64_t> rows_;
+  std::vector<FileAudio> audio_;
+  std::map<std::size_t, std::vector<PlacedPart>> waiting_;  // without their places
+};
+
+}  // namespace melflow

@@ -1,0 +1,123 @@
+// Computes the mean and standard deviation of every column over all rows of an output. Every bit of
+// the result is independent of the blocks and order in which rows come, of the number of threads,
+// and of the number of parts that a corpus is cut into.
+//
+// Rows are summed in double precision in runs of a fixed length, counted from a file's first row;
+// the sums of the runs are added without rounding (ExactSum), so that order and grouping do not
+// matter. Inside a run, values are taken relative to its first row, so that a small deviation from
+// a large mean is not lost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages/output/rows/exact_sum.h"
+
+namespace melflow {
+
+/// The statistics that an output stores.
+struct ColumnStatistics {
+  std::string of;           ///< name of the split that they are of, or "all"
+  bool is_applied = false;  ///< whether the rows are normalised by them
+  std::int64_t frames = 0;
+  std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
+};
+
+/// For each run: its first frame, the sum of all frames' differences from it, and the sum of the
+/// squares of these differences.
+class RunSums {
+ public:
+  static constexpr std::int64_t kMostFrames = 128;  ///< in a run
+
+  explicit RunSums(int columns) : columns_(static_cast<std::size_t>(columns)) {}
+  /// Adds `values` [frames, columns], all finite, as runs of kMostFrames frames; the last run may
+  /// be shorter.
+  void add(const float* values, std::int64_t frames);
+  void add(const RunSums& other);
+  void clear();
+
+  [[nodiscard]] std::size_t count() const { return frames_.size(); }
+  [[nodiscard]] std::int64_t frames(std::size_t run) const { return frames_[run]; }
+  [[nodiscard]] const double* first(std::size_t run) const { return &sums_[run * 3 * columns_]; }
+  [[nodiscard]] const double* differences(std::size_t run) const { return first(run) + columns_; }
+  [[nodiscard]] const double* squares(std::size_t run) const { return first(run) + 2 * columns_; }
+
+ private:
+  std::size_t columns_;
+  std::vector<std::int64_t> frames_;  // [runs]
+  std::vector<double> sums_;          // [runs, 3, columns]
+};
+
+/// The sums over all rows of some files. The sums of the parts of a corpus add up to exactly those
+/// of the whole.
+class ColumnSums {
+ public:
+  explicit ColumnSums(int columns)
+      : sums_(static_cast<std::size_t>(columns)), squares_(static_cast<std::size_t>(columns)) {}
+  void add(const RunSums& runs);
+  void add(const ColumnSums& other);
+  [[nodiscard]] ColumnStatistics statistics() const;
+
+  /// All of it, exactly, to be stored.
+  struct Text {
+    std::int64_t frames = 0;
+    std::vector<std::string> sums, squares;  ///< [columns], ExactSum::text()
+  };
+  [[nodiscard]] Text text() const;
+  /// What text() was made of; nothing for other texts, or another number of columns.
+  static std::optional<ColumnSums> of(const Text& text, int columns);
+
+ private:
+  std::int64_t frames_ = 0;
+  std::vector<ExactSum> sums_, squares_;  // [columns]
+};
+
+/// Collects the rows of files. All calls may come from any thread.
+class RowStatistics {
+ public:
+  /// Each row is [frames, columns].
+  RowStatistics(int frames, int columns);
+
+  /// Adds `values` [rows, frames, columns], all finite: a file's rows from `first_row` on. Pieces
+  /// and files may come in any order. `is_last`: they are the file's last rows.
+  void take(std::size_t file, std::int64_t first_row, std::int64_t rows, const float* values,
+            bool is_last);
+  /// Notes that all rows of the file were taken; files may be closed in any order.
+  void close(std::size_t file);
+  /// Takes out a file that leaves no rows.
+  void drop(std::size_t file);
+
+  /// Adds the sums of other files.
+  void add(const ColumnSums& others);
+
+  [[nodiscard]] ColumnSums sums() const;
+
+ private:
+  // A run whose rows come in several pieces.
+  struct Partial {
+    std::vector<float> values;  // [run_rows_, frames, columns]
+    std::int64_t rows = 0;      // that are there
+  };
+  struct File {
+    explicit File(int columns) : runs(columns) {}
+    RunSums runs;
+    std::optional<ColumnSums> folded;  // of earlier runs, where they are many
+    std::map<std::int64_t, Partial> partial;
+  };
+  void sum_rows(const float* values, std::int64_t rows, RunSums& to) const;
+  void put(File& file, std::int64_t first_row, std::int64_t rows, const float* values) const;
+
+  std::int64_t frames_;  // of a row
+  int columns_;
+  std::int64_t run_rows_;  // between two places where a run begins
+  mutable std::mutex mutex_;
+  std::map<std::size_t, File> open_;
+  ColumnSums all_;
+};
+
+}  // namespace melflow
