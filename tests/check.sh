@@ -7,6 +7,7 @@
 #      tests/check.sh changed [COMMIT] compiles each file that differs from COMMIT, or includes a header that does, by
 #                                      itself, with warnings as errors, and says what clang-tidy 14 says of those that
 #                                      differ. Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
+#      tests/check.sh rooms            which room of pipeline/ includes one that it may not
 #      tests/check.sh reference        what Doxygen says of the public headers; writes the reference of
 #                                      the C++ API, build/reference/html/index.html
 # Out: what is to be changed; exit status 0 when that is nothing, 1 when it is something, 77 when the
@@ -93,6 +94,20 @@ changed() {
   run_tidy "/(${source#|})\$"
 }
 
+# The table of pipeline/README.md has the rooms: | `ROOM/` | what belongs there | `ROOM`, ... |
+rooms() {
+  local room may found=0
+  while IFS='|' read -r _ room _ may _; do
+    room=$(tr -d '` /' <<<"$room") may=$(grep -o '`[a-z]*`' <<<"$may" | tr -d '`' | paste -sd '|' || true)
+    [[ $room != run ]] || may='base|options|stage|plan|report'
+    if grep -nE '^#include "' pipeline/"$room"/*.h pipeline/"$room"/*.cpp | grep -vE "#include \"pipeline/($room|${may:-$room})/"; then
+      echo "check: pipeline/$room/ may include only itself${may:+ and ${may//|/, }}" >&2
+      found=1
+    fi
+  done < <(grep -E '^\| `[a-z]+/` \|.*\|.*\|' pipeline/README.md)
+  return $found
+}
+
 reference() {
   if ! command -v doxygen >/dev/null; then
     echo "check: skipped, there is no doxygen: apt install doxygen" >&2
@@ -104,6 +119,7 @@ reference() {
 
 case ${1-} in
   format) format ;;
+  rooms) rooms ;;
   reference) reference ;;
   tidy) tidy "${2-}" ;;
   changed) changed "${2-}" ;;

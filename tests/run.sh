@@ -9,7 +9,7 @@
 #   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads files of
 #               strangers; not the program, whose tests are of its output
 #   tsan        with ThreadSanitizer: the framework and whole jobs, which is where threads meet
-#   format      the source's format and the reference of the public interface
+#   format      the source's format, includes between rooms and the reference of the public interface
 #   everything  all tests of `release` and `asan` as released
 #   cuda        compiles the kernels for devices, and tests what of them needs none, or all where there is one
 #   emulated    emulated-asan and emulated-tsan: kernels, launcher, slots and whole jobs with `backend: cuda` on the
@@ -85,6 +85,7 @@ for part in "${parts[@]}"; do
   case $part in
     format) # skipped, and said so, where clang-format 14 or doxygen is not there
       bash tests/check.sh format || [[ $? == 77 ]]
+      bash tests/check.sh rooms
       bash tests/check.sh reference || [[ $? == 77 ]]
       continue
       ;;

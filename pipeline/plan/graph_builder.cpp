@@ -17,7 +17,7 @@
 #include "pipeline/plan/plan_checks.h"
 #include "pipeline/plan/plan_settings.h"
 #include "pipeline/plan/several_sources.h"
-#include "pipeline/run/task_files.h"
+#include "pipeline/plan/task_memory.h"
 
 namespace melflow {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/threads.h"
+#include "pipeline/plan/plan_reach.h"
 #include "pipeline/report/reasons.h"
 #include "pipeline/run/task_graph.h"
 #include "pipeline/run/workers.h"
@@ -174,8 +175,8 @@ template <class F>
 void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   {
     const std::lock_guard lock(graph_mutex_);
-    graph_ = std::make_unique<TaskGraph>(plan_, run, reaches_.emplace_back(plan_, nodes), observer_,
-                                         visits_);
+    graph_ = std::make_unique<TaskGraph>(
+        plan_, run, reaches_.emplace_back(plan_reach(plan_, nodes)), observer_, visits_);
     run.budget->on_release([this] { graph_->memory_freed(); });
   }
   if (stop_requested_ || too_many_failures_) graph_->stop();

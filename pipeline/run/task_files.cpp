@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "pipeline/plan/task_memory.h"
 #include "pipeline/run/task_graph.h"
 
 namespace melflow {
@@ -21,50 +20,13 @@ constexpr std::size_t kWeightOfFile = 4096;
 // The last tasks are small, or one worker would still be busy with its own when all others are done.
 constexpr std::size_t kTasksLeftPerWorker = 4;
 
-// So many tasks of a worker find room in the budget at once.
-constexpr std::size_t kTasksUnderWayPerWorker = 4;
-
-// Tasks that have room in the budget at once.
-std::size_t tasks_under_way(const Plan& plan) {
-  return kTasksUnderWayPerWorker * static_cast<std::size_t>(plan.workers + 1);
-}
-
-// For the memory of one task [bytes].
-std::size_t room_of_task(const Plan& plan, std::size_t budget) {
-  return (budget - plan.least_for_parts) / tasks_under_way(plan);
-}
-
-// Where so many files of `each` bytes find no room in a task. `kept`: what comes out of memory.host beside
-// the budget [bytes].
-std::string less_together(const Plan& plan, std::size_t most, std::size_t each, std::size_t kept) {
-  const auto files = static_cast<std::size_t>(plan.nodes.front().files_per_task);
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  const std::size_t wanted =
-      kept + plan.least_for_parts + tasks_under_way(plan) * files * each + kMiB - 1;
-  return fmt::format(
-      "{}.files_per_task: {} files do not find room in a task, which may take 1/{} of memory.host "
-      "({}): tasks have at most {}. Write a smaller number, or memory.host: {} for so many",
-      first_source(plan).name, files, tasks_under_way(plan), to_text(Bytes{plan.host_memory}), most,
-      to_text(Bytes{wanted / kMiB * kMiB}));
-}
-
 }  // namespace
-
-std::string too_many_files(const Plan& plan) {
-  const PlanNode& source = plan.nodes.front();
-  const auto files = static_cast<std::size_t>(source.files_per_task);
-  const auto least = source.faces.source->least_item();
-  if (files <= 1 || !least) return {};
-  const std::size_t each = std::max<std::size_t>(admission_cost(plan, *least), 1);
-  const std::size_t most = std::max<std::size_t>(room_of_task(plan, plan.host_memory) / each, 1);
-  return most < files ? less_together(plan, most, each, 0) : "";
-}
 
 std::string TaskFiles::not_kept() const {
   if (most_cut_ == 0) return {};
   const Plan& plan = graph_.plan();
-  return less_together(plan, most_cut_, dearest_,
-                       plan.host_memory - graph_.context().budget->capacity());
+  return fewer_together(plan, most_cut_, dearest_,
+                        plan.host_memory - graph_.context().budget->capacity());
 }
 
 TaskFiles::TaskFiles(TaskGraph& graph)
@@ -75,7 +37,7 @@ TaskFiles::TaskFiles(TaskGraph& graph)
       unites_(graph.plan().sources.empty() ? nullptr : graph.plan().nodes.front().faces.unites),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
-      room_(room_of_task(graph.plan(), graph.context().budget->capacity())) {
+      room_(task_memory(graph.plan(), graph.context().budget->capacity())) {
   skip_done();
 }
 

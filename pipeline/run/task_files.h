@@ -17,9 +17,6 @@ namespace melflow {
 
 class TaskGraph;
 
-/// Likewise before the run, as far as the least that a file can take says it.
-std::string too_many_files(const Plan& plan);
-
 class TaskFiles {
  public:
   explicit TaskFiles(TaskGraph& graph);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/tsan.h"
+#include "pipeline/plan/task_memory.h"
 
 namespace melflow {
 

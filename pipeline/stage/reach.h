@@ -8,10 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/plan/plan.h"
 #include "pipeline/stage/kept_items.h"
 
 namespace melflow {
+
+class NotesLeftOut;
+class Stream;
 
 /// A bit for each sink of a graph.
 using SinkSet = std::uint64_t;
@@ -29,8 +31,15 @@ class Reach {
     std::vector<SinkSet> outside;  ///< of each named output: sinks that only the others lead to
   };
 
-  /// Of the first `nodes` nodes; what takes the output of the last of them is left out.
-  Reach(const Plan& plan, std::size_t nodes);
+  /// A sink whose items of an earlier run are known.
+  struct Keeper {
+    int stage = -1;
+    const KeptItems::Set* items = nullptr;
+  };
+  /// `sinks`: for each bit, whom to tell of items that the sink does not get, or null. `kept` owns the
+  /// sets of `keepers`.
+  Reach(std::vector<Node> nodes, std::vector<NotesLeftOut*> sinks, std::vector<Keeper> keepers,
+        std::shared_ptr<const KeptItems> kept);
   /// Of `stages` nodes, of which the last so many are sinks and take from all others.
   static Reach plain(int sinks, std::size_t stages);
 
@@ -44,14 +53,8 @@ class Reach {
   void keep(Stream& stream) const;
 
  private:
-  Reach() = default;
-  void find_trunk(const Plan& plan);
   std::vector<Node> nodes_;
   std::vector<NotesLeftOut*> sinks_;
-  struct Keeper {
-    int stage = -1;
-    const KeptItems::Set* items = nullptr;
-  };
   std::vector<Keeper> keepers_;
   std::shared_ptr<const KeptItems> kept_;  // whose they are; or none
   SinkSet all_ = 0;
