@@ -35,7 +35,7 @@ std::string new_id() {
   return fmt::format("{}-{}-{:08x}", out, ::getpid(), chance());
 }
 
-// A file of a program that was ended while it wrote it is none.
+// A file of a program that was interrupted while it wrote it is none.
 std::optional<Json> read_or_none(const std::string& path) {
   try {
     return read_checked(path);

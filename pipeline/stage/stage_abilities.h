@@ -70,7 +70,7 @@ class NotesLeftOut {
   ~NotesLeftOut() = default;
 };
 
-/// A sink that can go on where a run with the same output was ended.
+/// A sink that can go on where a run with the same output was interrupted.
 class Resumes {
  public:
   /// How many items, from the first on, are done; nothing where the sink keeps nothing that could be

@@ -25,7 +25,7 @@ struct EarlierFiles {
   /// Says which files the output may have, and that nobody else's are beside it; of all sinks before
   /// the first recover(). Throws RunError.
   std::function<void(RunContext&)> announce = [](RunContext&) {};
-  /// Completes what a run that was ended had begun with the outputs that are announced, since they
+  /// Completes what an interrupted run had begun with the outputs that are announced, since they
   /// get their names together; before the first visit().
   std::function<void(RunContext&)> recover = [](RunContext&) {};
 };

@@ -1,4 +1,4 @@
-// A file that only grows, of records: what a program that is ended had appended is there when it
+// A file that only grows, of records: what an interrupted program had appended is there when it
 // begins again, but for a record that was cut off.
 //
 //   14 bytes   "melflow log 1\n"

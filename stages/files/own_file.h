@@ -60,7 +60,7 @@ bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
 /// Throws RunError saying that what an interrupted run left at `path` has to be completed first.
 [[noreturn]] void refuse_unfinished(const std::string& path);
 
-/// Makes a new file, empty and locked; an old one that is melflow's, left by a run that was ended,
+/// Makes a new file, empty and locked; an old one that is melflow's, left by an interrupted run,
 /// is removed first. Throws RunError when another file has that name, another run has it, or it
 /// cannot be made. `is_unlocked` is set to whether the file system has no locks.
 UniqueFd create_own(const std::string& path, std::string_view mark,

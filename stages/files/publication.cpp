@@ -179,7 +179,7 @@ void put_aside(const Members& members) {
 void give_names(const Members& members) {
   for (const Member& m : members) {
     if (!is_there(m, m.part()) && is_there(m, m.target))
-      continue;  // a run that was ended came as far
+      continue;  // an interrupted run came as far
     const bool takes_place = members.size() == 1 && m.existing == Existing::replace;
     if (const int error = rename_file(m.part(), m.target, takes_place ? 0 : RENAME_NOREPLACE);
         error != 0)
@@ -196,7 +196,7 @@ void sync_folders(const Members& members) {
                       fmt::format("its name cannot be brought to disk: {}", std::strerror(error))};
 }
 
-// Undoes all steps, also those of a run that was ended. False when that fails.
+// Undoes all steps, also those of an interrupted run. False when that fails.
 bool take_back(const Members& members) {
   bool is_done = true;
   for (auto m = members.rbegin(); m != members.rend(); ++m)
@@ -319,7 +319,8 @@ bool Publication::recover(const std::string& path, std::span<const OutputName> n
     const bool is_undone = take_back(*members);
     if (is_undone && extends(*members)) ::unlink(commit.c_str());
     throw RunError(fmt::format(
-        "{}: {}; a run was ended before its files had their names: {}. Make way for them and run "
+        "{}: {}; a run was interrupted before its files had their names: {}. Make way for them and "
+        "run "
         "again, or remove {} to give them up",
         f.target, f.what,
         is_undone ? parts_of(*members) : "some of them have them now, others are .part", commit));

@@ -16,7 +16,7 @@
 // So files of two runs never have their names at the same time, and the last file of the list has
 // its name only when all others of its run have theirs.
 //
-// A program that is ended in between leaves `.commit` behind, and the next run with that output
+// A program that is interrupted in between leaves `.commit` behind, and the next run with that output
 // completes the steps. When a step fails, all steps are undone; the complete `.part` files and
 // `.commit` stay, and a later run tries again before it makes new files.
 #pragma once
@@ -46,7 +46,7 @@ class Publication {
   /// Throws RunError, as check_side_file() does, where a file is in the way of publish() or recover().
   static void check(const std::string& path);
 
-  /// Completes what a program that was ended had begun; false where there is nothing to do. `names`:
+  /// Completes what an interrupted program had begun; false where there is nothing to do. `names`:
   /// of all files that this run may make. Throws RunError, and changes nothing, when another run is
   /// doing so, files of other names or users are listed, or there is anything to do and not
   /// `may_change`; also when it cannot be done.

@@ -1,5 +1,5 @@
 // Keeps a run's journal: after so much work it says there what became of the next files, so that a
-// run that is ended loses no more than that.
+// run that is interrupted loses no more than that.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The outputs of one run get their names together, or none does: should the program be ended, the
+// The outputs of one run get their names together, or none does: should the program be interrupted, the
 // next run finds all of them, or work on all of them to go on with.
 #pragma once
 

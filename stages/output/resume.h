@@ -1,4 +1,4 @@
-// Tells the sinks of a run whether to go on with the work of a run that was ended.
+// Tells the sinks of a run whether to go on with the work of an interrupted run.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace melflow {
 struct Resume {
   enum class When {
     automatic,  ///< where it can; else from the beginning
-    never,      ///< from the beginning, and what an ended run left is removed
+    never,      ///< from the beginning, and what an interrupted run left is removed
     required    ///< the run fails where there is nothing to go on with
   };
   When when = When::automatic;

@@ -47,7 +47,8 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   if (facts == nullptr) return;
   const std::string refusal = RunJournal::difference(*facts, uses.facts);
   const Said said = look_through();
-  if (are_there(said.complete, uses.sections, uses.earlier)) return;  // it was ended just then
+  if (are_there(said.complete, uses.sections, uses.earlier))
+    return;  // it was interrupted just then
   if (!refusal.empty()) {
     refusal_ = refusal;
     has_rows_ = said.has_rows;

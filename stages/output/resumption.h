@@ -1,4 +1,4 @@
-// What a run that was ended has left of an output: its journal and its work files (`.part`), and
+// What an interrupted run has left of an output: its journal and its work files (`.part`), and
 // how far a new run may trust them.
 //
 // A file of the corpus is done where the journal says so, it is listed in the same place and has
@@ -48,7 +48,7 @@ class Resumption {
   /// For rows that are to be added to the output at `path`: what their work file would be called.
   static std::string added_path(const std::string& path);
 
-  /// Whether an ended run has left a journal.
+  /// Whether an interrupted run has left a journal.
   [[nodiscard]] bool is_there() const { return journal_ != nullptr; }
   /// How many files, from the first on, are done.
   [[nodiscard]] std::size_t files() const { return files_; }

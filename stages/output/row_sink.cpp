@@ -155,7 +155,7 @@ void RowSink::start(RunContext& run) {
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   for (const std::string& path : run.services.find<JointPublication>()->recover(!is_preview(run)))
     run.warn(
-        fmt::format("{}: a run was ended when it was complete, before its files had their "
+        fmt::format("{}: a run was interrupted when it was complete, before its files had their "
                     "names: they have them now",
                     path));
   check_files(run);

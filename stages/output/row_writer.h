@@ -46,7 +46,7 @@ class RowWriter {
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
 
   [[nodiscard]] RowOrder& order() { return order_; }
-  /// The next file's rows were written by a run that was ended; before consume(). Returns their
+  /// The next file's rows were written by an interrupted run; before consume(). Returns their
   /// section.
   std::size_t resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio);
 

@@ -388,7 +388,7 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
       {"none.h5", "none.h5: there is no such file"},
       {"new.h5",
        "new.h5: there is no such file; new.h5.part is there: a run is still writing "
-       "it, or was ended before it was complete\n"},
+       "it, or was interrupted before it was complete\n"},
       {"new.h5.part",
        "new.h5.part: cannot be read yet: a run is still writing it, or died while "
        "it did\n"},

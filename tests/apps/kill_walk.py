@@ -1,4 +1,4 @@
-"""Kills runs, lets the same command go on, and compares the output with that of a run that was never ended.
+"""Kills runs, lets the same command go on, and compares the output with that of a run that was never interrupted.
 
 In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J]
      LIBRARY: fail_call.cpp, built. N runs are killed in all, spread over the cases: half of them at a call of the

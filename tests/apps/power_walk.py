@@ -1,5 +1,5 @@
 """Lets the power fail at every moment of runs, lets the same command go on with what the disk may hold then, and compares
-the output with that of a run that was never ended.
+the output with that of a run that was never interrupted.
 
 In:  power_walk.py MELFLOW LIBRARY [--cases ...] [--most N] [--seed S] [--jobs J]
      LIBRARY: disk_log.cpp, built. --most: so many moments of a case, drawn; default all.

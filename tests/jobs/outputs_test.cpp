@@ -63,7 +63,8 @@ const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"
 }  // namespace
 
 TEST_CASE(
-    "outputs: a run that was ended between its renames is completed, then the next is refused") {
+    "outputs: a run that was interrupted between its renames is completed, then the next is "
+    "refused") {
   const TempFolder folder;
   make_corpus(folder);
   REQUIRE(run(folder, "out.npy", "stage: npy_write").complete());
@@ -91,7 +92,8 @@ TEST_CASE(
   const JobResult job = run(folder, "out.npy", "stage: npy_write, overwrite: true");
   REQUIRE_MESSAGE(job.complete(), job.text());
   REQUIRE(job.report.warnings.size() == 1);
-  CHECK(job.report.warnings[0].find("a run was ended when it was complete") != std::string::npos);
+  CHECK(job.report.warnings[0].find("a run was interrupted when it was complete") !=
+        std::string::npos);
   CHECK(names_in(folder) == Names(kSet.begin(), kSet.end()));
 }
 
@@ -223,7 +225,7 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
   }
 }
 
-TEST_CASE("outputs: chunks that an ended run left are known as such") {
+TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
   const TempFolder folder;
   make_corpus(folder);
   REQUIRE(
@@ -247,12 +249,13 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
     return std::string();
   };
   folder.write("out.npy.part", "rows");
-  CHECK(
-      told().ends_with("out.npy.part is there: a run is still writing it, or was ended before it "
-                       "was complete"));
+  CHECK(told().ends_with(
+      "out.npy.part is there: a run is still writing it, or was interrupted before it "
+      "was complete"));
   write_commit(folder / "out.npy.commit", '0', kSet);
-  CHECK(told().find("out.npy.part is complete, but a run was ended before its files had their "
-                    "names") != std::string::npos);
+  CHECK(
+      told().find("out.npy.part is complete, but a run was interrupted before its files had their "
+                  "names") != std::string::npos);
   std::filesystem::remove(folder / "out.npy.commit");
   folder.write("out.npy.undo", "what it was");
   CHECK(told().find("out.npy.part and " + (folder / "out.npy.undo") +

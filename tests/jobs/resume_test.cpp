@@ -1,4 +1,4 @@
-// Runs that go on with what one that was ended has left: what is kept, what is not believed, and
+// Runs that go on with what one that was interrupted has left: what is kept, what is not believed, and
 // what is said. tests/apps/kill_walk.py kills runs and compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ struct Stopped {
     return run_job(with_held_files(yaml), in_out(folder / "clips", folder / out), {}, Update::none,
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
-  // What a run that was never ended makes.
+  // What a run that was never interrupted makes.
   void check_output() const {
     const JobResult whole =
         run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)));

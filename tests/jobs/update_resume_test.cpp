@@ -1,4 +1,4 @@
-// Updates that go on with what one that was ended has left. tests/apps/kill_walk.py kills updates and
+// Updates that go on with what one that was interrupted has left. tests/apps/kill_walk.py kills updates and
 // compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ struct Stopped {
     return run_job(with_held_files(yaml), in_out(folder / "clips", folder / out), {}, how,
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
-  // What an update that was never ended makes, of the output as it was.
+  // What an update that was never interrupted makes, of the output as it was.
   void check_output() const {
     const JobResult whole =
         run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)), {}, kind);

@@ -365,7 +365,7 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
-TEST_CASE("update: a program that was ended in the middle of it loses nothing") {
+TEST_CASE("update: a program that was interrupted in the middle of it loses nothing") {
   const TempFolder folder;
   make_corpus(folder);
   REQUIRE(run(pipeline(), folder).complete());

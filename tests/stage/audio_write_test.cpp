@@ -377,7 +377,8 @@ TEST_CASE("audio_write: a full disk ends the run, and leaves whole files only") 
 }
 
 TEST_CASE(
-    "audio_write: an unfinished file of an ended run makes way, that of another program not") {
+    "audio_write: an unfinished file of an interrupted run makes way, that of another program "
+    "not") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 500);
   folder.write("out/a.wav.part", "melflow part 1\nand samples");

@@ -217,7 +217,7 @@ TEST_CASE("publication: whatever call fails, all files have their names or none 
   }
 }
 
-TEST_CASE("publication: a program that is ended in any call leaves files of one run") {
+TEST_CASE("publication: a program that is interrupted in any call leaves files of one run") {
   for (const Case& c : kCases) {
     CAPTURE(std::string(c.what));
     int ended = 0, carried_out = 0;

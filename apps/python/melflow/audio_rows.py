@@ -172,7 +172,7 @@ class AudioRows(Rows):
         none = ("", "")
         work = f"{self.index}.{os.getpid()}.part"
         try:
-            if os.path.lexists(work):  # of a process that was ended
+            if os.path.lexists(work):  # of an interrupted process
                 os.unlink(work)
             with open(work, "xb") as file:  # does not follow a link that somebody else put there
                 np.savez(file, identity=np.array(self._identity()), path=column(self.path), stamps=stamps, numbers=numbers,

@@ -28,7 +28,7 @@ class DecoderLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A child that was ended since it gave nothing while the run was being stopped: its file is not done.
+/// A child that was killed since it gave nothing while the run was being stopped: its file is not done.
 class DecoderStopped : public DecoderLost {
  public:
   using DecoderLost::DecoderLost;

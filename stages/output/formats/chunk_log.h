@@ -40,7 +40,7 @@ class ChunkLog {
         end_(begin),
         spill_(std::make_shared<RowPartFile::Spill>(file)) {}
 
-  /// Finds the chunks, of at most `most` bytes, of a run that was ended; before all else. One that
+  /// Finds the chunks, of at most `most` bytes, of an interrupted run; before all else. One that
   /// it was writing may be there in part. Throws RunError.
   void scan(std::size_t most);
 

@@ -50,18 +50,19 @@ std::vector<std::string> files_of_splits(const std::string& path) {
 std::string advice(const std::string& path) {
   if (has_name(path + ".undo") && has_name(path + ".part"))
     return fmt::format(
-        "; an update of it is under way, or was ended in the middle: {0}.part and {0}.undo are "
+        "; an update of it is under way, or was interrupted: {0}.part and {0}.undo are "
         "what it was, keep both. The next `melflow update` or `melflow run` of it makes it "
         "what it was",
         path);
   if (const std::string commit = Publication::waiting(path); !commit.empty())
     return fmt::format(
-        "; {}.part is complete, but a run was ended before its files had their names ({}). The "
+        "; {}.part is complete, but a run was interrupted before its files had their names ({}). "
+        "The "
         "next `melflow run` or `melflow update` of that output gives them these",
         path, commit);
   if (has_name(path + ".part"))
     return fmt::format(
-        "; {}.part is there: a run is still writing it, or was ended before it was "
+        "; {}.part is there: a run is still writing it, or was interrupted before it was "
         "complete",
         path);
   if (const std::vector<std::string> splits = files_of_splits(path); !splits.empty())

@@ -49,7 +49,7 @@ class RowOrder {
   /// New rows of the section begin at `row`.
   void begin_at(std::size_t section, std::int64_t row);
 
-  /// The next file's rows, and all before it, were written by a run that was ended; to be called
+  /// The next file's rows, and all before it, were written by an interrupted run; to be called
   /// before the first part. Of a file whose rows stay there are none.
   void resume(std::int64_t rows, const FileAudio& audio);
 
