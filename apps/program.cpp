@@ -53,12 +53,12 @@ class HelpFormatter final : public CLI::Formatter {
   }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    // The value a flag has without '=' is no news to whoever reads help.
+    // The value a flag has without '=' is redundant in help.
     if (const std::size_t value = name.find("{-}"); value != std::string::npos)
       name.replace(value, 3, "[=FILE]");
     return name;
   }
-  // That a value is a text is no news, either.
+  // That a value is a text is redundant, too.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     if (text.starts_with(" TEXT")) text.erase(0, 5);

@@ -317,7 +317,7 @@ Document read_document(const std::string& given, const std::string& name) {
       return out;
     }
     Probe next;
-    // A syntax error in a second document is no news beside its being there.
+    // A syntax error in a second document is redundant beside it.
     try {
       parser.HandleNextDocument(next);
     } catch (const YAML::Exception&) {

@@ -167,7 +167,7 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
           }))
         out.push_back(std::move(w));
   } catch (const ConfigError&) {
-    // What follows from the wrong options is no news.
+    // What follows from the wrong options is redundant.
   }
   graph.problems = {};
   for (const Problem& p : wrong) graph.problems.add(p.mark, p.message);

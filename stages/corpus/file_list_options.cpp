@@ -280,7 +280,7 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
   std::vector<std::string> names = o.columns.names();
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    check.error("columns", fmt::format("'{}' stands there twice", excerpt(*twice)));
+    check.error("columns", fmt::format("'{}' is listed twice", excerpt(*twice)));
 }
 
 void check_tables(const FileListOptions& o, PlanCheck& check) {

@@ -37,7 +37,7 @@ std::string parse_indices(const Value& v, std::vector<int>& out) {
   for (const int i : indices)
     if (i < 0) return fmt::format("{} is out of range, devices count from 0", i);
   if (std::set<int>(indices.begin(), indices.end()).size() != indices.size())
-    return "a device stands there twice";
+    return "a device is listed twice";
   if (indices.empty()) return "an empty list; write all, or the numbers of devices";
   out = std::move(indices);
   return {};

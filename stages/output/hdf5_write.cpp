@@ -140,7 +140,7 @@ class Hdf5Write final : public RowSink {
     if (const std::string ending = other_format(options_.path); !ending.empty())
       check.warning(
           "path",
-          fmt::format("{}: is written as HDF5 in spite of its name; name it .h5{}", options_.path,
+          fmt::format("{}: is written as HDF5 despite its extension; name it .h5{}", options_.path,
                       ending == ".npy" ? ", or use the stage npy_write" : ""));
     if (options_.normalize && is_chunked())
       check.error("normalize",

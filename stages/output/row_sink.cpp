@@ -227,7 +227,7 @@ void RowSink::warn_of_locks(RunContext& run) const {
   for (const auto& file : files_) {
     if (!file->is_unlocked()) continue;
     run.warn(
-        fmt::format("{}: this file system has no locks: see to it that no other run writes "
+        fmt::format("{}: this file system has no locks: make sure that no other run writes "
                     "there meanwhile",
                     file->target()));
     break;

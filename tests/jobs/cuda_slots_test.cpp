@@ -326,7 +326,7 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
   const Row rows[] = {
       {"{}", "mel.devices: an empty map; write all, or devices for a split, such as"},
       {"{train: []}", "mel.devices: train: an empty list; write all"},
-      {"{train: [0, 0]}", "mel.devices: train: a device stands there twice"},
+      {"{train: [0, 0]}", "mel.devices: train: a device is listed twice"},
       {"{train: -1}", "mel.devices: train: -1 is out of range"},
       {"{train: {a: 1}}", "mel.devices: train: "},
       {"{train: [0], val: [4]}", "mel.devices: there is no device 4; there are 1"},

@@ -233,7 +233,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
       {"accumulate: {batches: 1.5}", "accumulate.batches: '1.5' is not an integer"},
       {"accumulate: {batches: 16MiB}", "accumulate.batches: '16MiB' is not an integer"},
       {"devices: [3]", "mel.devices: there is no device 3; there are 1, counted from 0"},
-      {"devices: [0, 0]", "mel.devices: a device stands there twice"},
+      {"devices: [0, 0]", "mel.devices: a device is listed twice"},
       {"h2d: {depth: 3}", "mel.h2d.depth: unknown option"},
       {"precision: double", "mel.precision: double: CUDA devices compute in single precision"},
   };

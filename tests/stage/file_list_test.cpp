@@ -653,7 +653,7 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: x.csv, columns: [a/b]}",
        {"columns: 'a/b' cannot be the name of a column: it becomes that of a dataset, so it has 1 "
         "to 100 bytes of UTF-8, no '/' and no control characters, and does not begin with '.'"}},
-      {"{manifest: x.csv, columns: [a, b, a]}", {"columns: 'a' stands there twice"}},
+      {"{manifest: x.csv, columns: [a, b, a]}", {"columns: 'a' is listed twice"}},
       {"{root: x, labels: top_dir, label_separator: '|'}",
        {"label_separator: is for labels of a table (labels: file or manifest)"}},
       {"{root: x, splits: manifest}",
