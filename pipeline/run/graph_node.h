@@ -4,14 +4,14 @@
 //   the node before it ┤                                                                   ├─► run
 //                      └─► waiting (priority_queue_node) ──► places (limiter_node) ────────┘
 //
-// `run` is a multifunction_node. `places` lets as many through as NodePlaces has let in: fewer than
+// `run` is a multifunction_node. `places` lets as many through as NodePlaces has admitted: fewer than
 // `concurrency` are in the stage then, and every queue behind it has a place for what it will give.
 // So a finished item never waits for a place, and nothing is ever rejected. It is one limiter with
 // the least of all of these, since one limiter cannot reserve from another; and no concurrency in
 // `run`, which would let items in only to keep them in a queue of its own.
 //
 // A stage with threads or an engine of its own is an async_node whose queue belongs to these
-// threads (own_threads.h); they take from it what is let in, so no worker is needed for it to go
+// threads (own_threads.h); they take from it what is admitted, so no worker is needed for it to go
 // on.
 #pragma once
 
@@ -72,7 +72,7 @@ class GraphNode {
 
   // ---- items: on a worker, or on a thread of the stage's own
 
-  /// Begins, processes and finishes work that was let in.
+  /// Begins, processes and finishes work that was admitted.
   void run(Work* work);
   /// The steps of run(), for an engine. begin(): false where the work waits for its turn, or all of
   /// its files have failed.
@@ -82,7 +82,7 @@ class GraphNode {
   /// Ends a message that gets nowhere, of which its files are not done.
   static void drop(Work* message);
 
-  /// Called by threads of the stage's own when work that was let in is done or waits elsewhere.
+  /// Called by threads of the stage's own when work that was admitted is done or waits elsewhere.
   void let_go();
 
   /// Puts work that has been in the stage back into the queue, for its next block or its turn.

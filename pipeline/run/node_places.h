@@ -34,10 +34,10 @@ class NodePlaces {
   /// Adds a queue behind the node; to be called before the run.
   void add_branch(std::size_t places);
 
-  // ---- arrival. The numbers returned say how many items are let in.
+  // ---- arrival. The numbers returned say how many items are admitted.
 
   /// Counts an item that is being sent here, while the node that made it still counts it as well.
-  /// True: it is let in and may begin without going through the queue.
+  /// True: it is admitted and may begin without going through the queue.
   bool arrive(Time now, bool may_begin);
   /// Announces an item that will come Came::again.
   void expect(Time now);
@@ -50,8 +50,8 @@ class NodePlaces {
 
   /// Returns the time from which it counts as busy: `now`, or a later one that is counted already.
   Time begin(Time now, Came came);
-  /// Puts back an item that was let in before its turn; one that has no place in the queue was
-  /// announced by expect() before. It may have been let in again and be done before this call, so the
+  /// Puts back an item that was admitted before its turn; one that has no place in the queue was
+  /// announced by expect() before. It may have been admitted again and be done before this call, so the
   /// node may end with this call.
   [[nodiscard]] int put_off(Time now);
   /// Notes that an item that was put back leaves its place in the queue, and will come Came::again.
@@ -139,15 +139,15 @@ class NodePlaces {
 
   mutable tbb::spin_mutex mutex_;
   int running_ = 0;          // in the stage
-  std::size_t called_ = 0;   // let in, and not begun
-  std::size_t offered_ = 0;  // lie in the queue and can be let in
+  std::size_t called_ = 0;   // admitted, and not begun
+  std::size_t offered_ = 0;  // lie in the queue and can be admitted
   std::size_t waiting_ = 0;  // have a place in the queue
   std::size_t again_ = 0;    // will come again
   bool is_open_ = true;
   bool input_over_ = false;
   bool is_ended_ = false;
   // Its own concurrency, then the places of every queue behind it: for items in the stage and for
-  // what they became. Of `used`, those that are let in are part.
+  // what they became. Of `used`, those that are admitted are part.
   std::vector<Bound> bounds_;
   std::atomic<bool> may_end_{false};  // input_over_, without the lock
 

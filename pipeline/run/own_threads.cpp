@@ -33,7 +33,7 @@ class Queue {
   }
   void let_in(int more) { may_take_ += more; }
   [[nodiscard]] bool can_take() const { return may_take_ > 0; }
-  /// The oldest; null where none is let in.
+  /// The oldest; null where none is admitted.
   Work* take() {
     if (may_take_ == 0) return nullptr;
     --may_take_;

@@ -1,6 +1,6 @@
 // Runs a stage that does not run on the workers: on threads of its own, where process() waits for a
 // device, or by its engine. It belongs to an async_node. Work for the stage waits in a queue here,
-// the oldest source item first, from which these threads take what is let in.
+// the oldest source item first, from which these threads take what is admitted.
 #pragma once
 
 #include <memory>

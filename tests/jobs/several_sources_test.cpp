@@ -386,7 +386,7 @@ TEST_CASE("several sources: a run that was stopped goes on, and makes what it wo
     for (const char* corpus : {"a", "b"})  // long enough that rows of some are on disk
       write_wav(c.folder().file(fmt::format("data/{}/aa/{:02}.wav", corpus, i)), 200'000, 8000,
                 i + (corpus[0] == 'a' ? 0U : 40U));
-  // One at a time, so that what is let in comes in order.
+  // One at a time, so that what is admitted comes in order.
   const std::string yaml =
       pipeline({.nodes = "  files: {stage: merge, from: [a, b], concurrency: 1}\n",
                 .read = "files",

@@ -24,7 +24,7 @@ struct Node {
       : places(concurrency, start_level, at(0)) {
     for (std::size_t most : branches) places.add_branch(most);
   }
-  // By the queue; how many are let in.
+  // By the queue; how many are admitted.
   int come(int second = 0) {
     CHECK_FALSE(places.arrive(at(second), false));
     return places.offer(at(second), Came::by_queue);
@@ -43,7 +43,8 @@ struct Node {
 
 }  // namespace
 
-TEST_CASE("node places: as many are let in as the concurrency allows, the next when one is done") {
+TEST_CASE(
+    "node places: as many are admitted as the concurrency allows, the next when one is done") {
   Node n(2);
   CHECK(n.come() == 1);
   CHECK(n.come() == 1);
@@ -237,7 +238,7 @@ TEST_CASE("node places: counts what passes, and what a source hands on later") {
 TEST_CASE("node places: where the time of each slot goes") {
   Node n(2, {1});
   // 0 to 1 s: both slots wait for input.
-  n.come(1);  // let in
+  n.come(1);  // admitted
   n.come(1);  // no place behind
   // 1 to 3 s: one waits for a core, one for a place.
   n.begin(3);
@@ -318,7 +319,7 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
     m.start_level = random() % 3 == 0 ? upto(5) : 0;
     m.open = m.start_level <= 1;
     Node n(static_cast<int>(m.concurrency), m.most, m.start_level);
-    // Of those let in, how they came; who is in the queue, and not yet offered; what each branch
+    // Of those admitted, how they came; who is in the queue, and not yet offered; what each branch
     // has.
     std::vector<Came> called, offered;
     std::size_t arrived = 0;
