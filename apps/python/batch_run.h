@@ -1,4 +1,4 @@
-// One pass over a corpus, on threads of its own, for a program that takes its batches.
+// One pass over a corpus, on dedicated threads, for a program that takes its batches.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ class WithoutLock {
   PyThreadState* state_ = nullptr;
 };
 
-/// What works on threads of its own, which are not to outlive Python.
+/// What works on dedicated threads, which are not to outlive Python.
 class EndsWithPython {
  public:
   EndsWithPython(const EndsWithPython&) = delete;
@@ -53,7 +53,7 @@ class EndsWithPython {
 };
 
 /// When Python is about to end: waits until all threads have come back to it, and stops what works
-/// on threads of its own. With Python's lock.
+/// on dedicated threads. With Python's lock.
 void end_with_python();
 
 }  // namespace melflow

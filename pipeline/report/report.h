@@ -57,7 +57,7 @@ struct StageReport {
   std::size_t bytes_in = 0, bytes_out = 0;
   std::size_t rows_in = 0, rows_out = 0;
   std::size_t files_in = 0;  ///< source items of which the first block was taken
-  bool on_workers = true;    ///< else on threads of its own
+  bool on_workers = true;    ///< else on dedicated threads
   StageTime time;
   double cpu_seconds = 0;  ///< processor time; of a stage on the workers from a sample of its calls
   ServiceReport service;

@@ -82,7 +82,7 @@ class GraphNode {
   /// Ends a message that gets nowhere, of which its files are not done.
   static void drop(Work* message);
 
-  /// Called by threads of the stage's own when work that was admitted is done or waits elsewhere.
+  /// Called by dedicated threads of the stage when work that was admitted is done or waits elsewhere.
   void let_go();
 
   /// Puts work that has been in the stage back into the queue, for its next block or its turn.

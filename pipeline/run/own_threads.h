@@ -1,4 +1,4 @@
-// Runs a stage that does not run on the workers: on threads of its own, where process() waits for a
+// Runs a stage that does not run on the workers: on dedicated threads, where process() waits for a
 // device, or by its engine. It belongs to an async_node. Work for the stage waits in a queue here,
 // the oldest source item first, from which these threads take what is admitted.
 #pragma once

@@ -1,7 +1,7 @@
 // cuda_run.h - the state that the nodes of one chain on devices share (mel_backend.h), and the
 // payloads on the edges between them.
 //
-// Devices are opened on threads of their own while files are read; the first batch waits for them.
+// Devices are opened on dedicated threads while files are read; the first batch waits for them.
 // With backend: auto, the processor computes the rows when no device can be opened or the job is
 // too short: the chain then passes batches on, and its last node computes them.
 #pragma once

@@ -89,7 +89,7 @@ TEST_CASE("series: workers' times are of workers alone, in steps that are as lon
   };
   add(0, 0.05, 0.15);
   std::thread([&] { add(0, 40, 41), add(1, 41, 42); }).join();  // in steps of 0.2 s
-  std::thread([&] { add(2, 0, 1); }).join();  // of a stage with threads of its own
+  std::thread([&] { add(2, 0, 1); }).join();                    // of a stage with dedicated threads
   RunReport report;
   report.began = zero - std::chrono::seconds(2);
   report.stages.resize(3);

@@ -80,8 +80,8 @@ TEST_CASE("bounds: a stage really runs as many items at once as it may, and not 
   }
 }
 
-TEST_CASE("bounds: stages that wait for a device run on threads of their own, beside the workers") {
-  const Watchdog watchdog("bounds: own threads");
+TEST_CASE("bounds: stages that wait for a device run on dedicated threads, beside the workers") {
+  const Watchdog watchdog("bounds: dedicated threads");
   // One worker, which has to make the fourth item while three wait for it.
   World world;
   Meeting meeting(4);

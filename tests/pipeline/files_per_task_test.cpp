@@ -68,7 +68,7 @@ TEST_CASE("files per task: a bad file fails alone, wherever it does and whatever
     const char* name;
     Graph::Options step;
   };
-  for (const Case& c : {Case{"workers", {}}, Case{"own threads", {{"own_threads", "true"}}},
+  for (const Case& c : {Case{"workers", {}}, Case{"dedicated threads", {{"own_threads", "true"}}},
                         Case{"engine", {{"elsewhere", "true"}, {"concurrency", "3"}}}})
     for (const char* files : {"1", "2", "7", "64"})
       for (const std::size_t bad : {0U, 3U, 19U}) {

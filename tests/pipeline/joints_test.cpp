@@ -43,7 +43,7 @@ TEST_CASE("joints: a chain on the workers has a queue, a limiter and a way past 
 }
 
 TEST_CASE("joints: a stage with threads or an engine is an async_node, with nothing before it") {
-  const Watchdog watchdog("joints: own threads");
+  const Watchdog watchdog("joints: dedicated threads");
   for (const char* option : {"own_threads", "elsewhere"}) {
     CAPTURE(option);
     CHECK(joints(Graph()

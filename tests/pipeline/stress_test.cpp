@@ -1,4 +1,4 @@
-// Odd mixtures: graphs with random concurrency, queues, batches, memory, workers and own threads.
+// Odd mixtures: graphs with random concurrency, queues, batches, memory, workers and dedicated threads.
 // Whatever the mixture, the result is the one of the plainest run; whatever is stopped or fails in
 // the middle, every item is accounted for and every bound holds.
 //

@@ -12,7 +12,7 @@ def as_torch(batches: Iterable[Dict[str, Any]]) -> Any:
     class Batches(IterableDataset):  # type: ignore[misc]
         def __iter__(self) -> Iterator[Dict[str, Any]]:
             if get_worker_info() is not None:
-                raise RuntimeError("melflow's batches are made by threads of its own, without worker processes: "
+                raise RuntimeError("melflow's batches are made by dedicated threads, without worker processes: "
                                    "DataLoader(..., batch_size=None, num_workers=0)")
             return iter(batches)
 
