@@ -3,7 +3,7 @@
 //
 //   claims/0007.json  made by whoever begins the part, as a new file: {"worker": ID, "work": ...}
 //   claims/0007.left  the same of a worker that was stopped; what it has done can be gone on with
-//   workers/ID.json   the sign of life of a worker: a number that goes up, and what it is at
+//   workers/ID.json   the heartbeat of a worker: a number that goes up, and what it is at
 //   workers/ID.lock   locked while the worker lives
 //
 // A worker is gone when its lock is free and it ran on this machine since that was started, or when its

@@ -45,7 +45,7 @@ class Worker {
         sign_(job),
         claims_(job, sign_.id(), Claims::Seconds(options.patience)) {
     sign_.give({});
-    if (!add_thread(beating_, [this] { beat(); })) throw RunError(no_thread_text("signs of life"));
+    if (!add_thread(beating_, [this] { beat(); })) throw RunError(no_thread_text("heartbeats"));
   }
   ~Worker() {
     {
@@ -101,7 +101,7 @@ void Worker::stop() {
   changed_.notify_all();
 }
 
-// Signs of life, and the limit of time.
+// Heartbeats, and the limit of time.
 void Worker::beat() {
   std::unique_lock lock(mutex_);
   const auto limit = Claims::Seconds(options_.stop_after);

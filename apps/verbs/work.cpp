@@ -52,7 +52,7 @@ Action add_work(CLI::App& verb) {
            "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
            "for machines with a time limit");
   add_time(verb, "--patience", arguments->options.patience,
-           "how long another worker may show no sign of life before its part is started again "
+           "how long another worker may show no heartbeat before its part is started again "
            "(default 60s)");
   verb.add_flag("-q,--quiet", arguments->options.quiet, "prints only what failed");
   verb.footer(
