@@ -64,7 +64,7 @@ struct ExpectedRun {
   std::optional<std::string> error;                 ///< a part of why the run fails
   AnyValue remarks_written, outputs_written;        ///< as they were written
 
-  std::vector<std::pair<std::string, std::string>> remarks;  ///< a file, and a part of its remark
+  std::vector<std::pair<std::string, std::string>> remarks;  ///< a file, and a part of its warning
   std::vector<ExpectedOutput> outputs;
 
   void describe(Schema& s);

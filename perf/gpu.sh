@@ -226,7 +226,7 @@ step() {
   printf '%s (%d s)\n' "$state" $((SECONDS - from)) >&2
   printf '{"kind": "step", "step": "%s", "state": "%s", "seconds": %d}\n' "$name" \
     "$(tr -d '\000-\037"\\' <<<"$state")" $((SECONDS - from)) >>"$LINES_OUT"
-  # A rival that cannot run is a remark.
+  # A rival that cannot run is a warning.
   if [[ $state == failed* && $name != torchaudio ]]; then failed+=("$name"); fi
 }
 

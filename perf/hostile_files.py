@@ -1,7 +1,7 @@
 """Runs melflow over recordings that were damaged at random, and looks at what becomes of each.
 
 Real recordings are stored as WAV, FLAC, MP3, Ogg Vorbis and M4A, and copies of them get turned bits, other bytes, zeros, holes,
-pieces twice, numbers that are too large, or an early end. Each has to be accounted for. What melflow accepts without a remark is
+pieces twice, numbers that are too large, or an early end. Each has to be accounted for. What melflow accepts without a warning is
 decoded by FFmpeg (`-xerror`) and, where it reads the format, by libsndfile: what neither of them takes is listed.
 
 In:  perf/hostile_files.py MELFLOW FOLDER [--count N] [--seed N] [--jobs N] [--keep FOLDER]
@@ -130,7 +130,7 @@ def refused_by(path):
 
 
 def run(program, root, folder):
-    """What became of each file, by its name: its status and, if there was one, the remark."""
+    """What became of each file, by its name: its status and, if there was one, the warning."""
     pipeline = folder / "hostile.yaml"
     pipeline.write_text(PIPELINE.format(root=root, out=folder / "hostile.npy"))
     known = folder / "leaks"
@@ -180,12 +180,12 @@ def main():
         for name, (status, remark) in accounts.items():
             row = table[name.rsplit(".", 1)[1]]
             row["files"] += 1
-            row[status if status != "ok" or remark is None else "ok with a remark"] += 1
-        print("| format | files | failed | skipped | ok with a remark | ok | of these refused | by FFmpeg alone |\n|---|---|---|---|---|---|---|---|")
+            row[status if status != "ok" or remark is None else "ok with a warning"] += 1
+        print("| format | files | failed | skipped | ok with a warning | ok | of these refused | by FFmpeg alone |\n|---|---|---|---|---|---|---|---|")
         for ending, row in sorted(table.items()):
             who = [words[name] for name in silent if words[name] and name.endswith("." + ending)]
             alone = who.count(BY_FFMPEG_ALONE)
-            print(f"| {ending} | {row['files']} | {row['failed']} | {row['skipped']} | {row['ok with a remark']} | {row['ok']} | {len(who) - alone} | {alone} |")
+            print(f"| {ending} | {row['files']} | {row['failed']} | {row['skipped']} | {row['ok with a warning']} | {row['ok']} | {len(who) - alone} | {alone} |")
         refused = sorted(name for name, who in words.items() if who not in ("", BY_FFMPEG_ALONE))
         for name in refused:
             print(f"accepted in silence: {name}: refused by {words[name]}")

@@ -8,8 +8,8 @@ early; they are compared with what melflow gives of the whole file.
 
 In:  perf/odd_recordings.py MELFLOW [--keep FOLDER] [--whole SIZE]
      SIZE: of disk_read.whole; 4096 reads through a window.
-Out: a line for each kind of file: how many were exact, exact with a remark, part of the samples
-     with a remark, failed (which has a reason), or silent: other samples than there are, and not a
+Out: a line for each kind of file: how many were exact, exact with a warning, part of the samples
+     with a warning, failed (which has a reason), or silent: other samples than there are, and not a
      word. Each silent one by name. Exit status 0 where there is none.
 """
 
@@ -494,7 +494,7 @@ def encoded_variants(name, data, rng):
 
 
 def run(program, folder, whole):
-    """(status, remark, samples) of each file by name."""
+    """(status, warning, samples) of each file by name."""
     pipeline, out = folder / "odd.yaml", folder / "odd.npy"
     pipeline.write_text(PIPELINE.format(root=folder / "files", out=out, whole=whole))
     ended = subprocess.run(
@@ -625,9 +625,9 @@ def main():
                 is_end(rows, whole, least) if least is not None else is_same(rows, whole, within)
             )
             if status == "ok" and exact:
-                row["exact, with a remark" if remark else "exact"] += 1
+                row["exact, with a warning" if remark else "exact"] += 1
             elif remark:
-                row["part, with a remark" if status == "ok" else status] += 1
+                row["part, with a warning" if status == "ok" else status] += 1
             else:
                 row["silent"] += 1
                 silent.append(f"{path}: {status}, {len(rows)} samples of {len(whole)}")
@@ -637,8 +637,8 @@ def main():
     columns = (
         "files",
         "exact",
-        "exact, with a remark",
-        "part, with a remark",
+        "exact, with a warning",
+        "part, with a warning",
         "failed",
         "skipped",
         "silent",

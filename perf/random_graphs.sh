@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs many random graphs (tests/pipeline/random_graph.h): rows, remarks and accounts of each are compared
+# Runs many random graphs (tests/pipeline/random_graph.h): rows, warnings and accounts of each are compared
 # with what was computed without a graph, and its edges, bounds, memory and times are checked. The tests
 # run 400 of them; this is for changes to the graph itself.
 #

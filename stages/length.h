@@ -31,7 +31,7 @@ struct Length {
   /// The length in samples at this rate, rounded to the nearest number, which may be 0; at most
   /// 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
-  /// A remark on a number of samples that may be meant in `unit` ("ms", "s"), as it is a shorter
+  /// A warning about a number of samples that may be meant in `unit` ("ms", "s"), as it is a shorter
   /// time than `least_seconds` at that rate: "10 is samples (1.25 ms at 8000 Hz); did you mean
   /// 10ms?". "" where it is not.
   [[nodiscard]] std::string unit_remark(double sample_rate, double least_seconds,

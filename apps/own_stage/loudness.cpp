@@ -1,5 +1,5 @@
 // loudness: passes recordings on by their level: too quiet ones are skipped, very loud ones get a
-// remark.
+// warning.
 //
 // In, out: Waveform, handed on as it is. The level is the mean square of all samples of a
 // recording, in dB; 0 dB is full scale everywhere, a full sine has -3 dB. It does not depend on the
@@ -25,7 +25,7 @@ struct LoudnessOptions {
 
   void describe(melflow::Schema& s) {
     s.field("min_db", min_db, "level below which a recording is skipped [dB]").range(-200, 0);
-    s.field("warn_db", warn_db, "level from which on a recording gets a remark [dB]")
+    s.field("warn_db", warn_db, "level from which on a recording gets a warning [dB]")
         .range(-200, 10);
   }
 };
@@ -91,6 +91,6 @@ class Loudness final
 
 // The last argument: its options change which rows an output has.
 const melflow::RegisterStage<Loudness, LoudnessOptions> registered{
-    "loudness", "Skips recordings that are too quiet, and remarks on very loud ones.", true};
+    "loudness", "Skips recordings that are too quiet, and warns about very loud ones.", true};
 
 }  // namespace

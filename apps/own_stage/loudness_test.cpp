@@ -38,7 +38,7 @@ void passes_on_what_is_loud_enough() {
   for (const int block : {0, 1, 1000}) {  // the blocks must not matter
     const auto in = waveform(sine(0.5), kRate, block);
     const auto out = runner.stream<Waveform>(in);
-    check(out.ok() && out.entry.reason.empty(), "a sine of -9 dB is ok, without a remark");
+    check(out.ok() && out.entry.reason.empty(), "a sine of -9 dB is ok, without a warning");
     check(out.blocks == in, "its blocks are handed on as they are");
   }
 }

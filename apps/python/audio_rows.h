@@ -34,7 +34,7 @@ class AudioRows final : public RowReader, public EndsWithPython {
   [[nodiscard]] const Manifest& manifest() const { return files_->manifest(); }
   [[nodiscard]] const StageChain& chain() const { return *chain_; }
   [[nodiscard]] const RecordingStore& store() const { return store_; }
-  /// Remarks on the list of files.
+  /// Warnings about the list of files.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
 
   struct Measured {

@@ -115,7 +115,7 @@ Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in,
       };
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!put(0, in[i], i + 1 == in.size())) break;
-  // What failed, or else the first remark.
+  // What failed, or else the first warning.
   Ledger::Entry said{Outcome::ok, "", ""};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (passes[i] == nullptr) continue;

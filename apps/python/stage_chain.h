@@ -30,7 +30,7 @@ class StageChain {
 
   /// Of a recording, or an utterance.
   struct Rows {
-    /// ok, perhaps with a remark, or skipped or failed with the reason.
+    /// ok, perhaps with a warning, or skipped or failed with the reason.
     Ledger::Entry entry;
     std::vector<std::byte> values;  ///< [count, frames, columns] of type()
     std::int64_t count = 0;

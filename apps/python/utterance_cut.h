@@ -14,7 +14,7 @@ namespace melflow {
 /// What became of an utterance: its blocks, in order, and whether they are all.
 struct CutUtterance {
   std::vector<std::shared_ptr<const void>> blocks;
-  Ledger::Entry entry;  ///< ok, perhaps with a remark, or skipped or failed with the reason
+  Ledger::Entry entry;  ///< ok, perhaps with a warning, or skipped or failed with the reason
 };
 
 /// Hands the blocks of a recording to `cutter`, a stage that cuts; from any thread. The utterances are

@@ -306,7 +306,7 @@ class Page {
     const Json& remarks = part(r_, "remarks");
     if (remarks.empty()) return;
     out_ +=
-        "<h2>Skipped, failed, or ok with a remark</h2>\n<table class=\"left\"><tr><th>file"
+        "<h2>Skipped, failed, or ok with a warning</h2>\n<table class=\"left\"><tr><th>file"
         "<th>became<th>node<th>reason</tr>\n";
     for (std::size_t i = 0; i < std::min(kMostRemarks, remarks.size()); ++i)
       out_ +=

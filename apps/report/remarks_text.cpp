@@ -71,7 +71,7 @@ std::string rest_text(const RunReport& report) {
       paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
 }
 
-// What tells all remarks of a run; "" where no output keeps them.
+// What tells all warnings of a run; "" where no output keeps them.
 std::string command_that_lists(const RunReport& report) {
   const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
   return report.ending != Ending::complete || rows.empty()
@@ -124,7 +124,8 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
 }
 
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
-  return count_with_example(report, remarks, Outcome::ok, report.counts.warned, "ok with a remark");
+  return count_with_example(report, remarks, Outcome::ok, report.counts.warned,
+                            "ok with a warning");
 }
 
 std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks) {

@@ -9,7 +9,7 @@
 
 namespace melflow {
 
-/// Of `limit` remarks at most each as "path: stage: reason", failed files first and skipped ones last; of more a
+/// Of `limit` warnings at most each as "path: stage: reason", failed files first and skipped ones last; of more a
 /// line for each reason, with how many files it is of and the first of them, and what lists all.
 std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
                          std::size_t limit);
@@ -18,7 +18,7 @@ std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
                           std::size_t limit);
 
-/// How many files are ok with a remark, the first of them and the command that lists all; "" when none is.
+/// How many files are ok with a warning, the first of them and the command that lists all; "" when none is.
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks);
 
 /// How many files were skipped, the first of them and the command that lists all; "" when none was, or

@@ -49,7 +49,7 @@ std::string accounts(const RunReport& r, const Plan& plan) {
   std::string out = fmt::format("{}: {} ok, {} skipped, {} failed", plural(c.found, "file"),
                                 count_text(c.ok), count_text(c.skipped), count_text(c.failed));
   if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
-  if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
+  if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a warning)", count_text(c.warned));
   if (r.kept > 0) out += fmt::format(" ({} of the ok ones kept as they were)", count_text(r.kept));
   const std::string filling = r.filling_seconds > 0
                                   ? fmt::format(", {} of it for loading the audio{}",

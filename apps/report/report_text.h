@@ -16,7 +16,7 @@ std::string accounts_text(const RunReport& report, const Plan& plan);
 /// took longest and what held it back.
 std::string tables_text(const RunReport& report, bool verbose = false);
 
-/// The remarks on the run as a whole, one per line, without those on the plan, which were shown
+/// The warnings about the run as a whole, one per line, without those on the plan, which were shown
 /// before.
 std::string warnings_text(const RunReport& report, const Plan& plan);
 

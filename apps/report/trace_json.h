@@ -18,7 +18,7 @@ namespace melflow {
 std::string trace_json(const VisitLog& visits, const Series& series, const RunReport& report,
                        const Plan& plan);
 
-/// The remark on visits that the log could not keep.
+/// The warning about visits that the log could not keep.
 std::string left_out_text(const VisitLog& visits);
 
 }  // namespace melflow

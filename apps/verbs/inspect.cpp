@@ -74,7 +74,7 @@ Action add_inspect(CLI::App& verb) {
       ->required();
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.add_flag("--files", arguments->files,
-                "also lists every file with its rows, and every remark");
+                "also lists every file with its rows, and every warning");
   verb.add_flag("--failed", arguments->failed,
                 "prints only the files that failed, one per line: the path, a tab, the reason")
       ->excludes("--json")
@@ -83,10 +83,11 @@ Action add_inspect(CLI::App& verb) {
       ->excludes("--json")
       ->excludes("--files")
       ->excludes("--failed");
-  verb.add_flag("--remarks", arguments->remarks,
-                "prints only the files that failed, were skipped, or are ok with a remark (such as "
-                "a damaged recording), one per line: the path, a tab, what became of it, a tab, "
-                "the reason")
+  verb.add_flag(
+          "--remarks", arguments->remarks,
+          "prints only the files that failed, were skipped, or are ok with a warning (such as "
+          "a damaged recording), one per line: the path, a tab, what became of it, a tab, "
+          "the reason")
       ->excludes("--json")
       ->excludes("--files")
       ->excludes("--failed")

@@ -167,7 +167,7 @@ std::string remarks_text(const FeatureFile& f, bool all) {
   std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) {
     return place_of(to_text(a.status)) < place_of(to_text(b.status));
   });
-  std::string out = "\nfailed, ok with a remark, or skipped:\n";
+  std::string out = "\nfailed, ok with a warning, or skipped:\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const FeatureFile::Remark& r = remarks[i];
     out += fmt::format("  {}: {}\n", path_text(r.path),
@@ -266,7 +266,7 @@ std::string output_text(const FeatureFile& f, bool with_files) {
       f.remarks().begin(), f.remarks().end(),
       [](const FeatureFile::Remark& r) { return place_of(to_text(r.status)) == place_of("ok"); });
   if (warned > 0)
-    out += fmt::format(" ({} of the ok ones with a remark)",
+    out += fmt::format(" ({} of the ok ones with a warning)",
                        count_text(static_cast<std::size_t>(warned)));
   out += "\n";
   out += fmt::format("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));

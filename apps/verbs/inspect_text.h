@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-/// The page about an output; `with_files`: also a line for each file, and every remark.
+/// The page about an output; `with_files`: also a line for each file, and every warning.
 std::string output_text(const FeatureFile& f, bool with_files);
 
 /// The same and more as a document; `with_files`: also of each file.

@@ -36,7 +36,7 @@ std::string summary_of(const RunReport& report, const Job& job) {
       fmt::format("{}: {} rows of {}", path, rows, plural(report.counts.found, "file"));
   if (report.counts.failed > 0) out += fmt::format(", {} failed", report.counts.failed);
   if (report.counts.skipped > 0) out += fmt::format(", {} skipped", report.counts.skipped);
-  if (report.counts.warned > 0) out += fmt::format(", {} ok with a remark", report.counts.warned);
+  if (report.counts.warned > 0) out += fmt::format(", {} ok with a warning", report.counts.warned);
   return out + fmt::format("; of {}, in {}\n", plural(job.parts.size(), "part"),
                            seconds_text(report.wall_seconds));
 }
@@ -79,7 +79,7 @@ Action add_merge(CLI::App& verb) {
       ->type_name("N")
       ->check(is_integer(0, 1024));
   verb.add_flag("-q,--quiet", arguments->quiet,
-                "prints only what failed and how many files are ok with a remark");
+                "prints only what failed and how many files are ok with a warning");
   verb.footer(
       "Every part is compared with what its worker wrote. The output is byte for byte that of "
       "`melflow run`.\n"

@@ -138,7 +138,7 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
                   const std::vector<Verdict>& judged, bool verbose, std::FILE* out) {
   std::string listed;
   if (!remarks.empty())
-    listed = "\nfailed, ok with a remark, or skipped:\n" +
+    listed = "\nfailed, ok with a warning, or skipped:\n" +
              remarks_text(report, remarks, verbose ? remarks.size() : kShownRemarks);
   const std::string tables =
       "\n" + tables_text(report, verbose) + warnings_text(report, runner.plan());
@@ -312,12 +312,12 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->needs(trace);
   CLI::Option* quiet = verb.add_flag(
       "-q,--quiet", arguments.quiet,
-      "prints only warnings, the files that failed, and how many are ok with a remark "
+      "prints only warnings, the files that failed, and how many are ok with a warning "
       "or were skipped");
   verb.add_flag(
           "-v,--verbose", arguments.verbose,
           "prints what was planned of every node before the run, and after it every file that "
-          "failed, was skipped or has a remark, the files that took longest and what limited "
+          "failed, was skipped or has a warning, the files that took longest and what limited "
           "the run, however short that was")
       ->excludes(quiet);
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");

@@ -11,7 +11,7 @@ namespace melflow {
 /// Options of the run and of nodes that stand in the file itself.
 std::vector<TunableOption> tunable_options(const PlanArguments& arguments);
 
-/// The pipeline's file with these changes, each with a remark, and otherwise as it was written.
+/// The pipeline's file with these changes, each with a warning, and otherwise as it was written.
 /// `remarks`: one for each. Throws RunError where that text would be another pipeline.
 std::string tuned_text(const PlanArguments& arguments, const Settings& changes,
                        const std::vector<std::string>& remarks);

@@ -25,7 +25,7 @@ std::size_t node_count(const Plan& plan) {
 }
 
 // As far as the lists of the corpus say: what of them would end a run is an error, and what a run
-// would remark a warning.
+// would warning a warning.
 void check_lists(Plan& plan) {
   const auto* source = dynamic_cast<const ReadsLists*>(plan.nodes.front().stage.get());
   if (source == nullptr) return;

@@ -118,7 +118,7 @@ def library_rival(setup, job, library, kind, data, amount, rows, workers, limit=
 
 
 def rivals_of(setup, remarks, wanted):
-    """Those of the libraries {library: needs} that are there; the others become a remark."""
+    """Those of the libraries {library: needs} that are there; the others become a warning."""
     there = []
     for library in wanted:
         module = "torchaudio" if library == "torchaudio-kaldi" else library

@@ -28,7 +28,7 @@ template <class Work>
 
 /// The error when a run cannot go on without another thread: "read: a thread ...".
 std::string no_thread_text(const std::string& who);
-/// The remark when a run goes on with fewer threads: "2 of 8 workers: ...".
+/// The warning when a run goes on with fewer threads: "2 of 8 workers: ...".
 std::string few_threads_text(int got, int wanted, const std::string& what);
 
 /// Runs `work` on the calling thread and on up to `count` - 1 others at the same time; `work` must

@@ -86,7 +86,7 @@ void NodeOptions::describe(Schema& s) {
   s.field("on_failure", on_failure,
           "what is lost when this node, or one after it, cannot process a file; file: all outputs "
           "of the file; branch: only those after this node, while the others keep it, with a "
-          "remark; not set: as set by the nearest node before, or file if none sets it");
+          "warning; not set: as set by the nearest node before, or file if none sets it");
 }
 
 namespace {

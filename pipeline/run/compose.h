@@ -131,7 +131,7 @@ class Compose {
   [[nodiscard]] GraphSpec& spec() { return spec_; }
 
   /// Runs the graph to its end. Throws ConfigError with every problem of it, RunError when it could
-  /// not start. `remarks`, unless null, gets the items that are not ok, or ok with a remark.
+  /// not start. `remarks`, unless null, gets the items that are not ok, or ok with a warning.
   RunReport run(std::vector<Remark>* remarks = nullptr) const {
     Runner runner(build_plan(spec_, registry_));
     RunReport report = runner.run();

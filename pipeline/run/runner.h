@@ -52,7 +52,7 @@ class Runner {
   /// Likewise of every node.
   [[nodiscard]] RunSample sample() const;
 
-  /// All source items that are not ok, or ok with a remark, in order; after the run.
+  /// All source items that are not ok, or ok with a warning, in order; after the run.
   [[nodiscard]] std::vector<Remark> remarks() const;
   [[nodiscard]] const Plan& plan() const;
 

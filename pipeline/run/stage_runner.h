@@ -30,7 +30,7 @@ struct Planned {
 template <class Out>
 struct Streamed {
   std::vector<std::shared_ptr<const Out>> blocks;
-  Ledger::Entry entry;  ///< ok with `reason` as the remark, or skipped or failed with the reason
+  Ledger::Entry entry;  ///< ok with `reason` as the warning, or skipped or failed with the reason
 
   [[nodiscard]] bool ok() const { return entry.outcome == Outcome::ok; }
 };
@@ -58,7 +58,7 @@ class StageRunner {
   /// The memory that stages lease from: allocations() no longer grows in the steady state of a stage
   /// that uses its scratch memory again; leased() is 0 when all outputs are gone.
   [[nodiscard]] const BufferPool& pool() const { return pool_; }
-  /// Remarks on the run as a whole.
+  /// Warnings about the run as a whole.
   [[nodiscard]] const std::vector<std::string>& run_warnings() const { return run_warnings_; }
 
   /// Stage::plan(), with what comes and what the stages behind it require.

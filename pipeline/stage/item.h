@@ -86,9 +86,9 @@ class Stream {
     const std::uint64_t sinks = lost();
     return sinks != 0 && is_behind_losses(sinks, stage, block);
   }
-  /// Adds a remark on an item that is ok nevertheless; that of the first node of the plan is kept.
+  /// Adds a warning about an item that is ok nevertheless; that of the first node of the plan is kept.
   void warn(int stage, std::string text, std::uint64_t block = 0);
-  /// Whether a stage before that one failed it or has a remark on it, or it was cut off.
+  /// Whether a stage before that one failed it or has a warning about it, or it was cut off.
   [[nodiscard]] bool is_remarked(int stage) const;
   /// Notes that the run stopped before this item was complete: a piece of it was dropped.
   void cancel();

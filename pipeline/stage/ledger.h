@@ -1,6 +1,6 @@
 // Records the outcome of every source item: ok + skipped + failed (+ not run, when a run was
 // stopped) = found, always. A record takes eight bytes, so that those of a million files fit beside
-// the work. An item that is ok without a remark is closed without a lock, since every file passes
+// the work. An item that is ok without a warning is closed without a lock, since every file passes
 // here, on every worker.
 #pragma once
 
@@ -28,8 +28,8 @@ class Ledger {
     std::size_t found = 0, ok = 0, skipped = 0, failed = 0, not_run = 0, warned = 0;
     [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
   };
-  /// The record of an item. `stage`: the node's name, "" for ok without a remark; `reason`: the
-  /// reason or, for an ok item, the remark.
+  /// The record of an item. `stage`: the node's name, "" for ok without a warning; `reason`: the
+  /// reason or, for an ok item, the warning.
   struct Entry {
     Outcome outcome = Outcome::open;
     std::string stage;

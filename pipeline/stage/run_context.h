@@ -68,8 +68,8 @@ struct RunContext {
   RunServices& services;
   MemoryBudget* budget = nullptr;  ///< set once the source has its index
   int workers = 1;
-  std::function<void(std::string)> warn;  ///< adds a remark on the run as a whole
-  /// The remarks on the plan, and those on the run so far, without places in the configuration.
+  std::function<void(std::string)> warn;  ///< adds a warning about the run as a whole
+  /// The warnings about the plan, and those on the run so far, without places in the configuration.
   std::function<std::vector<std::string>()> warnings = [] { return std::vector<std::string>(); };
   const std::atomic<bool>* stop_requested = nullptr;  ///< checked by long work in start(); or null
 

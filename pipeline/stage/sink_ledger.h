@@ -24,7 +24,7 @@ class SinkLedger {
     own().close(index, why.kind == ItemError::Kind::skipped ? Outcome::skipped : Outcome::failed,
                 stage, why.reason);
   }
-  /// This sink has the item from an earlier run, with that remark, whatever becomes of it for others.
+  /// This sink has the item from an earlier run, with that warning, whatever becomes of it for others.
   void kept(std::size_t index, int stage, const std::string& remark) {
     own().close(index, Outcome::ok, stage, remark);
   }
@@ -50,7 +50,7 @@ class SinkLedger {
     const Ledger* own = own_.load(std::memory_order_acquire);
     return own == nullptr ? 0 : own->counts().skipped + own->counts().failed;
   }
-  /// Whether an item that is ok may have a remark.
+  /// Whether an item that is ok may have a warning.
   [[nodiscard]] bool has_remarks() const {
     const Ledger* own = own_.load(std::memory_order_acquire);
     return run_.counts().warned > 0 || (own != nullptr && own->counts().warned > 0);

@@ -80,7 +80,7 @@ struct DecodeOptions {
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, with a remark; fail: the file fails");
+            "used, with a warning; fail: the file fails");
     s.field("block", block,
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")

@@ -31,7 +31,7 @@ struct EarlierFiles {
 };
 
 /// Those of several outputs as one: each file comes as often as it is in one of them, those of the first
-/// output first. `tell` is given a remark where two have a file in different splits.
+/// output first. `tell` is given a warning where two have a file in different splits.
 EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& outputs,
                       std::function<void(const std::string&)> tell);
 

@@ -9,7 +9,7 @@
 
 namespace melflow {
 
-/// Passes remarks to `warn`. A row that cannot be used fails the files that it names. Throws RunError when
+/// Passes warnings to `warn`. A row that cannot be used fails the files that it names. Throws RunError when
 /// the table cannot be read, lacks a column, or has a line of which cannot be told what it names.
 void read_label_file(const FileListOptions& options, Manifest& manifest,
                      const std::function<void(std::string)>& warn);

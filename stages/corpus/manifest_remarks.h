@@ -1,4 +1,4 @@
-// Remarks on a manifest for the user; "" where there is nothing to remark.
+// Warnings about a manifest for the user; "" where there is nothing to warn about.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace melflow {
 
-/// Remarks on columns of a table that are not read, since somebody may rely on one. `used`: the
+/// Warnings about columns of a table that are not read, since somebody may rely on one. `used`: the
 /// numbers of those that are, -1 for one that there is not.
 std::string columns_not_read(const FileListOptions& options,
                              const std::vector<std::string>& columns, const std::vector<int>& used);
-/// Remarks on paths that are not UTF-8, where the first is not there: names of files may be any bytes.
+/// Warnings about paths that are not UTF-8, where the first is not there: names of files may be any bytes.
 /// `path`: of the list.
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
-/// Remarks on lines that name one path, and on those of them that are in different splits.
+/// Warnings about lines that name one path, and on those of them that are in different splits.
 std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
                               const std::vector<DoublePaths::Pair>& doubles);
 

@@ -11,7 +11,7 @@
 namespace melflow {
 
 struct PathColumn {
-  std::string name;  ///< as remarks call it: "columns: speaker"
+  std::string name;  ///< as warnings call it: "columns: speaker"
   NameRule rule;
   std::size_t files = 0, without = 0, first_without = 0;
 

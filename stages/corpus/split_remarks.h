@@ -1,4 +1,4 @@
-// Remarks on the splits of a corpus for the user; "" where there is nothing to remark.
+// Warnings about the splits of a corpus for the user; "" where there is nothing to warn about.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,22 @@ namespace melflow {
 /// The name of a file's split, or "no split" for a file in none.
 std::string_view split_of(const Manifest& manifest, std::size_t file);
 
-/// Remarks on files for which split_group finds no group. Throws RunError for such files when
+/// Warnings about files for which split_group finds no group. Throws RunError for such files when
 /// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
-/// Remarks on a rule of that option that gives `count` files, `first` before the others, the name of
+/// Warnings about a rule of that option that gives `count` files, `first` before the others, the name of
 /// the folder of their split.
 std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
                             std::size_t count);
-/// Remarks on groups that have files in several splits (of splits that are given, not drawn).
+/// Warnings about groups that have files in several splits (of splits that are given, not drawn).
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
-/// Remarks on splits whose names differ only in case (of splits that are given, not drawn).
+/// Warnings about splits whose names differ only in case (of splits that are given, not drawn).
 std::string splits_alike(const Manifest& manifest);
-/// Remarks on labels of which another split has files, but none of those for training
+/// Warnings about labels of which another split has files, but none of those for training
 /// (is_training_split).
 std::string labels_not_in_training(const Manifest& manifest);
-/// Remarks on files of the earlier output that are in another split now.
+/// Warnings about files of the earlier output that are in another split now.
 std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier);
 
 }  // namespace melflow

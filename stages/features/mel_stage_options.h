@@ -76,19 +76,19 @@ struct MelStageOptions {
   /// The problems of times at a rate [Hz]: they must be whole numbers of samples, since libraries
   /// differ in how they round.
   [[nodiscard]] std::vector<MelOptionProblem> check_times(int rate) const;
-  /// Remarks on lengths in samples that look as if they were meant as times, at that rate.
+  /// Warnings about lengths in samples that look as if they were meant as times, at that rate.
   [[nodiscard]] std::vector<MelOptionProblem> unit_remarks(int rate) const;
   /// The preset and the changed options, for people: "whisper", "whisper, with n_mels and top_db
   /// changed"; "" without a preset.
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
   [[nodiscard]] std::string origin_of(const std::string& option) const;
-  /// A remark on a changed preset whose frames no longer have the preset's duration; "" for none.
+  /// A warning about a changed preset whose frames no longer have the preset's duration; "" for none.
   [[nodiscard]] std::string preset_remark() const;
-  /// A remark on a preset whose model takes windows of one length, where these have another
+  /// A warning about a preset whose model takes windows of one length, where these have another
   /// (`window` [samples]; 0: recordings are not cut); "" for none.
   [[nodiscard]] std::string window_remark(std::int64_t window) const;
-  /// A remark on preset librosa with decibels, as librosa's power_to_db also limits the range by
+  /// A warning about preset librosa with decibels, as librosa's power_to_db also limits the range by
   /// default; "" for none.
   [[nodiscard]] std::string range_remark() const;
   /// The settings that can change a value of the rows, with derived defaults filled in and without

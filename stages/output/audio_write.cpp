@@ -59,7 +59,8 @@ struct AudioWriteOptions {
     s.field(
         "dtype", kind.type,
         "sample format; float32: with format: wav only; int16, int24: floating-point samples are "
-        "rounded to the nearest integer, and samples beyond full scale are clipped, with a remark");
+        "rounded to the nearest integer, and samples beyond full scale are clipped, with a "
+        "warning");
     s.field(
         "by", names.by,
         "folders between path and the path of a recording, in the order written: [split, "

@@ -291,7 +291,7 @@ void EarlierOutput::keep(const Into& into, std::size_t section, bool in_place) {
     into.hashes[k.file] = k.hash;
     const int stage = k.remark != nullptr ? ledger.stage_number(k.remark->stage) : -1;
     const std::string remark = k.remark != nullptr ? k.remark->reason : "";
-    // Each output has remarks of its own.
+    // Each output has warnings of its own.
     if (into.run.settings.sinks > 1) into.ledger.kept(k.file, stage, remark);
     if (is_complete(into.run, k.file) && ledger.outcome(k.file) == Outcome::open)
       ledger.close(k.file, Outcome::ok, stage, remark);

@@ -43,7 +43,7 @@ class Conditions {
   /// One of them is about the peak: FileFacts::note_peak() has to be told of the blocks.
   [[nodiscard]] bool needs_peak() const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
-  /// A remark on a list of exact durations or sizes, which was meant as a range; "" for none.
+  /// A warning about a list of exact durations or sizes, which was meant as a range; "" for none.
   [[nodiscard]] std::string remark() const;
   /// One of them cannot be told where there are no samples: its name, else "".
   [[nodiscard]] std::string needs_samples() const;

@@ -177,7 +177,8 @@ TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by 
   CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, "4 files: 4 ok"));
 }
 
-TEST_CASE("corpus: a rule of columns that finds nothing anywhere is an error, somewhere a remark") {
+TEST_CASE(
+    "corpus: a rule of columns that finds nothing anywhere is an error, somewhere a warning") {
   const TempFolder folder;
   write_corpus(folder);
   write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
@@ -271,7 +272,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
   const Ended e = melflow_in(folder, {"run", "p.yaml"});
   CHECK(e.code == 3);
   CHECK(has(e.out,
-            "failed, ok with a remark, or skipped:\n"
+            "failed, ok with a warning, or skipped:\n"
             "  spk2/bad.wav: decode: failed: is not an audio file (begins with '<html>')\n"
             "  spk1/short.wav: long: skipped: duration is 0.001 s, not > 0.1s\n"));
   const Ended whole = melflow_in(folder, {"inspect", "out.h5"});
@@ -283,7 +284,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
 }
 
 TEST_CASE(
-    "corpus: files that are ok with a remark are told of with --quiet, and --remarks lists them") {
+    "corpus: files that are ok with a warning are told of with --quiet, and --remarks lists them") {
   const TempFolder folder;
   write_corpus(folder);
   write_text(folder / "data/spk2/bad.wav", "<html>");
@@ -302,7 +303,7 @@ TEST_CASE(
     const Ended e = melflow_in(folder, {"run", "p.yaml", "-q"});
     CHECK(e.out.empty());
     const std::string remark = "decode: short: the header ";
-    CHECK(has(e.err, fmt::format("\n2 of {} files are ok with a remark, such as spk1/cut.wav: {}",
+    CHECK(has(e.err, fmt::format("\n2 of {} files are ok with a warning, such as spk1/cut.wav: {}",
                                  7, remark)));
     CHECK(has(e.err, fmt::format("; `melflow inspect {} --remarks` lists all\n", path)));
     const Ended listed = melflow_in(folder, {"inspect", path, "--remarks"});

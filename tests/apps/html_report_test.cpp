@@ -70,7 +70,7 @@ Reported run_with_page(const TempFolder& folder, std::vector<std::string> more =
 
 }  // namespace
 
-TEST_CASE("html report: has the figures of the JSON report, every node and every remark") {
+TEST_CASE("html report: has the figures of the JSON report, every node and every warning") {
   const TempFolder folder;
   const Reported r = run_with_page(folder);
   INFO(r.ended.err);

@@ -1,4 +1,4 @@
-"""Decoding in processes of its own: the same rows, remarks and failures as without; a crash, a hang or a kill costs one file; and
+"""Decoding in processes of its own: the same rows, warnings and failures as without; a crash, a hang or a kill costs one file; and
 no process is left, however melflow ends.
 
 In:  isolated_decoding.py MELFLOW LIBRARY     LIBRARY: of break_flac.cpp
@@ -141,7 +141,7 @@ def same_as_without(job):
         check(job.rows("here" + whole) == job.rows("apart" + whole), f"the rows are others (whole: {whole})")
         here, apart = job.accounts("here" + whole), job.accounts("apart" + whole)
         check(here == apart, f"{here} became {apart}")
-        check(here["damaged.flac"][1], "damaged.flac has no remark")
+        check(here["damaged.flac"][1], "damaged.flac has no warning")
 
 
 def costs_one_file(job):

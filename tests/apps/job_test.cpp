@@ -176,7 +176,7 @@ TEST_CASE(
   CHECK(has(merged.err, "all files failed (2)"));
 }
 
-TEST_CASE("job: merge says what failed and what is ok with a remark, with -q, too") {
+TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, too") {
   const TempFolder folder;
   make_corpus(folder);
   const std::string whole = test::read_text(folder / "data/a/00.wav");
@@ -188,10 +188,10 @@ TEST_CASE("job: merge says what failed and what is ok with a remark, with -q, to
   CHECK(quiet.out == "");
   CHECK(has(quiet.err, " files failed, "));
   CHECK(has(quiet.err, "\n1 of "));
-  CHECK(has(quiet.err, " files is ok with a remark, such as a/00.wav: decode: short: "));
+  CHECK(has(quiet.err, " files is ok with a warning, such as a/00.wav: decode: short: "));
   CHECK(has(quiet.err, "; `melflow inspect "));
   fs::remove(folder / "out.h5");
-  CHECK(has(melflow_in(folder, {"merge", "job"}).out, ", 1 ok with a remark; of "));
+  CHECK(has(melflow_in(folder, {"merge", "job"}).out, ", 1 ok with a warning; of "));
 }
 
 TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path") {

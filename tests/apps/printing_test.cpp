@@ -255,7 +255,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("printing: remarks on a run, which come during it, are treated as those on its plan") {
+TEST_CASE(
+    "printing: warnings about a run, which come during it, are treated as those on its plan") {
   const TempFolder folder;
   test::write_clip(folder / "data/a.wav", 8000, 0.3, 1);
   test::write_clip(folder / "data/b.wav", 8000, 0.3, 2);

@@ -54,7 +54,7 @@ TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
   CHECK(has(e.out, "\ntoy.out: 1.50 MB\n"));
   CHECK(has(e.out, "\nwork "));
   CHECK(has(e.out, "\nmemory: "));
-  CHECK_FALSE(has(e.out, "failed, ok with a remark, or skipped"));
+  CHECK_FALSE(has(e.out, "failed, ok with a warning, or skipped"));
 }
 
 // A recording that turns out to be too long has given rows by then; they are not in the output.
@@ -92,7 +92,7 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
   CHECK(rows() == 0);
 }
 
-TEST_CASE("run: failures end with 3, and more than ten remarks are listed by reason") {
+TEST_CASE("run: failures end with 3, and more than ten warnings are listed by reason") {
   const TempFolder folder;
   write_toy(folder, 40);
   const Ended e =
@@ -100,7 +100,7 @@ TEST_CASE("run: failures end with 3, and more than ten remarks are listed by rea
   CHECK(e.code == 3);
   CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
   CHECK(has(e.out,
-            "\nfailed, ok with a remark, or skipped:\n"
+            "\nfailed, ok with a warning, or skipped:\n"
             "  10 files: work: failed: is broken (toy/0003, toy/0007, toy/0011, …)\n"
             "  2 files: work: skipped: is too short (toy/0009, toy/0029)\n"
             "  (all with --json FILE)\n"));

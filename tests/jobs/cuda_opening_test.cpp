@@ -227,7 +227,7 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
   }
 }
 
-TEST_CASE("cuda opening: all devices are those that can be used; others are a remark") {
+TEST_CASE("cuda opening: all devices are those that can be used; others are a warning") {
   const TempFolder folder;
   make_clips(folder);
   HostGpus gpus({.devices = 1, .unusable = {{1, "device 1 (old) is older than the kernels"}}});

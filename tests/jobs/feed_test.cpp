@@ -18,7 +18,7 @@ using namespace melflow::test;
 namespace {
 
 // Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
-// a remark.
+// a warning.
 void make_corpus(const TempFolder& folder) {
   write_clips(
       folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
@@ -51,7 +51,7 @@ Ran run_feed(const TempFolder& folder, const std::string& feed, const Knobs& kno
   return r;
 }
 
-// Rows, index and remarks.
+// Rows, index and warnings.
 void check_same(const Ran& expected, const Ran& other) {
   REQUIRE_MESSAGE(other.job.complete(), other.job.text());
   CHECK(expected.output.difference(other.output) == "");
@@ -354,7 +354,7 @@ TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
   }
 }
 
-TEST_CASE("feed: a cache that is no cache is made anew, with a remark on the run") {
+TEST_CASE("feed: a cache that is no cache is made anew, with a warning about the run") {
   const TempFolder folder;
   make_corpus(folder);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");

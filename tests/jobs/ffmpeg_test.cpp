@@ -108,7 +108,7 @@ TEST_CASE("FFmpeg: every kind gives the samples that FFmpeg's program gives") {
   }
 }
 
-TEST_CASE("FFmpeg: a file that is cut off is ok with a remark, or fails; none is silently short") {
+TEST_CASE("FFmpeg: a file that is cut off is ok with a warning, or fails; none is silently short") {
   if (!is_here()) return skip("FFmpeg is not here, or the program was built without it");
   const TempFolder folder;
   write_audio(folder.file("mono.wav"), audio_kind("wav s16"), 16000, test_signal(200'000));

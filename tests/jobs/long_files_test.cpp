@@ -34,7 +34,8 @@ void make_corpus(const TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("long files: the same datasets and remarks, for any workers, memory and size of blocks") {
+TEST_CASE(
+    "long files: the same datasets and warnings, for any workers, memory and size of blocks") {
   const TempFolder folder;
   make_corpus(folder);
   const JobResult alone =

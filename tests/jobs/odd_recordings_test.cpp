@@ -1,5 +1,5 @@
 // Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those that
-// were written, or a remark says what is left out. perf/odd_recordings.py tries thousands.
+// were written, or a warning says what is left out. perf/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>
@@ -339,7 +339,7 @@ TEST_CASE("odd recordings: an MP3 that begins with something else") {
 }
 
 TEST_CASE(
-    "odd recordings: MP3 in a WAV has the samples of the MP3, and no remark where it is whole") {
+    "odd recordings: MP3 in a WAV has the samples of the MP3, and no warning where it is whole") {
   const TempFolder folder;
   std::string frames = without_xing_frame(mp3(folder, 40'000));
   folder.write("clips/a.mp3", frames);

@@ -89,7 +89,7 @@ TEST_CASE("files per task: a bad file fails alone, wherever it does and whatever
       }
 }
 
-TEST_CASE("files per task: an exception is the error of its file alone, a remark is its own") {
+TEST_CASE("files per task: an exception is the error of its file alone, a warning is its own") {
   const Watchdog watchdog("files per task: exceptions");
   for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
     CAPTURE(option);

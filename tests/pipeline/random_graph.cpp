@@ -265,7 +265,7 @@ void RandomGraph::draw_fates() {
       Fate f;
       f.node = nodes[draw() % nodes.size()];
       const Node& n = nodes_[f.node];
-      // What is thrown of a batch would be of all of its items, and a remark of the first.
+      // What is thrown of a batch would be of all of its items, and a warning of the first.
       const Fate::Kind kinds[] = {Fate::failed, Fate::skipped, Fate::thrown, Fate::warned};
       f.kind = kinds[draw() % (n.batches && n.stage != "gather" ? 2 : 4)];
       const std::uint64_t which = draw();
@@ -511,7 +511,7 @@ std::vector<RandomGraph::Fate> RandomGraph::fates_of(std::size_t item) const {
   if (done_.contains(item)) return said;
   say(leader(item), true);
   say(item, false);
-  // A remark on the item that it is of is one on its last part.
+  // A warning about the item that it is of is one on its last part.
   if (!is_last_of_item(item))
     std::erase_if(said, [this](const Fate& f) {
       return f.kind == Fate::warned && f.node < static_cast<std::size_t>(cutter_);

@@ -1,4 +1,4 @@
-// Random graphs with random bounds: whatever they are, every row, remark and account is the one
+// Random graphs with random bounds: whatever they are, every row, warning and account is the one
 // that was computed without a graph; and what is stopped or fails in the middle leaves whole items.
 // perf/random_graphs.sh runs many.
 //

@@ -115,7 +115,7 @@ TEST_CASE("runner: what a batch cannot take fails alone, and what it cannot give
        {},
        false,
        "skipped g too short"},
-      {"remarks on one",
+      {"warnings about one",
        [](const Number& n, ItemContext* context) {
          if (n.item == 4) context->warn("odd");
          return Error();

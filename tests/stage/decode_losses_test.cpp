@@ -1,4 +1,4 @@
-// Files that hold more than a decoder gives without a word: all of it comes out, or a remark says
+// Files that hold more than a decoder gives without a word: all of it comes out, or a warning says
 // how much is missing, whatever the block and the way of reading.
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ Decoded decode(const std::string& path, const std::string& options, const std::s
   return out;
 }
 
-// Whatever the settings that must not matter. With `truncated: fail` a remark is a failure.
+// Whatever the settings that must not matter. With `truncated: fail` a warning is a failure.
 Decoded decode_all_ways(const std::string& path, const std::string& options = "") {
   Decoded first = decode(path, options);
   const std::string more = options.empty() ? "" : options + ", ";

@@ -279,7 +279,7 @@ TEST_CASE("decode: fit pads with silence or trims to the very sample, across blo
   }
 }
 
-TEST_CASE("decode: a recording that ends early is kept with a remark, or fails") {
+TEST_CASE("decode: a recording that ends early is kept with a warning, or fails") {
   struct Row {
     const char* kind;
     double share;        ///< of the file's bytes

@@ -309,7 +309,7 @@ TEST_CASE("file list: labels from an entry of columns, or from what an expressio
   CHECK(labelled(by_table) == Paths{"ann/yes_1.wav=7", "bob/no_2.wav=8", "bob/silence.wav="});
 }
 
-TEST_CASE("file list: labels from a table, and files without one are counted in a remark") {
+TEST_CASE("file list: labels from a table, and files without one are counted in a warning") {
   const TempFolder folder;
   for (const char* p : {"a.wav", "x/b.wav", "x/c.wav"}) folder.write(p, "x");
   const std::string table = folder.write(
@@ -524,7 +524,7 @@ TEST_CASE("file list: labels, groups, columns and splits do not depend on how ro
   }
 }
 
-TEST_CASE("file list: paths of a manifest that name the root themselves get a remark") {
+TEST_CASE("file list: paths of a manifest that name the root themselves get a warning") {
   const TempFolder folder;
   for (const char* p : {"data/clips/a.wav", "data/clips/b.wav"}) folder.write(p, "x");
   const std::string list = folder / "list.txt", csv = folder / "list.csv";

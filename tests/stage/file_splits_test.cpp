@@ -809,7 +809,7 @@ TEST_CASE("names from paths that are the folder of the split are told") {
   for (const char* p : {"test/ann/1.wav", "test/top.wav", "train/ann/2.wav", "train/bob/3.wav"})
     folder.write(p, "x");
   struct Row {
-    std::string options, remark;  // the end of the remark; "" for none
+    std::string options, remark;  // the end of the warning; "" for none
   };
   const std::string cure =
       "; find it in the path by a regular expression whose ( ) marks it, or put the files into "

@@ -86,7 +86,7 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
     std::string file;  ///< that did not fit
   };
   // A file of 256 samples is a row of 80 bytes; its record in the index, with a name of 200
-  // letters, 240; a broken one has a remark of some 300 bytes besides.
+  // letters, 240; a broken one has a warning of some 300 bytes besides.
   const Row rows[] = {
       {"the rows", 64 << 10, "center: false", 2000, 0, "out.npy.part"},
       {"the rows, which are finished at the end", 64 << 10, "center: false, ref: max, log: db",

@@ -100,13 +100,13 @@ def check_index(rows, index, about):
         check(len(about["band_hz"]) == rows.shape[-1], "one frequency for each column")
         check(None not in about["band_hz"] or about["band_hz"].index(None) == about["energy_column"], "energy_column")
     at = [r["file"] for r in about["remarks"]]
-    check(at == sorted(set(at)), "remarks are not in manifest order")
+    check(at == sorted(set(at)), "warnings are not in manifest order")
     for r in about["remarks"]:
-        check(os.fsencode(r["path"]) == index["path"][r["file"]], f"path of the remark {r}")
-        check(about["status"].index(r["status"]) == index["status"][r["file"]], f"status of the remark {r}")
-        check(r["stage"] and r["reason"], f"a remark without reason: {r}")
+        check(os.fsencode(r["path"]) == index["path"][r["file"]], f"path of the warning {r}")
+        check(about["status"].index(r["status"]) == index["status"][r["file"]], f"status of the warning {r}")
+        check(r["stage"] and r["reason"], f"a warning without reason: {r}")
     silent = set(np.flatnonzero(np.isin(index["status"], (1, 2)))) - set(at)
-    check(not silent, f"no remark on {[index['path'][i] for i in silent]}")
+    check(not silent, f"no warning about {[index['path'][i] for i in silent]}")
     check(len(about["feature_fingerprint"]) == 32 and about["feature_settings"][-1]["dtype"] == about["dtype"], "features")
     check("graph" in about["config"], "config")
 
@@ -135,9 +135,9 @@ def compare_h5(path, rows, index, about):
     for ours, theirs in (("labels", "labels/name"), ("splits", "splits/name")):
         check([os.fsencode(s) for s in about[ours]] == raw(f[theirs]), f"{ours} differs from /{theirs}")
     remarks = f["remarks"]
-    check([r["file"] for r in about["remarks"]] == list(remarks["file"][:]), "remarks differ in files")
+    check([r["file"] for r in about["remarks"]] == list(remarks["file"][:]), "warnings differ in files")
     for name in ("path", "stage", "reason"):
-        check([os.fsencode(r[name]) for r in about["remarks"]] == raw(remarks[name]), f"remarks differ in {name}")
+        check([os.fsencode(r[name]) for r in about["remarks"]] == raw(remarks[name]), f"warnings differ in {name}")
     check([d.label for d in there.dims] == about["axes"], f"axes are {about['axes']}")
     check(there.attrs["unit"] == about["unit"], "unit")
     check(there.attrs.get("energy_column") == about.get("energy_column"), "energy_column")

@@ -58,12 +58,12 @@ def main():
 
     remarks = f["remarks"]
     at = remarks["file"][:]
-    check((np.diff(at) > 0).all(), "remarks are not in manifest order")
-    check(list(remarks["path"].asstr()[:]) == [paths[i] for i in at], "paths of the remarks")
-    check((remarks["status"][:] == files["status"][:][at]).all(), "status of the remarks")
+    check((np.diff(at) > 0).all(), "warnings are not in manifest order")
+    check(list(remarks["path"].asstr()[:]) == [paths[i] for i in at], "paths of the warnings")
+    check((remarks["status"][:] == files["status"][:][at]).all(), "status of the warnings")
     silent = set(np.flatnonzero(np.isin(files["status"][:], (1, 2)))) - set(at)
-    check(not silent, f"no remark on {[paths[i] for i in silent]}")
-    check(all(remarks["stage"].asstr()[:]) and all(remarks["reason"].asstr()[:]), "a remark without reason")
+    check(not silent, f"no warning about {[paths[i] for i in silent]}")
+    check(all(remarks["stage"].asstr()[:]) and all(remarks["reason"].asstr()[:]), "a warning without reason")
 
     # The rows as a map into memory.
     if rows.shape[0] > 0:

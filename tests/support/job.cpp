@@ -35,7 +35,7 @@ std::map<std::string, std::string> JobResult::remarks_by_name() const {
 std::string JobResult::text() const {
   const Ledger::Counts& c = report.counts;
   std::string out = fmt::format(
-      "error '{}', {} found, {} ok ({} with a remark), {} skipped, {} failed, {} not run\n", error,
+      "error '{}', {} found, {} ok ({} with a warning), {} skipped, {} failed, {} not run\n", error,
       c.found, c.ok, c.warned, c.skipped, c.failed, c.not_run);
   for (const auto& [name, remark] : remarks_by_name()) out += "  " + name + ": " + remark + "\n";
   for (const std::string& w : report.warnings) out += "  warning: " + w + "\n";

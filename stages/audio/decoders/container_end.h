@@ -1,4 +1,4 @@
-// Finds where a file should end according to its container, to remark on wrong sizes, which
+// Finds where a file should end according to its container, to warn about wrong sizes, which
 // decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX;
 // other containers (IRCAM, PAF, PVF, AVR, …) are not checked.
 #pragma once
@@ -18,7 +18,7 @@ bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 /// Bytes of the samples by the header; nothing where it does not say.
 std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
-/// A remark when a file of `size` bytes is cut off, goes on behind the end that its header gives, or
+/// A warning when a file of `size` bytes is cut off, goes on behind the end that its header gives, or
 /// holds something other than chunks behind its samples (their size in the header is too small);
 /// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size
 /// yet, count as unknown.

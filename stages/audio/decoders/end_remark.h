@@ -1,4 +1,4 @@
-// Makes the remark on a recording that has been read: whether it had what its header promised.
+// Makes the warning about a recording that has been read: whether it had what its header promised.
 #pragma once
 
 #include <cstdint>

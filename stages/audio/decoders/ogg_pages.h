@@ -10,7 +10,7 @@
 
 namespace melflow {
 
-/// A remark when, by its pages, a file of `size` bytes holds more samples than the `decoded` ones
+/// A warning when, by its pages, a file of `size` bytes holds more samples than the `decoded` ones
 /// at `rate` [Hz]; else "", also for a file that is no Ogg. Reads the whole file.
 std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t decoded, int rate);
 

@@ -51,7 +51,7 @@ struct FeatureData {
   std::vector<std::string> labels, splits, targets, columns;  ///< names
   bool has_label_sets = false;                                ///< files may have several labels
   std::vector<Remark> remarks;
-  std::vector<std::string> warnings;  ///< remarks on the run as a whole
+  std::vector<std::string> warnings;  ///< warnings about the run as a whole
   std::optional<ColumnStatistics> statistics;
   /// The root attributes that are numbers or flags, by their names.
   std::map<std::string, std::int64_t> integers;

@@ -79,7 +79,7 @@ struct OutputIndex {
   [[nodiscard]] const std::vector<std::string>& split_names() const;
   [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
   [[nodiscard]] FeatureData::Status status(std::size_t file) const;
-  /// The files that were skipped, failed, or are ok with a remark, in order.
+  /// The files that were skipped, failed, or are ok with a warning, in order.
   [[nodiscard]] std::vector<std::size_t> remarked() const;
   struct Rows {
     std::int64_t first = 0, count = 0;
@@ -92,7 +92,7 @@ struct OutputIndex {
     std::int64_t row_count = 0;
   };
   [[nodiscard]] std::vector<SplitRows> splits() const;
-  /// Remarks on the run as a whole.
+  /// Warnings about the run as a whole.
   [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
   /// index_hash() and run_hash() of this (index_hash.h), computed once.
   [[nodiscard]] const std::string& hash() const;
