@@ -145,7 +145,7 @@ if [[ $cpu_only == 0 ]]; then
     done
   fi
   cufft=$(timeout 60 "$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
-  # One program has the devices open all the time, so that they do not wake up anew for every other;
+  # One program has the devices open all the time, so that they do not wake up again for every other;
   # not where a device is open to one program at a time.
   mode=$(timeout 30 nvidia-smi --query-gpu=compute_mode --format=csv,noheader 2>>"$log" | sort -u) || mode=''
   if [[ -z $mode || $mode == Default ]]; then

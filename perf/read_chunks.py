@@ -4,7 +4,7 @@ In:  read_chunks.py [FOLDER]     where the files are made and removed again; /tm
 Out: a line for each size of a chunk: the file, and the time to read all rows, one row, and 300 rows, at random places
 
 Rows are 80 float32 that change slowly under noise, like log-mel features; files are in the page cache, so that what is
-measured is unpacking. Each reader opens the file anew and has h5py's usual cache of 1 MiB.
+measured is unpacking. Each reader opens the file again and has h5py's usual cache of 1 MiB.
 """
 
 import os

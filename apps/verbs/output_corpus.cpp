@@ -113,7 +113,7 @@ const PlanNode& only_sink(const Plan& plan, const std::string& path) {
     if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
       throw RunError(
           fmt::format("{}: this file is of a pipeline with more than one output ({} is another); "
-                      "rows are computed anew where it has one",
+                      "rows are recomputed where it has one",
                       path, n.name));
     out = &n;
   }

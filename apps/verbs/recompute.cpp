@@ -45,7 +45,7 @@ const PlanNode& sink_of(const Plan& plan, const FeatureFile& file) {
   for (const PlanNode& n : plan.nodes)
     if (n.stage->traits().cuts)
       throw RunError(file.path() +
-                     ": this file has utterances; files are computed anew only as a whole. Without "
+                     ": this file has utterances; files are recomputed only as a whole. Without "
                      "--recompute its rows are compared with their hashes");
   return only_sink(plan, file.path());
 }
@@ -56,7 +56,7 @@ void check_is_same(const FeatureFile& file, const char* what, const std::string&
   if (there == here) return;
   throw RunError(
       fmt::format("{}: was made with {} {}, and this is {}: the bytes of rows may be others. "
-                  "Compute anew with what made it; `melflow compare` says how far features are "
+                  "Compute again with what made it; `melflow compare` says how far features are "
                   "apart",
                   file.path(), what, there, here));
 }

@@ -58,7 +58,7 @@ void check_index(const FeatureFile& file) {
   throw RunError(
       file.path() +
       ": cannot be repaired: what it says of its files is not what was written, so that it is "
-      "not known which rows are whose. Copy it again, or build it anew (overwrite: true)");
+      "not known which rows are whose. Copy it again, or rebuild it (overwrite: true)");
 }
 
 Plan plan_of(const FeatureFile& file, const LoadOptions& options) {
@@ -100,7 +100,7 @@ int tell(const Examined& found, const std::vector<Remark>& remarks) {
   for (const auto& [name, path] : found.of)
     if (!lost.contains(name)) text += fmt::format("  {}: {}\n", path, one_line(name));
   if (!text.empty())
-    text = fmt::format("computed anew, since the rows were not what was written:\n{}", text);
+    text = fmt::format("recomputed, since the rows were not what was written:\n{}", text);
   if (!lost.empty()) {
     text += "their rows were not what was written and are gone; `melflow update` tries again:\n";
     for (const auto& [name, why] : lost)
@@ -168,7 +168,7 @@ Action add_repair(CLI::App& verb) {
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
       "what was\n"
-      "written are computed anew by the configuration in the output, in the folder that it was "
+      "written are recomputed by the configuration in the output, in the folder that it was "
       "made in;\n"
       "all others are kept, even if their recordings are gone. The output is replaced as a whole, "
       "when\n"

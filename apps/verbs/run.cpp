@@ -341,7 +341,7 @@ Action add_update(CLI::App& verb) {
       "A file is the same when its path, size and modification time are. Rows of such files stay "
       "as they\n"
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
-      "--compact, all rows are written anew in the order of the files. Where there is no output\n"
+      "--compact, all rows are rewritten in the order of the files. Where there is no output\n"
       "yet, this does the same as `melflow run`.\n"
       "An update that is interrupted leaves the output as it was, and the same command goes on: "
       "new "

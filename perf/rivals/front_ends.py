@@ -61,7 +61,7 @@ def librosa_mel(job):
     import numpy
 
     assert job == "speech"
-    # librosa.feature.melspectrogram makes its filters anew for every call.
+    # librosa.feature.melspectrogram makes its filters again for every call.
     filters = librosa.filters.mel(sr=16000, n_fft=400, n_mels=80)
 
     def front_end(samples):

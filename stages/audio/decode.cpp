@@ -47,7 +47,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
       check.error(
           "isolation",
           "process needs the program melflow, or one made with melflow_add_program, to start "
-          "itself anew; here melflow runs inside of another program. Leave it out, or give the "
+          "itself again; here melflow runs inside of another program. Leave it out, or give the "
           "configuration to melflow run");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     most_in_memory_ = given.get_or(property::kMostInMemory, std::size_t{0});

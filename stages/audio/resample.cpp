@@ -220,7 +220,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
            held_back(options_.rate / kLowestRate);
   }
 
-  // One for every stream: soxr_clear() designs the filter anew, so that keeping them saves nothing
+  // One for every stream: soxr_clear() designs the filter again, so that keeping them saves nothing
   // (measured).
   Result<Soxr> resampler(int from) const {
     constexpr std::array recipes{SOXR_QQ, SOXR_LQ, SOXR_MQ, SOXR_HQ, SOXR_VHQ};

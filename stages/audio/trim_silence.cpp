@@ -1,6 +1,6 @@
 // trim_silence: recordings without the silence before their first and behind their last sound.
 //
-// In, out: Waveform. Samples are counted anew from the first that is left. Frame i has its middle at
+// In, out: Waveform. Samples are counted again from the first that is left. Frame i has its middle at
 // sample i * hop, with zeros beyond the recording, and its level is its mean square, as librosa has
 // it. What becomes of a sample depends on the recording alone, not on its blocks.
 

@@ -267,7 +267,7 @@ class FileList final : public Source<FileRef>,
     };
     throw RunError(fmt::format(
         "{}: this file is not what was planned with: then {}, now {}. Put it back as it was, or "
-        "plan anew",
+        "plan again",
         manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
   }
 

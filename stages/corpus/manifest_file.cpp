@@ -128,7 +128,7 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
 }
 
 [[noreturn]] void refuse(const std::string& path) {
-  throw RunError(path + ": this file is not what `melflow plan` wrote; plan anew");
+  throw RunError(path + ": this file is not what `melflow plan` wrote; plan again");
 }
 
 // A manifest of which lines are read.

@@ -53,7 +53,7 @@ class Draw {
     throw RunError(fmt::format(
         "{} of {} groups (split_group) have files in several splits of the earlier output, such as "
         "{} and {}. Files keep their split in an update, and a group must not cross splits: take "
-        "the groups of that run, or have all splits drawn anew with split_update: redraw, which "
+        "the groups of that run, or have all splits redrawn with split_update: redraw, which "
         "moves files between them",
         crossing.size(), groups(), where(example.first), where(example.second)));
   }
@@ -114,7 +114,7 @@ class Draw {
     if (it == names_.end())
       throw RunError(fmt::format(
           "{} is in the split '{}' of the earlier output, and split_ratios has {} only. Files keep "
-          "their split in an update: name that split, too, or have all splits drawn anew with "
+          "their split in an update: name that split, too, or have all splits redrawn with "
           "split_update: redraw",
           manifest_.name(file), name, fmt::join(names_, ", ")));
     return static_cast<std::int8_t>(it - names_.begin());
@@ -141,7 +141,7 @@ class Draw {
                     [](const SplitUnit& u) { return u.split >= 0; }) &&
         would_redrawing_fill())
       return "no file that is left of the earlier output is in it, and files keep their split in "
-             "an update; have all splits drawn anew with split_update: redraw, which moves files "
+             "an update; have all splits redrawn with split_update: redraw, which moves files "
              "between them, or put files of it back";
     const bool has_groups = !options_.split_group.empty();
     const char* const unit = has_groups ? "group" : "file";

@@ -65,7 +65,7 @@ bool TextLines::next(std::string& line) {
   if (line.find('\r') != line.npos)
     throw RunError(
         fmt::format("{0}:{1}: a carriage return (CR) inside the line; lines end in LF or CRLF: "
-                    "take it out, or, where CR alone ends lines, write them anew with "
+                    "take it out, or, where CR alone ends lines, rewrite them with "
                     "tr '\\r' '\\n' < {0} > NEW",
                     path_, number_));
   return true;

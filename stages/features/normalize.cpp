@@ -88,7 +88,7 @@ class Normalize final : public RowStage {
     if (!is_usable(statistics_.mean) || !is_usable(statistics_.std)) {
       check.error("file", options_.file +
                               " has means or standard deviations that are not numbers: some of its "
-                              "rows are not finite; make it anew");
+                              "rows are not finite; rebuild it");
       return nullptr;
     }
     out.unit = "standard deviations of " + in.unit;

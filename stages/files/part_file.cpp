@@ -92,7 +92,7 @@ void PartFile::open_target() {
   const Lock lock = lock_file(fd_.get());
   if (lock == Lock::taken) throw RunError(fmt::format("{}: another program is using it", target_));
   is_unlocked_ = lock == Lock::unsupported;
-  // A run that makes it anew has its .part locked; one that ended needs it no more.
+  // A run that recreates it has its .part locked; one that ended needs it no more.
   const UniqueFd part = open_locked(part_);
   if (!part) return;
   if (!is_own(part.get(), kMark, completed_)) refuse_foreign(part_);

@@ -308,7 +308,7 @@ bool Publication::recover(const std::string& path, std::span<const OutputName> n
   if (!members)
     throw RunError(
         fmt::format("{}: this file is damaged; it said which files of an earlier run belong "
-                    "together. Remove it, and build that output anew",
+                    "together. Remove it, and rebuild that output",
                     commit));
   check_members(commit, *members, names);
   if (!may_change) refuse_unfinished(commit);

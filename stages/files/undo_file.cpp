@@ -114,7 +114,7 @@ void UndoFile::apply(const std::string& target, int fd) {
   if (!is_whole || header.hash != hash_of(header, kept))
     throw RunError(fmt::format(
         "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
-        "interrupted; remove both and build {} anew",
+        "interrupted; remove both and build {} again",
         path, target, target));
   // First, so that what was added gives its room back.
   struct stat now {};

@@ -114,13 +114,13 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   if (target_.normalize && !run.services.find<Repair>())
     throw RunError(
         fmt::format("{}: its rows are normalised by statistics that new files would change; "
-                    "build it anew by `melflow run` with overwrite: true, and without normalize "
+                    "rebuild it by `melflow run` with overwrite: true, and without normalize "
                     "if it is to be updated",
                     path));
   if (source->contents() != nullptr && old->rows() > 0 && !old->has_contents())
     run.warn(
         fmt::format("{}: was made without update_by: content and has no hashes of its files: all "
-                    "are computed anew",
+                    "are recomputed",
                     path));
   old->match(*source, sections.first(section), sections.end(section), run, are_routes_kept);
   if (!old->unreachable().empty())
@@ -257,7 +257,7 @@ const ColumnStatistics& EarlierOutput::statistics() const {
       return *old->statistics();
   throw RunError(
       fmt::format("{}: has no statistics by which its rows were normalised, so rows cannot be made "
-                  "again; build it anew (overwrite: true)",
+                  "again; rebuild it (overwrite: true)",
                   target_.path));
 }
 

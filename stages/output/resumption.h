@@ -2,7 +2,7 @@
 // how far a new run may trust them.
 //
 // A file of the corpus is done where the journal says so, it is listed in the same place and has
-// not changed since, and its rows are in the work file. Where the machine was started anew since
+// not changed since, and its rows are in the work file. Where the machine was restarted since
 // then, or the run was already at its ending, the rows have to have the hashes that they had.
 //
 // So it is with an update, where a file is done, too, whose rows the earlier output has. New rows

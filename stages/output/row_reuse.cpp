@@ -39,14 +39,14 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
   if (!file.is_index_as_written())
     throw RunError(fmt::format(
         "{}: this file is damaged: what it says of its files is not what was written, so it "
-        "cannot be updated. Copy it again, or build it anew with `melflow run` and "
+        "cannot be updated. Copy it again, or rebuild it with `melflow run` and "
         "overwrite: true on its sink",
         path));
   if (file.text("feature_fingerprint") != feature_fingerprint)
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
                     "updated; `melflow compare {} PIPELINE` says what differs. Write "
-                    "elsewhere, or build it anew with overwrite: true",
+                    "elsewhere, or rebuild it with overwrite: true",
                     path, path));
   return out;
 }

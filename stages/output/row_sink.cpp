@@ -378,7 +378,7 @@ void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
     throw RunError(fmt::format(
         "{}: its rows are normalised by statistics of the recordings as they were, and what {} "
         "gives now is not what was written: the recording has changed, or this program or "
-        "processor makes other bytes. It is left as it is; build it anew (overwrite: true)",
+        "processor makes other bytes. It is left as it is; rebuild it (overwrite: true)",
         sections_.path(section), run.source.name(i)));
   }
 }

@@ -22,7 +22,7 @@ void RowSink::begin_part(const RunContext& run) {
     throw RunError(
         fmt::format("what this worker makes has not the bytes that were planned: {}; use "
                     "the program, the libraries and a processor as where the plan was "
-                    "made, or plan anew here",
+                    "made, or plan again here",
                     other));
 }
 

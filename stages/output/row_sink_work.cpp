@@ -74,7 +74,7 @@ void RowSink::give_up_work(const Resume& resume) {
   if (resume.when == Resume::When::required)
     throw RunError(fmt::format(
         "{}: there is nothing to resume: {}; leave out --resume to start over", target_.path,
-        is_one_of_several_       ? "an update of several outputs begins anew"
+        is_one_of_several_       ? "an update of several outputs starts over"
         : !why.empty()           ? why
         : !why_of_no_use.empty() ? "the interrupted run " + why_of_no_use
                                  : "there is no interrupted run of it"));
@@ -195,7 +195,7 @@ void RowSink::leave_work(RunContext& run) {
   if (mark_ != nullptr) remove_journal();
 }
 
-// An update of several outputs begins anew: a file may be done in one, and not in another.
+// An update of several outputs starts over: a file may be done in one, and not in another.
 void RowSink::drop_work() {
   take_back_in_place();
   // What has its name to come already is complete: giving it is gone on with.

@@ -135,7 +135,7 @@ void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
                            NumberType::float32) >= 0)
         throw RunError(
             fmt::format("{}: rows of {} are not finite (earlier versions kept such "
-                        "rows); build it anew (overwrite: true)",
+                        "rows); rebuild it (overwrite: true)",
                         file.target(), run.source.name(i)));
       sums_->take(i, row, n, values.data(), false);
     }

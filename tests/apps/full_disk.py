@@ -6,7 +6,7 @@ Out: a line for each that ended wrong, and one in all; exit status 0 when there 
 
 Right is: a run that does not fit says so and which file did not; after the disk is made larger the same command
 completes, and the output is byte for byte that of a run with room. The note of what is done needs room on the same
-disk, so that a run may have to begin anew; of each kind of output most do not.
+disk, so that a run may have to begin again; of each kind of output most do not.
 """
 
 import argparse

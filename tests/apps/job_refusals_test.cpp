@@ -208,7 +208,7 @@ TEST_CASE("job: an input that has changed since the plan fails its part, and no 
   CHECK(worked.code == 1);
   CHECK(has(worked.err,
             "part 0001: data/04.wav: this file is not what was planned with: then 60044 bytes"));
-  CHECK(has(worked.err, "plan anew"));
+  CHECK(has(worked.err, "plan again"));
   fs::last_write_time(
       input, std::chrono::file_clock::from_sys(std::chrono::sys_time<std::chrono::milliseconds>(
                  std::chrono::milliseconds(-500))));

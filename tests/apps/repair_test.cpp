@@ -85,7 +85,7 @@ struct Row {
 
 }  // namespace
 
-TEST_CASE("repair: rows that are another are computed anew, to the same bytes as ever") {
+TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ever") {
   for (const Row& row : {
            Row{"stage: hdf5_write, path: o.h5", "o.h5", {"o.h5"}},
            {"stage: hdf5_write, path: o.h5, dtype: float16, statistics: train", "o.h5", {"o.h5"}},

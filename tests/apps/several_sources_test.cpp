@@ -1,4 +1,4 @@
-// Several corpora in one output, by the program: jobs, what is computed anew, and what is said.
+// Several corpora in one output, by the program: jobs, what is recomputed, and what is said.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -80,7 +80,7 @@ TEST_CASE("several sources: a job on several machines makes the bytes of one run
   }
 }
 
-TEST_CASE("several sources: files are computed anew from the folder of each") {
+TEST_CASE("several sources: files are recomputed from the folder of each") {
   const TempFolder folder;
   make_corpora(folder);
   run_it(folder);
@@ -93,7 +93,7 @@ TEST_CASE("several sources: files are computed anew from the folder of each") {
       has(gone.err, "its recordings of extra were in the folder 'two', which does not exist here"));
 }
 
-TEST_CASE("several sources: rows that are damaged are computed anew") {
+TEST_CASE("several sources: rows that are damaged are recomputed") {
   const TempFolder folder;
   make_corpora(folder);
   run_it(folder);

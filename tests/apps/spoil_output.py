@@ -18,7 +18,7 @@ except ImportError as e:
 
 
 def replace(f, name, data=None, **made):
-    """The dataset anew, with its attributes."""
+    """The dataset again, with its attributes."""
     old = dict(f[name].attrs) if name in f else {}
     del f[name]
     new = f.create_dataset(name, data=data, **made)

@@ -80,7 +80,7 @@ TEST_CASE("verify: rows that are another are found, in each format") {
   }
 }
 
-TEST_CASE("verify: rows are computed anew, and are the same or not") {
+TEST_CASE("verify: rows are recomputed, and are the same or not") {
   for (const Row& row :
        {Row{"hdf5_write, path: o.h5", "o.h5"},
         {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
@@ -116,7 +116,7 @@ TEST_CASE("verify: rows are computed anew, and are the same or not") {
   }
 }
 
-TEST_CASE("verify: what cannot be computed anew is said") {
+TEST_CASE("verify: what cannot be recomputed is said") {
   const TempFolder folder;
   make_output(folder, "hdf5_write, path: o.h5");
   const Ended text = melflow_in(folder, {"verify", "o.h5", "--recompute", "much"});

@@ -191,7 +191,7 @@ static void record_and_launch(RecordingRuntime& runtime, Path path) {
   }
 }
 
-TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each launch anew") {
+TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each launch again") {
   for (const Path path : {Path::fused, Path::cufft}) {
     CAPTURE(path == Path::fused);
     RecordingRuntime runtime;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the Python environment of make_golden.py, make_presets.py, make_recipes.py and make_filterbanks.py, from a
-# bare Debian 12. Only needed to make the expected numbers anew: the tests read the JSON files and
+# bare Debian 12. Only needed to make the expected numbers again: the tests read the JSON files and
 # need no Python.
 #
 # In:  setup.sh DIR

@@ -354,7 +354,7 @@ TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
   }
 }
 
-TEST_CASE("feed: a cache that is no cache is made anew, with a warning about the run") {
+TEST_CASE("feed: a cache that is no cache is recreated, with a warning about the run") {
   const TempFolder folder;
   make_corpus(folder);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
@@ -364,7 +364,7 @@ TEST_CASE("feed: a cache that is no cache is made anew, with a warning about the
   const Ran after = run_feed(folder, feed);
   check_same(expected, after);
   REQUIRE(after.job.report.warnings.size() == 1);
-  CHECK(after.job.report.warnings[0].find("is made anew") != std::string::npos);
+  CHECK(after.job.report.warnings[0].find("is recreated") != std::string::npos);
   CHECK(number(after.job, "added") == number(expected.job, "added"));
   CHECK(number(run_feed(folder, feed).job, "from_cache") == number(expected.job, "added"));
 }

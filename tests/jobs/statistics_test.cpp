@@ -336,7 +336,7 @@ TEST_CASE("statistics: an update refuses an output with rows that are not finite
   const JobResult job = run(options, folder, "out.h5", Update::append);
   CHECK(job.report.ending == Ending::failed);
   CHECK_MESSAGE(job.error.find("rows of train/0.wav are not finite (earlier versions kept such "
-                               "rows); build it anew (overwrite: true)") != std::string::npos,
+                               "rows); rebuild it (overwrite: true)") != std::string::npos,
                 job.error);
   CHECK((read_bytes(folder / "out.h5") == bytes));
 }

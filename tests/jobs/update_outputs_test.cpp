@@ -240,7 +240,7 @@ TEST_CASE("update of two outputs: statistics are those of all rows") {
 TEST_CASE("update of two outputs: a file that fails now stays where it was") {
   const Corpus corpus;
   REQUIRE(corpus.run(Corpus::a("out")).complete());
-  // What is too short for the second output would be missing in both if it came anew.
+  // What is too short for the second output would be missing in both if it came again.
   const std::string strict =
       "  short: {stage: segment, from: decode, min_length: 6000}\n" +
       Corpus::chain("c", 40, "stage: hdf5_write, path: '${OUT}/out_c.h5'", "short");

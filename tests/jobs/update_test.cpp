@@ -240,7 +240,7 @@ TEST_CASE("update: by contents, of an output without their hashes") {
   REQUIRE_MESSAGE(first.complete(), first.text());
   CHECK(kept_by(first) == 0);
   REQUIRE(first.report.warnings.size() == 1);
-  CHECK(first.report.warnings[0].find("all are computed anew") != std::string::npos);
+  CHECK(first.report.warnings[0].find("all are recomputed") != std::string::npos);
   const JobResult second = run(yaml, folder, "out.h5", Update::append);
   CHECK(kept_by(second) == 17);
   CHECK(second.report.warnings.empty());

@@ -129,7 +129,7 @@ TEST_CASE("turns: pieces in one task of several items each have their own") {
   CHECK_FALSE(turns.may_begin(next));
 }
 
-TEST_CASE("turns: a stream that was through begins anew") {
+TEST_CASE("turns: a stream that was through starts over") {
   const Streams streams(1);
   Turns turns;
   for (int i = 0; i < 3; ++i) {

@@ -51,7 +51,7 @@ def make_originals(program, folder):
 
 
 def replace(file, name, make):
-    """What is there by that name, made anew by make(values)."""
+    """What is there by that name, recreated by make(values)."""
     values, attributes = file[name][:], dict(file[name].attrs)
     del file[name]
     for key, value in attributes.items() if (made := make(values)) is not None else ():

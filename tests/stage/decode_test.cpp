@@ -618,7 +618,7 @@ TEST_CASE("decode: small files of plain samples are charged by their size, other
   CHECK(fit.stage().output_bound({"a.mp3", 100}, 0) == BufferPool::rounded(40'960 * 4));
 }
 
-TEST_CASE("decode: processes of its own are refused in a program that cannot start itself anew") {
+TEST_CASE("decode: processes of its own are refused in a program that cannot start itself again") {
   Bench bench("decode", "{isolation: process}");
   const auto errors = bench.plan().errors;
   REQUIRE(errors.size() == 1);

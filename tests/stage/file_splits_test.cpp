@@ -465,17 +465,17 @@ TEST_CASE("an update refuses what cannot be kept") {
   CHECK(complaint(folder, root(folder, how), leaky) ==
         "1 of 4 groups (split_group) have files in several splits of the earlier output, such as "
         "s0/0.wav in train and s0/4.wav in test. Files keep their split in an update, and a group "
-        "must not cross splits: take the groups of that run, or have all splits drawn anew with "
+        "must not cross splits: take the groups of that run, or have all splits redrawn with "
         "split_update: redraw, which moves files between them");
   CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), leaky) == "");
   const std::map<std::string, std::string> renamed{{"s0/0.wav", "dev"}};
   CHECK(complaint(folder, root(folder, how), renamed) ==
         "s0/0.wav is in the split 'dev' of the earlier output, and split_ratios has train, val, "
         "test only. Files keep their split in an update: name that split, too, or have all splits "
-        "drawn anew with split_update: redraw");
+        "redrawn with split_update: redraw");
 }
 
-TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to draw anew") {
+TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to redraw") {
   const TempFolder folder;
   std::map<std::string, std::string> before;
   // Labels a and b; of the speakers, the only one in test is gone.
@@ -489,10 +489,10 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
       "0.5, val: 0.25, test: 0.25}";
   CHECK(complaint(folder, root(folder, how), before) ==
         "splits: ratio: test is empty: no file that is left of the earlier output is in it, and "
-        "files keep their split in an update; have all splits drawn anew with split_update: "
+        "files keep their split in an update; have all splits redrawn with split_update: "
         "redraw, which moves files between them, or put files of it back");
   CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), before) == "");
-  // Where drawing anew would not help, the reason is another.
+  // Where redrawing would not help, the reason is another.
   CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: '^s([0-9])/'"),
                   before)
             .starts_with(

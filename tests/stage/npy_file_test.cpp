@@ -59,7 +59,7 @@ TEST_CASE("npy file: an unfinished set goes with its owner, unless it is to stay
     for (PartFile* part : file.parts()) part->keep();
   }
   CHECK(names_in(folder.path()).size() == 3);
-  // A later run begins anew.
+  // A later run starts over.
   { const NpyFile file(target, NumberType::float32, 1, Existing::refuse); }
   CHECK(names_in(folder.path()).empty());
 }

@@ -305,7 +305,7 @@ TEST_CASE("row file: an unfinished file goes with its owner, unless it is to sta
   }
   CHECK(exists(target + ".part"));
   CHECK(names_in(folder.path()).size() == 1);
-  // A later run begins anew.
+  // A later run starts over.
   { const RowFile file(target, "mel", NumberType::float32, 1, Existing::refuse); }
   CHECK(names_in(folder.path()).size() == 0);
 }

@@ -191,7 +191,7 @@ TEST_CASE("audio cache: a build that is killed leaves its last commit") {
   CHECK(count_good(File(path, kKey), 120) == 120);
 }
 
-TEST_CASE("audio cache: a build that never committed is begun anew") {
+TEST_CASE("audio cache: a build that never committed is started over") {
   const TempFolder folder;
   const std::string path = folder / "a.cache";
   {

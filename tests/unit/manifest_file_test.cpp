@@ -102,9 +102,9 @@ TEST_CASE("manifest file: what is not what was written is refused") {
        {std::string(), whole.substr(0, 20), whole.substr(0, whole.size() - 1),
         whole.substr(0, whole.size() - 3) + "1}\n", "[1]\n" + whole}) {
     std::ofstream(path, std::ios::binary) << text;
-    CHECK_THROWS_WITH_AS((void)read_manifest(path, ranges),
-                         (path + ": this file is not what `melflow plan` wrote; plan anew").c_str(),
-                         RunError);
+    CHECK_THROWS_WITH_AS(
+        (void)read_manifest(path, ranges),
+        (path + ": this file is not what `melflow plan` wrote; plan again").c_str(), RunError);
   }
 }
 

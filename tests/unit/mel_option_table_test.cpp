@@ -136,7 +136,7 @@ TEST_CASE("mel option table: null unsets every option, whatever a preset sets it
   }
 }
 
-// Outputs that there are keep their hash, or an update would compute them anew. A new option is not
+// Outputs that there are keep their hash, or an update would recompute them. A new option is not
 // recorded where it is as it was before.
 TEST_CASE("mel option table: presets have the canonical form that they always had") {
   const std::pair<const char*, const char*> table[] = {

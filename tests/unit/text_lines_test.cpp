@@ -107,7 +107,7 @@ TEST_CASE("text lines: what is no text is refused by what it is") {
       {"a.wav\rb.wav\r",
        "t:1: a carriage return (CR) inside the line; lines end in LF or CRLF: take it out, or, "
        "where "
-       "CR alone ends lines, write them anew with tr '\\r' '\\n' < t > NEW"},
+       "CR alone ends lines, rewrite them with tr '\\r' '\\n' < t > NEW"},
       {"a.wav\nb\r.wav\r\n", "t:2: a carriage return (CR) inside the line"},
   };
   for (const Row& row : rows) {

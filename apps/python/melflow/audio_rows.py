@@ -159,7 +159,7 @@ class AudioRows(Rows):
                 return {p: (tuple(stamps[i]), numbers[i], (texts["node"][i], texts["reason"][i]))
                         for i, p in enumerate(texts["path"])}
         except Exception as error:  # whatever a file that is no index makes of it
-            warnings.warn(f"{self.index}: this is no index that can be read ({error}), and is made anew", stacklevel=5)
+            warnings.warn(f"{self.index}: this is no index that can be read ({error}), and is recreated", stacklevel=5)
             return {}
 
     def _write_index(self, stamps: np.ndarray, numbers: np.ndarray, said: Mapping[int, Tuple[str, str]]) -> None:

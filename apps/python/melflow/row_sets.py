@@ -95,7 +95,7 @@ class RowSets(arguments.Reopened):
         return {name: rows.recording(i) for name, rows in self.rows.items()}
 
     def batches(self, batch_size: int = 32, **options: Any) -> "RowSetLoader":
-        """Batches of the samples, shuffled anew in each epoch: see RowSetLoader."""
+        """Batches of the samples, shuffled again in each epoch: see RowSetLoader."""
         return RowSetLoader(self, batch_size, **options)
 
 

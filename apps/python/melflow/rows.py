@@ -132,7 +132,7 @@ class Rows(arguments.Reopened):
         return np.fromiter((value in wanted for value in values), bool, len(values))
 
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
-        """Batches of the rows, shuffled anew in each epoch: see RowLoader."""
+        """Batches of the rows, shuffled again in each epoch: see RowLoader."""
         return RowLoader(self, batch_size, **options)
 
 

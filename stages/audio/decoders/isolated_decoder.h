@@ -3,7 +3,7 @@
 // In:  SoundInput, as SoundFile has it.
 // Out: a SoundDecoder that gives what the library would give here: same samples, same faults, same errors.
 //
-// A child is the program itself, started anew with a hidden verb (decoder_process.h), since a process with threads cannot fork.
+// A child is the program itself, restarted with a hidden verb (decoder_process.h), since a process with threads cannot fork.
 // It serves one recording at a time, and is used again. Requests and replies are packets of a socket; samples come through shared
 // memory, kSharedBytes for each child; a file that lies in memory goes there through a second piece as large as the file. A child
 // ends when its socket closes, however this process ends.

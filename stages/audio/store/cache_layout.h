@@ -2,7 +2,7 @@
 //
 //   header   4096 bytes: magic, version, byte order, key; at 512 and 1024 the two commit records
 //   samples  of every recording, as native int16 or float32, in one extent or several
-//   index    a hash table (open addressing) of entries by path, written anew with every commit
+//   index    a hash table (open addressing) of entries by path, rewritten with every commit
 //
 // A commit record gives the place of an index and the end of the committed part; it has a checksum,
 // and so has its index.

@@ -43,7 +43,7 @@ double DoubleRow::compute(const SignalView<Sample>& view, std::int64_t start, Sc
   for (int i = 0; i < frame_length_; ++i) frame[i] *= window_[static_cast<std::size_t>(i)];
   if (options_.use_energy && !options_.raw_energy)
     energy = std::inner_product(frame, frame + frame_length_, frame, 0.0);
-  // FFTW overwrites its input, so the zeros are written anew for each frame.
+  // FFTW overwrites its input, so the zeros are rewritten for each frame.
   std::fill(frame + frame_length_, frame + options_.n_fft, 0.0);
   double* const power = scratch.spectrum.data();
   fft_.execute(frame, power);

@@ -323,7 +323,7 @@ void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& wind
     const auto* x = static_cast<const float*>(samples);
     for (int i = 0; i < length; ++i) frame[i] = x[i] * window.data()[i];
   }
-  // FFTW overwrites its input, so the zeros are written anew for each frame.
+  // FFTW overwrites its input, so the zeros are rewritten for each frame.
   std::fill(frame + length, frame + plan_->n_fft(), 0.0F);
   tables_->fft.execute(frame, spectrum);
   float* power = scratch.power_.data() + lane;

@@ -151,7 +151,7 @@ std::string FeatureFile::flaw() const {
   if (!is_index_as_written())
     return fmt::format(
         "{}: this file is damaged: what it says of its files and of itself is not what was written "
-        "({} is {}, not {}); copy it again, or build it anew (overwrite: true)",
+        "({} is {}, not {}); copy it again, or rebuild it (overwrite: true)",
         path_, kIndexHash, index_hash(data()), text(kIndexHash));
   return {};
 }

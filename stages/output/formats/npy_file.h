@@ -26,7 +26,7 @@ class NpyFile final : public RowPartFile {
   static constexpr std::uint64_t kLeastHeader = 128;
 
   /// `target` ends in ".npy". With Existing::extend the file of rows is extended, and the other two
-  /// are made anew. Throws RunError as PartFile does, for any of the three files.
+  /// are recreated. Throws RunError as PartFile does, for any of the three files.
   NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
           const Opening& opening);
 
