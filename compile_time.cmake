@@ -5,7 +5,7 @@
 #                                                          whose options of the compiler are OWNER's, or OWNER itself
 # -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, so that a file that lacks an include is found.
 #
-# <regex>, <random> and nlohmann/json.hpp are left out: GCC instantiates what their inline functions need in every file
+# <regex>, <random> and nlohmann/json.hpp are omitted: GCC instantiates what their inline functions need in every file
 # again, which costs more than reading them where they are used.
 set(MELFLOW_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem> <functional> <map>

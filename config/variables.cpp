@@ -21,7 +21,7 @@ bool is_name(std::string_view text) {
                              [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
 }
 
-// `text` begins behind "${": where its own } is, the ones of variables inside left out.
+// `text` begins behind "${": where its own } is, the ones of variables inside omitted.
 std::size_t closing_brace(std::string_view text) {
   int depth = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -133,7 +133,7 @@ void check_unused(const std::vector<Assignment>& given, const std::set<std::stri
   for (const Assignment& a : given) {
     if (asked.contains(a.name)) continue;
     std::string advice = did_you_mean(a.name, names);
-    if (advice.empty()) advice = "; use it there, or leave out --var";
+    if (advice.empty()) advice = "; use it there, or omit --var";
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
                  fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",
                              excerpt(a.name), advice));

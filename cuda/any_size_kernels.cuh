@@ -1,7 +1,7 @@
 // any_size_kernels.cuh - launchers of the kernels around a batched transform (any_size_phases.h).
 //
 // Batches are worked off in chunks, so that frames and spectra stay in a device's cache and the
-// work area stays small: a kernel takes frames [first_frame, first_frame + chunk) and leaves out
+// work area stays small: a kernel takes frames [first_frame, first_frame + chunk) and omits
 // those from *n_frames on.
 
 #pragma once

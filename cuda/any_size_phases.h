@@ -7,7 +7,7 @@
 //   sum_bands      pieces of bands                     -> partials [rounds * lanes]
 //   write          bands or bins, logarithm            -> row
 //
-// Where a frame's bins do not fit into shared memory, load_bins is left out, and the later phases
+// Where a frame's bins do not fit into shared memory, load_bins is omitted, and the later phases
 // compute each bin from the spectrum when they need it; partials are then in device memory.
 
 #pragma once

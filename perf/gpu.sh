@@ -22,7 +22,7 @@
 #      known: a stop loses what was not done yet, and the table then is of what was. Progress on
 #      stderr. Exit status 1 when a step failed, 77 with one sentence where there is no device. A step
 #      has a time limit, and one that fails or is late does not stop the others.
-# cuFFT is not in a bundle: MELFLOW_CUFFT can name its folder; without it what needs it is left out.
+# cuFFT is not in a bundle: MELFLOW_CUFFT can name its folder; without it what needs it is omitted.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -2,7 +2,7 @@
 
 loader.py [--dir DIR] [--programs DIR] [--rounds N] [--scale X] [--jobs frames,store,speech,rows]
 In:   a Python that has the package melflow (tests/python/run.sh makes build/python-env), and of librosa, soundfile, torch,
-      grain, spdl, jax-dataloader and h5py what is to be compared (what is not installed is named as left out); --programs: where
+      grain, spdl, jax-dataloader and h5py what is to be compared (what is not installed is named as omitted); --programs: where
       melflow_make_corpus, melflow_decode_only and melflow are.
 Out:  a table for each job: time to the first batch [s], samples a second, peak resident memory [MiB]; medians of rounds in
       turn, each way in a process of its own. Corpora are kept in DIR.
@@ -344,7 +344,7 @@ def main():
                                        capture_output=True, text=True)
                 if ended.returncode != 0:
                     if r == 0:
-                        print(f"{way.__name__}: left out: {ended.stderr.strip().splitlines()[-1]}", flush=True)
+                        print(f"{way.__name__}: omitted: {ended.stderr.strip().splitlines()[-1]}", flush=True)
                     continue
                 if name != "store" or r > 0:  # the first one fills it
                     measured.setdefault(way.__name__, []).append(json.loads(ended.stdout))

@@ -3,7 +3,7 @@
 
 In:  perf/measuring_cost.py [--melflow PROGRAM] [--dir DIR] [--rounds 30] [--files 20000]
      DIR (default build/perf/measuring_cost): a build in which runs measure nothing (MELFLOW_UNMEASURED), and the corpora.
-     valgrind, for the instructions; without it these are left out.
+     valgrind, for the instructions; without it these are omitted.
 Out: for the two-stage job and for tiny files: instructions by callgrind over those of the build that measures nothing
      (one worker, a twentieth of the files), user + system time over that build's (median of the ratios of runs in turn,
      and the middle half of them), and the same of runs with --trace.

@@ -9,7 +9,7 @@
 #        --scale F         smaller corpora, 0.05 for a quick look; default 1
 #        --python PATH     a Python with h5py, soundfile and what there is of torchaudio, librosa and
 #                          kaldi-native-fbank (tests/golden/setup.sh makes one); rivals whose library
-#                          is missing are left out with a warning
+#                          is missing are omitted with a warning
 #        --recordings DIR  the demo's recordings; default melflow-demo/audio
 #        --dir DIR         corpora and outputs; default build/perf. At scale 1: 8 GB, kept, and up to
 #                          4 GB for a while

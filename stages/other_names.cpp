@@ -63,7 +63,7 @@ constexpr OtherName kDecode[] = {
     {"sr", "librosa", "resample.rate", "in a node after this one: {stage: resample, rate: VALUE}"},
     {"rate", "", "resample.rate", "in a node after this one: {stage: resample, rate: VALUE}"},
     {"ahead", "melflow 0.1", "",
-     "leave it out: one worker decodes a recording from its beginning to its end"},
+     "remove it: one worker decodes a recording from its beginning to its end"},
 };
 
 constexpr OtherValue kDecodeValues[] = {

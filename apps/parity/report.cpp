@@ -24,7 +24,7 @@ std::string tolerance_text(const ParityTolerance& t) {
 std::string verdict(const ParityResult& r) {
   if (!r.passed) return "FAILED";
   if (r.left_out < r.cases) return "ok";
-  return "left out: " + r.reason;
+  return "omitted: " + r.reason;
 }
 
 // Left-aligned but for the figures, two spaces between the columns.

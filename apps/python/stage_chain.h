@@ -20,7 +20,7 @@ namespace melflow {
 
 class StageChain {
  public:
-  /// What goes in: files, or samples, for which the stages up to the decoder are left out.
+  /// What goes in: files, or samples, for which the stages up to the decoder are omitted.
   enum class Input { files, samples };
   /// Takes over the stages of `plan`, which has one way from its source to one node of the stage
   /// `batches`, and is called `name` in messages. Throws RunError.

@@ -86,7 +86,7 @@ std::string splits_text(const Value& splits) {
   return out;
 }
 
-// Counts in a stage's summary that are told as "12 files left out".
+// Counts in a stage's summary that are told as "12 files excluded".
 struct Count {
   std::string_view name, noun, rest;
 };
@@ -97,7 +97,7 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"dropped_files", "file", " gone"},
                              {"changed_files", "file", " changed"},
                              {"added_files", "file", " new"},
-                             {"left_out_files", "file", " left out"},
+                             {"left_out_files", "file", " omitted"},
                              {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
                              {"clipped_samples", "sample", " clipped at full scale"},
                              {"preloaded_files", "recording", " loaded"},

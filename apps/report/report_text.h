@@ -12,7 +12,7 @@ namespace melflow {
 std::string accounts_text(const RunReport& report, const Plan& plan);
 
 /// Of a run: a line for each stage, memory, the machine, what held it back; of one that kept all that
-/// was there, one line that says so. `verbose`: also what is left out of a short run, the files that
+/// was there, one line that says so. `verbose`: also what is omitted of a short run, the files that
 /// took longest and what held it back.
 std::string tables_text(const RunReport& report, bool verbose = false);
 

@@ -42,7 +42,7 @@ memory: {host: 1GiB}
 # max_failures: 1%
 
 # Each node names its stage and the node whose output it takes. Every node but the first may also
-# have `concurrency` (items at the same time) and `queue` (items that wait); left out, they fit the
+# have `concurrency` (items at the same time) and `queue` (items that wait); omitted, they fit the
 # machine. ${NAME} is a variable of the environment, or of --var NAME=value; after :- is what it is
 # when nobody sets it.
 graph:

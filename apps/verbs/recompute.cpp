@@ -78,7 +78,7 @@ std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, cons
   return RowHash::of(values.data(), values.size(), NumberType::float32, type);
 }
 
-// Leaves out what has changed since, which would end the run.
+// Omits what has changed since, which would end the run.
 std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::size_t> files,
                                    Recomputed& out) {
   const Manifest list = corpus_of({{&file, files}})->manifest;

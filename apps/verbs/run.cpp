@@ -170,7 +170,7 @@ std::string given_text(const PlanArguments& plan) {
 std::string what_to_do_text(const RunReport& report, const Plan& plan,
                             const PlanArguments& arguments) {
   if (report.ending != Ending::complete || report.counts.failed == 0) return {};
-  return "  Fix these files, or leave them out" +
+  return "  Fix or exclude these files" +
          (plan.settings.sinks > 1
               ? std::string(".\n")
               : fmt::format("; `melflow update {}` then computes what has changed.\n",

@@ -88,7 +88,7 @@ struct Range {
   std::uint64_t begin = 0, end = 0;
 };
 
-// A:B as Python slices: either may be left out, and negative ones count from the end.
+// A:B as Python slices: either may be omitted, and negative ones count from the end.
 Range parse_rows(const std::string& text, std::int64_t count) {
   Range all{0, static_cast<std::uint64_t>(count)};
   if (text.empty()) return all;

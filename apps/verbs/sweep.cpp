@@ -273,7 +273,7 @@ class Picture {
                       excerpt(path)));
     if (options.size() > 2)
       throw UsageError(
-          fmt::format("-o: a picture shows one or two options, but {} are varied; leave out -o, or "
+          fmt::format("-o: a picture shows one or two options, but {} are varied; omit -o, or "
                       "--vary {} and what follows",
                       options.size(), options[2].option));
     try {

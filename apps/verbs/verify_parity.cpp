@@ -35,7 +35,7 @@ compared. A value passes when
 where atol and rtol are the tolerance of the library's own tests, or 1e-4 where it tests no values,
 and own_error is how far the library itself is from its definition. For linear values atol is 0.
 On top of that a value may differ by the effect of an error of 1e-5 in the neighbouring bands, and a
-level by 1e-4, because the vectors leave out own errors smaller than that; in single precision, by the
+level by 1e-4, because the vectors omit own errors smaller than that; in single precision, by the
 effect of an error of 1e-6 of the frame's largest amplitude.
 The column 'largest' shows the largest difference |ours - theirs| of all values; 'nearest' is the
 difference, less own_error, of the value that comes nearest to its limit, and 'limit' is that limit.

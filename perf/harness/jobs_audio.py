@@ -66,7 +66,7 @@ def real(setup):
     root = setup.recordings
     paths = [p for p in corpora.recordings(root) if p.endswith(".wav")] if root.is_dir() else []
     if not paths:
-        remark = f"Left out: there are no recordings in {root}; apps/demo.sh fetches them."
+        remark = f"Omitted: there are no recordings in {root}; apps/demo.sh fetches them."
         return Job("real", "Real recordings", "files", [], [], [remark])
     lengths = [samples_of(path) for path in paths]
     rows = sum(1 + n // 80 for n in lengths if n > 0)  # some hold no sample at all

@@ -126,7 +126,7 @@ def rivals_of(setup, remarks, wanted):
             there.append(library)
         else:
             remarks.append(
-                f"{library} is left out: {setup.python} cannot import it with h5py, numpy and "
+                f"{library} is omitted: {setup.python} cannot import it with h5py, numpy and "
                 "soundfile (perf/run.sh --python)"
             )
     return there

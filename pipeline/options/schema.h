@@ -73,7 +73,7 @@ class Field {
     lowest_exclusive = true;
     return *this;
   }
-  /// Marks an option that changes the speed of a run, never its result; such options are left out
+  /// Marks an option that changes the speed of a run, never its result; such options are omitted
   /// of the feature settings.
   Field& tuning() {
     is_tuning = true;
@@ -172,7 +172,7 @@ template <class T>
 std::optional<double> as_number(const std::optional<T>& v) {
   return v ? as_number(*v) : std::nullopt;
 }
-/// Of an enumeration, one that may be left out, or a list of such.
+/// Of an enumeration, one that may be omitted, or a list of such.
 template <class T>
 std::vector<std::string> choices_of() {
   if constexpr (requires { OptionType<T>::choices(); })

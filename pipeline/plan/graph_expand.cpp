@@ -103,7 +103,7 @@ void insert_node(GraphDraft& graph, int index) {
     return graph.error(
         mark_of(source, d.asked_by),
         fmt::format("{} needs a node that gives {}, and the graph has none; add one, "
-                    "or leave out that option",
+                    "or remove that option",
                     asking(source, d), d.behind->name));
   if (ends.size() > 1)
     return graph.error(

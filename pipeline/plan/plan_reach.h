@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-/// Of the first `nodes` nodes; those behind them are left out, and a node without successors among
+/// Of the first `nodes` nodes; those behind them are omitted, and a node without successors among
 /// them counts as a sink.
 Reach plan_reach(const Plan& plan, std::size_t nodes);
 

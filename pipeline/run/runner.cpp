@@ -238,7 +238,7 @@ void Runner::Impl::settle(RunReport& report) {
     keeps_what_is_done_ = true;
     report.error = fmt::format(
         "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures and run it "
-        "again, or correct the files or leave them out first, and what comes behind the first of "
+        "again, or fix or exclude the files first, and what comes behind the first of "
         "them is computed again",
         c.failed, c.found, began_with_too_many_ ? "had failed already" : "failed",
         OptionType<CountOrShare>::echo(plan_.max_failures).text(),

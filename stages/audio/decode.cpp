@@ -39,15 +39,15 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     if (options_.fit && options_.fit->is_zero())
-      check.error("fit", "nothing would be left of a recording; give a length or leave it out");
+      check.error("fit", "nothing would be left of a recording; give a length or remove it");
     if (options_.fit && given.get_or(property::kHasUtterances, false))
       check.error("fit",
-                  "cuts recordings, and what is wanted of them are their utterances; leave it out");
+                  "cuts recordings, and what is wanted of them are their utterances; remove it");
     if (options_.isolation == Isolation::process && !can_start_decoders())
       check.error(
           "isolation",
           "process needs the program melflow, or one made with melflow_add_program, to start "
-          "itself again; here melflow runs inside of another program. Leave it out, or give the "
+          "itself again; here melflow runs inside of another program. Remove it, or give the "
           "configuration to melflow run");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     most_in_memory_ = given.get_or(property::kMostInMemory, std::size_t{0});

@@ -25,7 +25,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     hashes_ = given.get_or(property::kContents, nullptr);
-    if (!hashes_) check.error("", "is put there by a source with update_by: content; leave it out");
+    if (!hashes_) check.error("", "is put there by a source with update_by: content; remove it");
     Properties out = given;
     out.erase(property::kContents);  // noted once
     return out;

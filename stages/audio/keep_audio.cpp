@@ -22,7 +22,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     feed_ = given.get_or(property::kFeed, nullptr);
-    if (!feed_) check.error("", "is put there by a source with the option feed; leave it out");
+    if (!feed_) check.error("", "is put there by a source with the option feed; remove it");
     Properties out = given;
     out.erase(property::kFeed);  // one store, one node that fills it
     return out;

@@ -276,7 +276,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
   void check_lengths(PlanCheck& check) const {
     const auto &least = options_.min_length, &most = options_.max_length;
     if (most && most->is_zero())
-      check.error("max_length", "no recording is that short; give a length or leave it out");
+      check.error("max_length", "no recording is that short; give a length or remove it");
     else if (least && most && least->is_time() == most->is_time() && most->at(1e6) < least->at(1e6))
       check.error("max_length", fmt::format("{} is less than min_length ({}), so that every "
                                             "recording is skipped; exchange the two",

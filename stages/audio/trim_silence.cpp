@@ -111,7 +111,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     if (given.get_or(property::kHasUtterances, false))
       check.error("",
                   "would move the places of utterances, which are those in the recordings as "
-                  "they are; leave it out");
+                  "they are; remove it");
     rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
     const TrimLengths l = lengths(rate_ > 0 ? rate_ : kAssumedRate);
     if (l.frame < 1) check.error("frame", "a frame of no sample");

@@ -60,7 +60,7 @@ class Utterances final : public ItemStage {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (!given.get_or(property::kHasUtterances, false))
-      check.error("", "is put there by a source with the option utterances; leave it out");
+      check.error("", "is put there by a source with the option utterances; remove it");
     Properties out = given;
     out.erase(property::kHasUtterances);  // each is a file to the stages behind
     out.erase(property::kSamplesOfFile);

@@ -120,7 +120,7 @@ class Listing {
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (const std::vector<std::string> unused = folders.unused_excludes(); !unused.empty())
       tell(fmt::format("exclude: {} {} nothing; patterns are compared with the path below root",
-                       fmt::join(unused, ", "), unused.size() == 1 ? "leaves out" : "leave out"));
+                       fmt::join(unused, ", "), unused.size() == 1 ? "omits" : "omit"));
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
           "{}: {}{}{}; check the options {}", options_.root,
@@ -145,7 +145,7 @@ class Listing {
     if (closed_.size() > kMostNamed)
       text += fmt::format("and {} folders more; ", closed_.size() - kMostNamed);
     throw RunError(text +
-                   "nobody knows what would be missing. Make it readable, leave it out with "
+                   "nobody knows what would be missing. Make it readable, remove it with "
                    "exclude, or count every such folder as a failed file (closed_folders: failed)");
   }
 

@@ -37,10 +37,9 @@ void FileListOptions::describe(Schema& s) {
           "does not matter. Names that begin with '.' are hidden, and are taken only by patterns "
           "with such a name (.cache/**)")
       .used_with(scanned, is_scanned);
-  s.field(
-      "exclude", exclude,
-      "patterns of files and folders to leave out, written as those of include; a folder is left "
-      "out with all that is in it");
+  s.field("exclude", exclude,
+          "patterns of files and folders to exclude, written as those of include; a folder is left "
+          "out with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
           "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
@@ -71,7 +70,7 @@ void FileListOptions::describe(Schema& s) {
   s.field("limit", limit,
           "takes only the first files of the listing, this many: of a folder in the order of their "
           "paths, of a manifest its first lines; the same ones in every run. A warning says when "
-          "others are left out; not set: all files")
+          "others are excluded; not set: all files")
       .at_least(1);
 
   s.field("labels", labels,

@@ -21,7 +21,7 @@ std::string columns_not_read(const FileListOptions& options,
     if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
       unused.push_back(!columns[c].empty() ? columns[c]
                                            : "one without a name (the index of pandas, which "
-                                             "to_csv(index=False) leaves out)");
+                                             "to_csv(index=False) omits)");
   if (unused.empty()) return "";
   constexpr std::string_view kOfParts[] = {"start",      "offset", "begin",
                                            "start_time", "end",    "duration"};

@@ -22,7 +22,7 @@ std::string PathColumn::remark(const Manifest& manifest) const {
   if (without == files)
     throw RunError(
         fmt::format("{}: {} matches none of the {} paths, such as {}; correct it, or "
-                    "leave it out",
+                    "remove it",
                     name, rule.text(), files, example));
   return fmt::format("{}: {} finds no text in {} of {} paths, such as {}; it is empty there", name,
                      rule.text(), without, files, example);

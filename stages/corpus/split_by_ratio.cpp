@@ -33,8 +33,7 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
     const bool is_percent = !read->second.empty();
     const double share = is_percent ? read->first / 100 : read->first;
     if (!(share > 0))
-      return fmt::format("{0}: a share is more than 0; leave out {0} for no such split",
-                         excerpt(e.key));
+      return fmt::format("{0}: a share is more than 0; omit {0} for no such split", excerpt(e.key));
     percents += is_percent ? 1 : 0;
     are_whole = are_whole && !is_percent && share == std::floor(share);
     sum += share;

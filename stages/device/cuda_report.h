@@ -18,7 +18,7 @@ std::vector<std::pair<std::string, Value>> cuda_report(cuda::SlotPool& slots, Nu
                                                        const cuda::DeviceUses& uses);
 
 // The rates of one device per second between its first batch and its last. `use` gives the speed of
-// its link; where that is null or unknown, the share of the link is left out.
+// its link; where that is null or unknown, the share of the link is omitted.
 Value rates_value(int device, const cuda::SlotTimes& times, const cuda::DeviceUse* use);
 
 // The speed of a PCI Express link in one direction, without coding overhead [bytes/s]; 0: not

@@ -37,7 +37,7 @@ T common(const std::vector<Info>& all, const F& value, T otherwise) {
   return are_equal ? first : otherwise;
 }
 
-// What differs, each once, in the order of the inputs; those that say nothing are left out.
+// What differs, each once, in the order of the inputs; those that say nothing are omitted.
 template <class F>
 std::string each_once(const std::vector<Info>& all, const F& text, const char* between) {
   std::vector<std::string> out;

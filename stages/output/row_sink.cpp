@@ -108,7 +108,7 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
                 "scales by statistics, and none are computed; set statistics: train (or all)");
   if (!target_.statistics_splits.empty() && target_.statistics != StatisticsOf::train)
     check.error("statistics_splits",
-                "names the splits of statistics: train; set that, or leave it out");
+                "names the splits of statistics: train; set that, or remove it");
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;

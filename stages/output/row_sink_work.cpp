@@ -72,12 +72,12 @@ void RowSink::give_up_work(const Resume& resume) {
   const std::string& why = resumption_->refusal();
   const std::string why_of_no_use = resumption_->why_of_no_use();
   if (resume.when == Resume::When::required)
-    throw RunError(fmt::format(
-        "{}: there is nothing to resume: {}; leave out --resume to start over", target_.path,
-        is_one_of_several_       ? "an update of several outputs starts over"
-        : !why.empty()           ? why
-        : !why_of_no_use.empty() ? "the interrupted run " + why_of_no_use
-                                 : "there is no interrupted run of it"));
+    throw RunError(fmt::format("{}: there is nothing to resume: {}; omit --resume to start over",
+                               target_.path,
+                               is_one_of_several_       ? "an update of several outputs starts over"
+                               : !why.empty()           ? why
+                               : !why_of_no_use.empty() ? "the interrupted run " + why_of_no_use
+                                                        : "there is no interrupted run of it"));
   const std::string aside =
       resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
   if (!aside.empty() && resume.tell)

@@ -31,7 +31,7 @@ class RunJournal {
   struct File {
     std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash()), 63 bits
     Ledger::Entry in_run;
-    Ledger::Entry in_sink;  ///< open: as in the run; else it was left out of this output
+    Ledger::Entry in_sink;  ///< open: as in the run; else it was omitted from this output
     bool is_kept = false;   ///< its rows are those of an earlier output
     std::int64_t rows = 0;  ///< in the work file
     std::uint64_t rows_hash = 0;

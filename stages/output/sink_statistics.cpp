@@ -50,10 +50,10 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
   if (target.statistics != StatisticsOf::train) return;
   if (splits == nullptr) {
     if (target.statistics_splits.empty()) return;
-    throw RunError(fmt::format(
-        "{}: statistics_splits names {}, but the corpus has no splits; leave it out for "
-        "the statistics of all rows, or set splits of file_list",
-        target.path, fmt::join(target.statistics_splits, ", ")));
+    throw RunError(
+        fmt::format("{}: statistics_splits names {}, but the corpus has no splits; remove it for "
+                    "the statistics of all rows, or set splits of file_list",
+                    target.path, fmt::join(target.statistics_splits, ", ")));
   }
   const std::vector<std::string> chosen = training_splits(target, splits->split_names());
   of_ = fmt::format("{}", fmt::join(chosen, ", "));

@@ -30,7 +30,7 @@ class Conditions {
       "size is in bytes, duration in seconds, rate in Hz. duration is what the header of the file "
       "says, which for a truncated recording can be more than there is; where the header does not "
       "say it, as that of an MP3 without a count of frames, only that of a file of one block is "
-      "known, and others are left out (segment.min_length and max_length go by what is there). "
+      "known, and others are excluded (segment.min_length and max_length go by what is there). "
       "peak, which needs a waveform, is the largest absolute value of a sample, as a fraction of "
       "full scale (\"< 0.999\") or in dB (\"> -60dB\")";
 

@@ -2,7 +2,7 @@
 // filter: by the only output there is, or not at all.
 //
 // In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
-// way all of its blocks go. Only a filter by the peak may leave out a file later: its rows are undone.
+// way all of its blocks go. Only a filter by the peak may omit a file later: its rows are undone.
 
 #include <algorithm>
 #include <optional>
@@ -60,7 +60,7 @@ const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
 // The way that a file's first block took.
 struct Way final : StageState {
   int output = -1;
-  std::optional<FileFacts> facts;  // where later blocks may have it left out
+  std::optional<FileFacts> facts;  // where later blocks may have it omitted
 };
 
 class Router : public ItemStage, public PassesAny {
@@ -156,7 +156,7 @@ struct RouteOptions {
             std::string(Conditions::kHelp));
     s.field("else", otherwise,
             "name of a further output, for files that meet the conditions of no other; not set: "
-            "these files are left out and listed as skipped");
+            "these files are excluded and listed as skipped");
   }
 };
 
@@ -232,7 +232,7 @@ struct FilterOptions {
     s.other_names(other_names::of_filter());
     s.field(
         "where", where,
-        "conditions that a file has to meet, all of them; other files are left out and listed as "
+        "conditions that a file has to meet, all of them; other files are excluded and listed as "
         "skipped. " +
             std::string(Conditions::kHelp));
   }
@@ -266,7 +266,7 @@ class Filter final : public Router {
 const RegisterStage<Route, RouteOptions> route{
     "route", "Sends each file to one of several outputs, depending on its properties.", true};
 const RegisterStage<Filter, FilterOptions> filter{
-    "filter", "Passes on files that meet conditions, and leaves out the others.", true};
+    "filter", "Passes on files that meet conditions, and excludes the others.", true};
 
 }  // namespace
 }  // namespace melflow

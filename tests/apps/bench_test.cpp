@@ -77,7 +77,7 @@ const Json* find(const Json& list, const std::string& beginning) {
 }  // namespace
 
 TEST_CASE(
-    "bench: measurements take turns; what cannot be measured and what has no figure is left out") {
+    "bench: measurements take turns; what cannot be measured and what has no figure is omitted") {
   std::string order;
   std::vector<Measurement> all(3);
   all[0].run = [&](const Slice&) { return order += 'a', 1.0 * static_cast<double>(order.size()); };

@@ -3,7 +3,7 @@
 # its glibc is old, and where there is nothing but a shell.
 #
 # In:  bundle_test.sh BUILD_FOLDER. The last part needs busybox-static and namespaces; without them it
-#      says that it was left out.
+#      says that it was omitted.
 set -euo pipefail
 build=$1
 folder=$(mktemp -d)

@@ -98,7 +98,7 @@ TEST_CASE("parity: the JSON document has every case, and --preset limits") {
 
   const Ended lines = verify(folder, {"--all", "--preset", "torchaudio"});
   CHECK(has(lines.out, "\ntorchaudio amplitude, voice "));
-  CHECK(has(lines.out, "left out: RuntimeError: "));
+  CHECK(has(lines.out, "omitted: RuntimeError: "));
   const Ended wrong = verify(folder, {"--preset", "wisper"});
   CHECK(wrong.code == 1);
   CHECK(has(wrong.err,
@@ -330,7 +330,7 @@ TEST_CASE("parity: an option that the library has nothing like is named, with wh
                                     "--set", "mel." + row.set, "a.wav"});
     INFO(row.set << ": " << e.out << e.err);
     CHECK(e.code == 1);
-    CHECK(has(e.out, "left out: " + row.refused + "\n"));
+    CHECK(has(e.out, "omitted: " + row.refused + "\n"));
   }
 }
 
@@ -395,7 +395,7 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
   CHECK(less.code == 1);
   CHECK(has(less.out, "  a.wav: frame 0, column 2: "));
   const Ended more = asked("MORE=1");
-  CHECK(has(more.out, "left out: not all of the library's rows could be compared\n"));
+  CHECK(has(more.out, "omitted: not all of the library's rows could be compared\n"));
   const Ended unknown = asked("UNKNOWN='n_mels hop'");
   CHECK(unknown.code == 1);
   CHECK(unknown.err ==

@@ -215,7 +215,7 @@ TEST_CASE(
       "  100 files: work: failed: is broken (toy/0003, toy/0007, toy/0011, …)\n"
       "  (all with --json FILE)\n"));
   CHECK(
-      bad.err.ends_with("  Fix these files, or leave them out; `melflow update toy.yaml --set "
+      bad.err.ends_with("  Fix or exclude these files; `melflow update toy.yaml --set "
                         "work.fail_every=4 --set work.skip_every=10` then computes what has "
                         "changed.\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 4);

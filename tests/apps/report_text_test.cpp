@@ -91,7 +91,7 @@ TEST_CASE("report text: an update that has nothing to do says so, without tables
   CHECK(has(tables_text(r), "at once: most/allowed"));
 }
 
-TEST_CASE("report text: what means nothing or is not known is left out") {
+TEST_CASE("report text: what means nothing or is not known is omitted") {
   RunReport r = long_run();
   r.usage.has_disk = false;
   r.first_row_seconds = 0;

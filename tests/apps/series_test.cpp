@@ -68,7 +68,7 @@ TEST_CASE("series: a long run has longer steps, and never more points than there
   CHECK(s.nodes[1].time.back().busy == s.seconds.back());
 }
 
-TEST_CASE("series: what is no point of the graph's run is left out") {
+TEST_CASE("series: what is no point of the graph's run is omitted") {
   Series s = of_two();
   s.add(sample(0, 0), 0, 0, 0);    // no graph runs
   s.add(sample(0.1, 1), 0, 0, 0);  // that of a filling pass

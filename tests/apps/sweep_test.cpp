@@ -201,10 +201,9 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   refused({"--vary", "mel.n_mels=10,20,10"}, 2, "has the value 10 twice; leave one out");
   refused({"--vary", "mel.n_mels=10", "-o", "s.png"}, 2, "-o: s.png ends neither in .html nor in");
   refused({"--vary", "mel.n_mels=10", "-o", "none/s.svg"}, 1, "-o: none/s.svg");
-  refused(
-      {"--vary", "mel.n_mels=10", "--vary", "workers=1", "--vary", "batch.files=1,2", "-o",
-       "s.svg"},
-      2, "-o: a picture shows one or two options, but 3 are varied; leave out -o, or --vary batch");
+  refused({"--vary", "mel.n_mels=10", "--vary", "workers=1", "--vary", "batch.files=1,2", "-o",
+           "s.svg"},
+          2, "-o: a picture shows one or two options, but 3 are varied; omit -o, or --vary batch");
   CHECK_FALSE(std::filesystem::exists(folder / "s.svg"));
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }

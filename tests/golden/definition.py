@@ -130,7 +130,7 @@ def filters(o):
     if o["triangles"] == "left_width":
         fall = 1.0 - (axis - middle) / (middle - left)
     weights = np.maximum(0.0, np.minimum(rise, fall))
-    if o["htk_mode"] == "kaldi" and o["fmin"] != 0:  # the first band's first bin is left out
+    if o["htk_mode"] == "kaldi" and o["fmin"] != 0:  # the first band's first bin is omitted
         weights[0, np.argmax(weights[0] > 0)] = 0.0
     if o["htk_mode"] == "htk":  # HTK's cut-offs, as bins
         low, high = (np.floor(o[edge] / hz[1] + 0.5) for edge in ("fmin", "fmax"))

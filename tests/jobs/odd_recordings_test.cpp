@@ -1,5 +1,5 @@
 // Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those that
-// were written, or a warning says what is left out. perf/odd_recordings.py tries thousands.
+// were written, or a warning says what is omitted. perf/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>
@@ -199,7 +199,7 @@ TEST_CASE("odd recordings: a size of the samples that is too small is told, in e
         CAPTURE(other);
         CAPTURE(got.remark(other));
         CHECK(got.remark(other).starts_with("ok: decode: the header "));
-        CHECK(got.remark(other).ends_with(" left out"));
+        CHECK(got.remark(other).ends_with(" omitted"));
         CHECK((got.samples(other) == std::vector<float>(whole.begin(), whole.begin() + kCounted)));
       }
     }
@@ -207,7 +207,7 @@ TEST_CASE("odd recordings: a size of the samples that is too small is told, in e
   const Taken strict = take(folder, ", truncated: fail");
   CHECK(strict.remark("wav_s16-none.wav") ==
         "failed: decode: the header counts 1200 bytes of samples, 10800 bytes behind them are no "
-        "chunks of the format and are left out");
+        "chunks of the format and are ignored");
 }
 
 TEST_CASE("odd recordings: chunks and tags behind the samples are none of them") {

@@ -257,7 +257,7 @@ TEST_CASE("resume: never begins from the beginning, require wants something to g
   CHECK_FALSE(refused.started);
   CHECK(refused.error ==
         s.folder /
-            "out.h5: there is nothing to resume: there is no interrupted run of it; leave out "
+            "out.h5: there is nothing to resume: there is no interrupted run of it; omit "
             "--resume to start over");
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("resume: require says why an interrupted run is of no use") {
         s.folder /
             ("out.h5: there is nothing to resume: the interrupted run began with another file, or "
              "with other contents, than " +
-             clip(0) + "; leave out --resume to start over"));
+             clip(0) + "; omit --resume to start over"));
 }
 
 TEST_CASE("log file: what was appended comes back, up to the first byte that is another") {

@@ -454,7 +454,7 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
   CHECK(problem({.write = "normalize: true"}).find("none are computed; set statistics: train") !=
         std::string::npos);
   CHECK(problem({.write = "statistics: all, statistics_splits: [train]"})
-            .find("names the splits of statistics: train; set that, or leave it out") !=
+            .find("names the splits of statistics: train; set that, or remove it") !=
         std::string::npos);
   CHECK(problem({.write = "statistics: all, normalize: true, compression: deflate"})
             .find("takes rows in one piece") != std::string::npos);

@@ -176,7 +176,7 @@ TEST_CASE("update: resume never begins from the beginning, require wants somethi
   const std::string now = read_bytes(s.folder / "out.h5");
   CHECK(s.go_on(Resume::When::required).error ==
         s.folder /
-            "out.h5: there is nothing to resume: there is no interrupted run of it; leave out "
+            "out.h5: there is nothing to resume: there is no interrupted run of it; omit "
             "--resume to start over");
   CHECK(read_bytes(s.folder / "out.h5") == now);
   s.check_output();

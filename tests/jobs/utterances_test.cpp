@@ -557,7 +557,7 @@ TEST_CASE("utterances: a manifest that makes no sense is refused with its line")
   CHECK(error("u.csv", "path,from,end\nshort.wav,2,3\n") ==
         csv +
             ": there is no column 'start', which utterances.start asks for; where each line is a "
-            "whole recording, leave out utterances");
+            "whole recording, omit utterances");
   CHECK(error("u.csv", "path,start,length\nshort.wav,2,3\n") ==
         csv +
             ": there is no column 'end', which utterances.end is by default; name the column of "
@@ -655,7 +655,7 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
       "  last: {stage: filter, from: one.a, where: {duration: \"> 0.5s\"}}\n";
   CHECK(problem(k) == "");
   k.nodes = "  last: {stage: utterances, from: decode}\n";
-  CHECK(has(problem(k), "is put there by a source with the option utterances; leave it out"));
+  CHECK(has(problem(k), "is put there by a source with the option utterances; remove it"));
 }
 
 }  // namespace utterances_test

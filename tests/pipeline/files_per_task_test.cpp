@@ -266,7 +266,7 @@ TEST_CASE("files per task: one task may complete several batches") {
   }
 }
 
-TEST_CASE("files per task: a file that failed before is left out of the batches of its task") {
+TEST_CASE("files per task: a file that failed before is omitted from the batches of its task") {
   const Watchdog watchdog("files per task: batch with a failed file");
   World world;
   world.check_edges = false;

@@ -117,7 +117,7 @@ TEST_CASE("several sources: they may have nothing in common but the run") {
 }
 
 TEST_CASE("several sources: a sink is told of the items of sources that do not lead to it") {
-  const Watchdog watchdog("several sources: left out");
+  const Watchdog watchdog("several sources: omitted");
   World world;
   world.check_edges = false;
   std::vector<std::string> told;

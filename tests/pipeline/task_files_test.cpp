@@ -1,4 +1,4 @@
-// Which files go together in a task: how many, within what memory, what of them is left out, and
+// Which files go together in a task: how many, within what memory, what of them is omitted, and
 // how a run ends that is in the middle of one.
 #include "pipeline/run/task_files.h"
 

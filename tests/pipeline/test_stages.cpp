@@ -712,7 +712,7 @@ class Collector {
   // What there is of it does not count.
   void left_out(std::size_t item) {
     const std::lock_guard lock(mutex_);
-    if (!left_out_.insert(item).second) world_.complain("left out twice");
+    if (!left_out_.insert(item).second) world_.complain("omitted twice");
   }
 
   void take(const Origin& origin, const NumberPtr& number) {

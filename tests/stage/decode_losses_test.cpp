@@ -350,7 +350,7 @@ TEST_CASE("decode losses: a FLAC that becomes another on the way") {
     CHECK((got.bytes == bytes_of(ramp(50'000, 7))));
     CHECK(got.reason ==
           fmt::format("changes after 3.125 s: from there on it has {} instead of 16000 "
-                      "Hz, 1 channels, 16 bits: 20000 samples are left out",
+                      "Hz, 1 channels, 16 bits: 20000 samples are dropped",
                       row.what));
   }
 }

@@ -358,9 +358,9 @@ TEST_CASE("decode: sizes in a header are not believed") {
        "short: the header promises 2147483647 bytes of samples, the file has 140002; 70001 samples "
        "(4.375 s) are there"},
       {"too small", 36 + 20'000, 20'000, 10'000,
-       "the header gives 20044 bytes, the 120002 after them are left out"},
+       "the header gives 20044 bytes, the 120002 after them are ignored"},
       {"odd", 36 + 20'001, 20'001, 10'000,
-       "the header gives 20045 bytes, the 120001 after them are left out"},
+       "the header gives 20045 bytes, the 120001 after them are ignored"},
   };
   const TempFolder folder;
   for (const Row& row : rows) {
@@ -633,7 +633,7 @@ TEST_CASE("decode: a fit of nothing is refused, and so are options out of range"
     Bench bench("decode", std::string("{fit: ") + fit + "}");
     CHECK(bench.plan().errors ==
           std::vector<std::string>{
-              "fit: nothing would be left of a recording; give a length or leave it out"});
+              "fit: nothing would be left of a recording; give a length or remove it"});
   }
   for (const char* options :
        {"{block: 4KiB}", "{downmix: sum}", "{truncated: ignore}", "{fit: -1}"}) {

@@ -150,7 +150,7 @@ TEST_CASE("file list: include and exclude") {
       {"include: ['e*', 'noext']", {"e", "noext"}},
       {"include: ['i/*', 'i/.*'], exclude: '.*'", {"i/j.wav"}},
       {"include: 'noext'", {"noext"}},
-      // A folder is left out with all that is in it.
+      // A folder is excluded with all that is in it.
       {"exclude: [e, i]", {"a.wav", "b.WAV", "c.flac", "m.Mp3", "test/l.wav"}},
       {"exclude: [./e/g, 'tes?/']", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "i/j.wav", "m.Mp3"}},
       {"exclude: ['e/*', test]", {"a.wav", "b.WAV", "c.flac", "e/g/h.wav", "i/j.wav", "m.Mp3"}},
@@ -199,12 +199,12 @@ TEST_CASE("file list: a size is that of a file and 0 for anything else") {
   }
 }
 
-TEST_CASE("file list: a pattern of exclude that leaves out nothing is named") {
+TEST_CASE("file list: a pattern of exclude that matches nothing is named") {
   const TempFolder folder;
   for (const char* p : {"a.wav", "b/c.wav", "b/d.wav"}) folder.write(p, "x");
   CHECK(List(root(folder, "exclude: ['b/*', d.wav]")).warnings().empty());
   CHECK(List(root(folder, "exclude: [c.wav, bb, 'x/b/**']")).warnings() ==
-        Paths{"exclude: bb, x/b/** leave out nothing; patterns are compared with the path below "
+        Paths{"exclude: bb, x/b/** matches nothing; patterns are compared with the path below "
               "root"});
 }
 
@@ -710,7 +710,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
   for (const char* p : {"a.wav", "deep/b.wav", "deep/hidden/c.wav", "deep/hidden/d.wav", "z.wav"})
     folder.write(p, "x");
   const char* const kRest =
-      "; nobody knows what would be missing. Make it readable, leave it out with exclude, or count "
+      "; nobody knows what would be missing. Make it readable, exclude it with exclude, or count "
       "every such folder as a failed file (closed_folders: failed)";
   for (const auto where : {FolderFault::Where::opendir, FolderFault::Where::readdir}) {
     for (const int error : {EIO, EMFILE, EACCES, ESTALE}) {
@@ -787,7 +787,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
           (i == 3 ? "cannot be read: Permission denied"
                   : "cannot be listed: Permission denied; what is in it is missing"));
   }
-  // Unless they are left out on purpose.
+  // Unless they are omitted on purpose.
   CHECK(
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});

@@ -543,7 +543,7 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
       {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", ", splits: none",
        "split"},
       {"l.csv", ",path,age\n0,a,1\n", "",
-       "one without a name (the index of pandas, which to_csv(index=False) leaves out), age"},
+       "one without a name (the index of pandas, which to_csv(index=False) omits), age"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.text));
@@ -701,7 +701,7 @@ TEST_CASE("a line of NeMo's without an offset begins with its recording") {
                                            "begin, duration: duration}")) ==
         "@/t.jsonl: there is no column 'begin', which utterances.start asks for; where each line "
         "is a whole "
-        "recording, leave out utterances");
+        "recording, omit utterances");
 }
 
 TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line") {

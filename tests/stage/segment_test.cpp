@@ -337,8 +337,7 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
       {"{hop: 5, long: {length: 1024}, short: {length: 512}}",
        {"long: length and hop are for windows of one stage"}},
       {"{long: {length: 1024}}", {"short: has no length; set it"}},
-      {"{max_length: 0}",
-       {"max_length: no recording is that short; give a length or leave it out"}},
+      {"{max_length: 0}", {"max_length: no recording is that short; give a length or remove it"}},
       {"{min_length: 2s, max_length: 1.5s}",
        {"max_length: 1.5s is less than min_length (2s), so that every recording is skipped; "
         "exchange the two"}},

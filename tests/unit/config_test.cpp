@@ -221,7 +221,7 @@ TEST_CASE("config: problems of every level come out in one go") {
                     "  out: {stage: keep, from: scale}\n",
                     options) ==
         "--var: UNUSED: nothing in the configuration uses the variable ${UNUSED}; use it there, or "
-        "leave out --var\n"
+        "omit --var\n"
         "--set: scal.gain: there is no node 'scal' and no such key at the top level. Did you mean "
         "'scale'?\n"
         "--set: scale.gain: 99 is out of range; allowed: -60 to 60 dB\n"

@@ -74,7 +74,7 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
   const std::string wav =
       "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
   const auto left_out = [](std::size_t bytes) {
-    return "the header gives 120 bytes, the " + std::to_string(bytes) + " after them are left out";
+    return "the header gives 120 bytes, the " + std::to_string(bytes) + " after them are ignored";
   };
   CHECK(remark(wav + std::string(4096, '\1')) == left_out(4096));
   CHECK(remark(wav + "\1") == left_out(1));
@@ -97,8 +97,7 @@ TEST_CASE("container end: samples behind those that the header counts are remark
   const std::string info = "LIST" + number(300, 4) + std::string(300, 'y');
   const auto left_out = [](std::uint64_t samples, std::uint64_t bytes) {
     return "the header counts " + std::to_string(samples) + " bytes of samples, " +
-           std::to_string(bytes) +
-           " bytes behind them are no chunks of the format and are left out";
+           std::to_string(bytes) + " bytes behind them are no chunks of the format and are ignored";
   };
   for (const bool big : {false, true}) {
     CHECK(remark(file(100, std::string(312'400, '\1'), big)) == left_out(100, 312'400));
@@ -163,7 +162,7 @@ TEST_CASE("container end: sizes of 64 bits, other headers and the size of the sa
       {"VOC, whole", voc, 1000, ""},
       {"VOC, cut off", voc, 990, short_of(1000, 990)},
       {"VOC with more behind its samples", voc, 1010,
-       "the header gives 1000 bytes, the 10 after them are left out"},
+       "the header gives 1000 bytes, the 10 after them are ignored"},
       {"data beyond the file", wav(2000), 1000,
        "short: the header promises 2000 bytes of samples, the file has 968"},
       {"data of unknown length", wav(0xFFFFFFFF), 1000, ""},

@@ -90,7 +90,7 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
       {"something between pages", head + second + "x" + third + last, 64'000, damaged(0, 64'000)},
       {"another stream behind", whole + next, 64'000,
        "holds 2 streams one after the other, of which only the first is decoded: 32000 of 96000 "
-       "samples are left out"},
+       "samples are dropped"},
       {"pictures beside it", page(kBegin, 0, 3, 0, "\x80theora") + whole, 64'000, ""},
       {"pictures begin behind it",
        head + page(kBegin, 0, 3, 0, "\x80theora") + second + third + last, 64'000, ""},

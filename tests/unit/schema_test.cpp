@@ -418,7 +418,7 @@ TEST_CASE("schema: what is echoed reads back as the same options") {
   CHECK_FALSE(back.limit.has_value());
 }
 
-TEST_CASE("schema: options that only change the speed are left out of the features' echo") {
+TEST_CASE("schema: options that only change the speed are omitted from the features' echo") {
   Everything o;
   o.inner = Inner{};
   Schema s;

@@ -152,8 +152,7 @@ TEST_CASE("split shares: what is a share, and what not") {
   CHECK(parse({{"a", "80%"}, {"b", "10"}}) ==
         "some shares have % and some do not; write all with %, or none");
   CHECK(parse({{"a", "80 km"}}) == "a: '80 km' is not a share such as 0.8, 80% or 80");
-  CHECK(parse({{"a", "1"}, {"b", "0"}}) ==
-        "b: a share is more than 0; leave out b for no such split");
+  CHECK(parse({{"a", "1"}, {"b", "0"}}) == "b: a share is more than 0; omit b for no such split");
   CHECK(parse({{"a", "most"}}) == "a: 'most' is not a share such as 0.8, 80% or 80");
   CHECK(parse({}) == "has no share; write some, such as {train: 80, test: 20}");
 }

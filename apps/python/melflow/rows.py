@@ -205,7 +205,7 @@ class RowLoader(Epochs):
       one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
       The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
-      with drop_last it is left out unless all ranks have batch_size of it.
+      with drop_last it is omitted unless all ranks have batch_size of it.
     normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
     prefetch, workers: batches that are made ahead, and threads that do so.
 
@@ -268,7 +268,7 @@ class RowLoader(Epochs):
         self._made_order: Tuple[Any, Any] = None, None
         if drop_last and not max_rows and 0 < self.samples < batch_size * world_size:
             raise ValueError(f"drop_last: there are {self.samples} samples, fewer than batch_size {batch_size} for each of "
-                             f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or leave out drop_last")
+                             f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or omit drop_last")
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
         """The numbers of the recordings whose samples it takes, in the order of their rows."""

@@ -226,11 +226,11 @@ std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
     return "holds a second chunk of samples, and only one of the two is decoded";
   // A size of 32 bits in a longer file, for one.
   if (promise && from >= *promise)
-    return fmt::format("the header gives {} bytes, the {} after them are left out", *promise,
+    return fmt::format("the header gives {} bytes, the {} after them are ignored", *promise,
                        size - from);
   return fmt::format(
       "the header counts {} bytes of samples, {} bytes behind them are no chunks of the format and "
-      "are left out",
+      "are omitted",
       samples->size, size - from);
 }
 

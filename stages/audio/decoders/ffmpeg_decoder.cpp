@@ -288,7 +288,7 @@ class FfmpegDecoder final : public SoundDecoder {
     if (!fault_)
       fault_ = Fault{count_,
                      fmt::format("from there on it has {} Hz, {} channels instead of {} Hz, {} "
-                                 "channels: the rest is left out",
+                                 "channels: the rest is dropped",
                                  rate, channels, info_.samplerate, info_.channels),
                      true};
     return is_over_ = true;

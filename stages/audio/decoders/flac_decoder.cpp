@@ -90,7 +90,7 @@ class FlacDecoder final : public SoundDecoder {
     if (changed_at_ >= 0)
       return Fault{changed_at_,
                    fmt::format("from there on it has {} Hz, {} channels, {} bits instead of {} Hz, "
-                               "{} channels, {} bits: {} samples are left out",
+                               "{} channels, {} bits: {} samples are dropped",
                                other_.rate, other_.channels, other_.bits, format_.rate,
                                format_.channels, format_.bits, left_out_),
                    true};

@@ -85,7 +85,7 @@ class Mp3Decoder final : public SoundDecoder {
 
   [[nodiscard]] std::optional<Fault> fault() const override {
     if (is_changed_)
-      return Fault{changed_at_, fmt::format("{}: {} samples are left out", change_, left_out_),
+      return Fault{changed_at_, fmt::format("{}: {} samples are dropped", change_, left_out_),
                    true};
     if (fault_at_ >= 0) return Fault{fault_at_, what_, false};
     if (!begin_.empty()) return Fault{0, begin_, false};
@@ -133,7 +133,7 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
   // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames that
-  // are counted, the last ones may have been left out as padding, and where many are missing the
+  // are counted, the last ones may have been omitted as padding, and where many are missing the
   // count tells more.
   void look_at_end() {
     const auto size = static_cast<off_t>(input_.size());

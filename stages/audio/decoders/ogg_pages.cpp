@@ -145,7 +145,7 @@ std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t deco
   if (pages.links().size() > 1)
     return fmt::format(
         "holds {} streams one after the other, of which only the first is decoded: {} of "
-        "{} samples are left out",
+        "{} samples are dropped",
         pages.links().size(), others + missing, first + others);
   if (!pages.ends_whole())
     return fmt::format(

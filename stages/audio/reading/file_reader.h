@@ -38,7 +38,7 @@ class FileReader {
   int flags() const;
   // After open() failed with `error` under `flags`: whether to try again with flags(), which may
   // have changed. Only a file's owner may open it with O_NOATIME; a corpus mostly has one owner, so
-  // after one refusal the flag is left out for all files.
+  // after one refusal the flag is omitted for all files.
   bool retry(int error, int flags) const;
   // Opens a file with these flags. Where that fails, the result is empty and `error` has the errno.
   UniqueFd open(const std::string& path, int& error) const;

@@ -136,7 +136,7 @@ constexpr MelOptionRow kTable[] = {
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
      "true: only frames that fit as a whole; false: one for every hop, centred on the hop's "
      "middle; not set: center and pad decide"},
-    {"drop_last", &O::drop_last, "leaves out the last frame of a recording or segment", "",
+    {"drop_last", &O::drop_last, "omits the last frame of a recording or segment", "",
      "Whisper and NeMo do so"},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
@@ -151,7 +151,7 @@ constexpr MelOptionRow kTable[] = {
 
     {"n_mels", &O::n_mels, "number of mel bands", "", "each band is a column of a row",
      from_to(1, 65536), kBands},
-    {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are left out",
+    {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are ignored",
      from(0), kBands},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
      "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2 (with bin_hz: "
@@ -177,7 +177,7 @@ constexpr MelOptionRow kTable[] = {
      "and an even n_fft, exact, torchaudio and speechbrain are the same",
      kAny, kBands, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
-     "false: all bins under a triangle, no floor; kaldi: Kaldi's htk-mode, which leaves out the "
+     "false: all bins under a triangle, no floor; kaldi: Kaldi's htk-mode, which omits the "
      "first bin of the lowest band if fmin is above 0, and raises bands below 1 to 1; htk: HTK's "
      "own rule, the bins above the one nearest to fmin and below the one nearest to fmax, and with "
      "a log bands below 1 are raised to 1 (openSMILE: htkcompatible)",

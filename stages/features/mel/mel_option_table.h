@@ -43,7 +43,7 @@ struct MelOptionRow {
   MelRange range = {};
   Needs needs = {};
   // False: the output does not record the option although it has an effect; null: it always does.
-  // An option at the value that older outputs imply is left out: they keep their fingerprint.
+  // An option at the value that older outputs imply is omitted: they keep their fingerprint.
   bool (*is_recorded)(const MelOptions&) = nullptr;
 
   // "length of the analysis window [samples]; not set: n_fft"

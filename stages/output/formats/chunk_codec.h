@@ -40,7 +40,7 @@ class ChunkCodec {
 
   struct Packed {
     std::span<const std::byte> bytes;  // in the scratch, until its next use
-    // Bit i: filter i of the dataset was left out. Deflate is, where it would make the chunk
+    // Bit i: filter i of the dataset was omitted. Deflate is, where it would make the chunk
     // longer.
     std::uint32_t filter_mask = 0;
   };

@@ -25,7 +25,7 @@ struct Hdf5Driver {
     H5FD_t base;  // the library's; has to come first
     Hdf5Descriptor* at;
     haddr_t eoa;   // of what HDF5 has allotted
-    haddr_t next;  // of what it is going to, with a range left out
+    haddr_t next;  // of what it is going to, with a range omitted
     haddr_t eof;   // of what it has written, or found
   };
   struct Info {

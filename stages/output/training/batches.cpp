@@ -100,7 +100,7 @@ struct BatchesOptions {
             "seed of the random draws made by `shuffle` and `bucket`; together with the number of "
             "the epoch it fixes which samples a batch has, and the order of batches")
         .tuning();
-    s.field("drop_last", drop_last, "leaves out the last batch if it is not full").tuning();
+    s.field("drop_last", drop_last, "omits the last batch if it is not full").tuning();
     s.field("prefetch", prefetch, "largest number of finished batches that wait for the program")
         .range(1, 1024)
         .tuning();
@@ -267,7 +267,7 @@ class Batches final : public Sink<MelBatch>,
         delivery_->skip == 0 && run.ledger.counts().ok > 0)
       throw RunError(fmt::format(
           "batches: drop_last: an epoch has fewer samples than a batch of {}, so it gives none; "
-          "take a smaller batch, or leave out drop_last",
+          "take a smaller batch, or omit drop_last",
           options_.size));
     if (delivery_ != nullptr && ending == Ending::complete &&
         batcher_->passed_over() < delivery_->skip)
