@@ -1,5 +1,5 @@
 // Makes, locks and recognizes the files of a run beside its output (`.part`, `.undo`, `.commit`,
-// `.replaced`, `.journal`), so that no file of another program or user is believed, written to or
+// `.replaced`, `.journal`), so that no file of another program or user is trusted, written to or
 // removed. They may lie in a folder that others write to: a run goes on only with regular files of
 // its own user.
 #pragma once

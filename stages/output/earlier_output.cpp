@@ -188,7 +188,7 @@ void EarlierOutput::forget_opened(const RunContext& run) {
   opened_.clear();
 }
 
-// What is another user's could not be made what it was by the next run, which believes only its own
+// What is another user's could not be made what it was by the next run, which trusts only its own
 // files; and where the output has a second name, as in a backup of links, that one keeps its bytes.
 bool EarlierOutput::stays(const RowReuse& old, const RunContext& run, std::int64_t extensible_at) {
   struct stat st {};

@@ -1,4 +1,4 @@
-"""Plants files beside an output that a run would believe, write to or remove, and looks at what the run does with them.
+"""Plants files beside an output that a run would trust, write to or remove, and looks at what the run does with them.
 
 In:  side_file_walk.py MELFLOW LIBRARY [--part] [--jobs J]
      LIBRARY: fail_call.cpp, built. --part: every seventh combination, for the tests.

@@ -1,4 +1,4 @@
-// Runs that go on with what one that was interrupted has left: what is kept, what is not believed, and
+// Runs that go on with what one that was interrupted has left: what is kept, what is not trusted, and
 // what is said. tests/apps/kill_walk.py kills runs and compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -143,7 +143,7 @@ TEST_CASE("resume: rows that are not what they were are made again") {
   s.check_output();
 }
 
-TEST_CASE("resume: a journal that is cut off anywhere is believed as far as it goes") {
+TEST_CASE("resume: a journal that is cut off anywhere is trusted as far as it goes") {
   Stopped s(with(speech_pipeline({.batch = 1}), "checkpoint: 1"));
   s.folder.folder("w");
   const std::string journal = read_bytes(s.folder / "out.h5.journal");

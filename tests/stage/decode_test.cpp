@@ -337,7 +337,7 @@ TEST_CASE("decode: a recording that ends early is kept with a warning, or fails"
   }
 }
 
-TEST_CASE("decode: sizes in a header are not believed") {
+TEST_CASE("decode: sizes in a header are not trusted") {
   const std::string good = read_bytes(path_of("wav s16"));
   const Decoded whole = decode(path_of("wav s16"));
   const auto size = static_cast<std::uint32_t>(good.size());

@@ -114,7 +114,7 @@ TEST_CASE("part file: links, folders and FIFOs at the names that are used are le
   }
 }
 
-TEST_CASE("own file: what is another user's, or has a second name, is not believed") {
+TEST_CASE("own file: what is another user's, or has a second name, is not trusted") {
   const TempFolder folder;
   const std::string precious = folder.write("precious", "precious"), path = folder / "out.part";
   std::filesystem::create_hard_link(precious, path);

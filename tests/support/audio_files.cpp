@@ -69,7 +69,7 @@ void put_le32(std::string& bytes, std::size_t at, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) bytes.at(at + i) = static_cast<char>(value >> (8 * i));
 }
 
-// All frames of an open file, however many there are; the header is not believed.
+// All frames of an open file, however many there are; the header is not trusted.
 template <class T, class Read>
 std::vector<T> read_all(int channels, Read&& read) {
   std::vector<T> all;

@@ -199,7 +199,7 @@ class FlacDecoder final : public SoundDecoder {
     return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
   }
 
-  // libFLAC would believe the last block that describes the stream, also where its frames are, and
+  // libFLAC would trust the last block that describes the stream, also where its frames are, and
   // give silence for those that it takes to be missing. Only the first one can be right.
   void hide_further_headers(std::uint64_t marker) {
     constexpr int kMostBlocks = 128;
