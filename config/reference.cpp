@@ -97,8 +97,7 @@ std::string stages_markdown(const Registry& registry) {
       "  window of it, that frames are made of.\n"
       "- An item is what passes from node to node: a file, a block of one, a batch. A worker\n"
       "  is a thread that computes. `memory.host` is the limit of the memory that items take.\n"
-      "- A warning is about one file, which is processed all the same; a warning is about the\n"
-      "  run. Both appear in the report.\n"
+      "- A warning is about the run, or about one file, which is processed all the same.\n"
       "- A group is a map: `h2d: {concurrency: 4}` for `h2d.concurrency`. Its `concurrency` and\n"
       "  `queue`, where not set, are `auto` as for every node, unless their text says "
       "otherwise.\n\n";

@@ -69,7 +69,7 @@ class Stream {
   [[nodiscard]] virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
   virtual void launch(Recording& recording) = 0;
   // Notes the device's time when all before it is done, at one of `places` places; in a recording
-  // at every launch again.
+  // again at every launch.
   static constexpr int places = 5;
   virtual void mark(int place) = 0;
   // Seconds between two marks that were both reached.

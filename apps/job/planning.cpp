@@ -38,7 +38,7 @@ const PlanNode& only_sink(const Plan& plan) {
     if (row_sink(node) == nullptr || out != nullptr)
       throw RunError(fmt::format(
           "{}: a job has one output of rows (hdf5_write, npy_write); {}", node.name,
-          out == nullptr ? "omit " + node.info->name : "plan a pipeline for each output"));
+          out == nullptr ? "remove " + node.info->name : "plan a pipeline for each output"));
     out = &node;
   }
   return *out;

@@ -48,7 +48,7 @@ class TuningSearch {
 Settings with_changes(const Settings& base, const Settings& changes);
 
 /// How many times as fast: the median ratio of pairs of runs, and where 95 % of the medians of
-/// pairs redrawn from them lie (the bootstrap).
+/// pairs drawn again from them lie (the bootstrap).
 struct Gain {
   double middle = 1, low = 1, high = 1;
   /// Faster by more than noise, and by as much as is worth a change.

@@ -1,4 +1,4 @@
-// Batches of rows that have numbers, made ahead of who takes them.
+// Prefetched batches of rows, which are named by their numbers.
 #pragma once
 
 #include <cstddef>

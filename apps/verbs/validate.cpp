@@ -24,8 +24,8 @@ std::size_t node_count(const Plan& plan) {
   return plan.nodes.size() + (plan.sources.empty() ? 0 : plan.sources.size() - 1);
 }
 
-// As far as the lists of the corpus say: what of them would end a run is an error, and what a run
-// would warning a warning.
+// Checks the lists of the corpus: what would end a run is an error, what a run would warn about a
+// warning.
 void check_lists(Plan& plan) {
   const auto* source = dynamic_cast<const ReadsLists*>(plan.nodes.front().stage.get());
   if (source == nullptr) return;

@@ -17,7 +17,7 @@ int most_workers();
 /// The peak of this process's resident memory so far (VmHWM) [bytes]; 0 when the system does not
 /// say.
 std::size_t peak_resident_bytes();
-/// Begins the peak again, from what is resident after free memory went back to the system; where the
+/// Restarts the peak from what is resident after free memory went back to the system; where the
 /// system does not let a process do that, the peak stays that of the whole process.
 void begin_peak_resident();
 /// The resident memory of this process now (VmRSS) [bytes]; 0 when the system does not say.

@@ -47,15 +47,15 @@ std::string list_text(std::vector<std::string> stages) {
 }
 
 // How a node gets what it takes: from another one, through stages that there are not yet.
-struct Mending {
+struct Fix {
   int node = -1;  // -1: there is no way
   std::vector<std::string> stages;
 };
 
 // From the node that `d` names, or one nearer to it whose output nobody takes: `d` has then passed it
 // over.
-Mending mending(const GraphDraft& graph, const NodeDraft& d, int named) {
-  Mending out;
+Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
+  Fix out;
   const auto look = [&](int i) {
     const PortType given = graph.port_of(i);
     std::vector<std::string> stages;
@@ -175,7 +175,7 @@ bool fits(const StageInfo& stage, const PortType& port) {
 }
 
 std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named) {
-  const Mending by = mending(graph, d, named);
+  const Fix by = fix_of(graph, d, named);
   if (by.node < 0)
     return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
@@ -199,7 +199,7 @@ std::set<int> left_by_mistake(const GraphDraft& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
     if (!is_misled(graph, d)) continue;
-    out.insert(mending(graph, d, d.from.front().node).node);
+    out.insert(fix_of(graph, d, d.from.front().node).node);
     if (!d.info->ports.empty()) out.insert(i);  // what it gives is as wrong as what it takes
   }
   return out;

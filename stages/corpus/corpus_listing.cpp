@@ -120,7 +120,7 @@ class Listing {
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (const std::vector<std::string> unused = folders.unused_excludes(); !unused.empty())
       tell(fmt::format("exclude: {} {} nothing; patterns are compared with the path below root",
-                       fmt::join(unused, ", "), unused.size() == 1 ? "omits" : "omit"));
+                       fmt::join(unused, ", "), unused.size() == 1 ? "matches" : "match"));
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
           "{}: {}{}{}; check the options {}", options_.root,
@@ -145,8 +145,8 @@ class Listing {
     if (closed_.size() > kMostNamed)
       text += fmt::format("and {} folders more; ", closed_.size() - kMostNamed);
     throw RunError(text +
-                   "nobody knows what would be missing. Make it readable, remove it with "
-                   "exclude, or count every such folder as a failed file (closed_folders: failed)");
+                   "nobody knows what would be missing. Make it readable, list it in exclude, "
+                   "or count every such folder as a failed file (closed_folders: failed)");
   }
 
   // Keeps the splits of the earlier output, and its files in folders that cannot be listed now, as

@@ -38,8 +38,8 @@ void FileListOptions::describe(Schema& s) {
           "with such a name (.cache/**)")
       .used_with(scanned, is_scanned);
   s.field("exclude", exclude,
-          "patterns of files and folders to exclude, written as those of include; a folder is left "
-          "out with all that is in it");
+          "patterns of files and folders to exclude, written as those of include; a folder is "
+          "excluded with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
           "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "

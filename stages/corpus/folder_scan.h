@@ -36,7 +36,7 @@ class FolderScan {
 
   /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for every
   /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
-  /// take every name ("**", "speech/*"), which mean the files; one that `exclude` matches is omitted
+  /// take every name ("**", "speech/*"), which mean the files; one that `exclude` matches is excluded
   /// with all that is in it. Returns what
   /// neither include nor exclude names. Throws RunError when the root cannot be listed.
   NotTaken run(const Visit& visit) const;

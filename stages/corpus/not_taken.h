@@ -1,4 +1,4 @@
-// The files below a root that a search for files leaves aside, counted by what their names end in.
+// The files below a root that a search for files ignores, counted by what their names end in.
 #pragma once
 
 #include <cstddef>

@@ -78,7 +78,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
     (void)CudaRun::choose(cuda::gpus(), run_->options(), left_out);
     const bool is_any = run_->options().devices.indices.empty();
     for (const auto& out : left_out)
-      is_any ? check.warning("devices", out.why + "; it is omitted")
+      is_any ? check.warning("devices", out.why + "; it is not used")
              : check.error("devices", out.why);
     return is_any || left_out.empty();
   }

@@ -172,7 +172,7 @@ void put_aside(const Members& members) {
                                             : rename_file(m->target, m->old(), RENAME_NOREPLACE);
     if (error != 0)
       throw Failure{m->target,
-                    fmt::format("cannot be put aside as {}: {}", m->old(), std::strerror(error))};
+                    fmt::format("cannot be renamed to {}: {}", m->old(), std::strerror(error))};
   }
 }
 
@@ -212,7 +212,7 @@ bool take_back(const Members& members) {
   return is_done;
 }
 
-// Removes the earlier files that were put aside, and `.commit` once they are all gone.
+// Removes the earlier files that were renamed, and `.commit` once they are all gone.
 void clear(const std::string& commit, const Members& members) {
   bool is_clear = true;
   for (const Member& m : members) {
@@ -239,13 +239,13 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   if (!is_update)
     for (PartFile* f : files) f->settle();
   for (PartFile* f : files) f->complete_writes(sync);
-  // What has such a name from here on was put aside by this run.
+  // What has such a name from here on was renamed by this run.
   for (const Member& m : members) {
     if (m.existing != Existing::replace || !has_name(m.old())) continue;
     if (!is_update)
       for (PartFile* p : files) p->close();
     throw RunError(
-        fmt::format("{}: cannot be put aside as {}, which exists; {}", m.target, m.old(),
+        fmt::format("{}: cannot be renamed to {}, which exists; {}", m.target, m.old(),
                     is_update ? "it is made what it was before the update" : parts_of(members)));
   }
   const std::string commit = commit_path(path);
@@ -319,8 +319,7 @@ bool Publication::recover(const std::string& path, std::span<const OutputName> n
     const bool is_undone = take_back(*members);
     if (is_undone && extends(*members)) ::unlink(commit.c_str());
     throw RunError(fmt::format(
-        "{}: {}; a run was interrupted before its files had their names: {}. Make way for them and "
-        "run "
+        "{}: {}; an interrupted run left files unpublished: {}. Move the conflicting files and run "
         "again, or remove {} to give them up",
         f.target, f.what,
         is_undone ? parts_of(*members) : "some of them have them now, others are .part", commit));

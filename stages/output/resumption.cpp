@@ -189,12 +189,12 @@ std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
       ::unlink(part.c_str());
       continue;
     }
-    std::string aside = part + ".aside";
-    for (int n = 2; has_name(aside); ++n) aside = fmt::format("{}.aside-{}", part, n);
-    if (const int error = rename_file(part, aside, RENAME_NOREPLACE); error != 0)
+    std::string backup = part + ".backup";
+    for (int n = 2; has_name(backup); ++n) backup = fmt::format("{}.backup-{}", part, n);
+    if (const int error = rename_file(part, backup, RENAME_NOREPLACE); error != 0)
       throw RunError(
-          fmt::format("{}: cannot be put aside as {}: {}", part, aside, std::strerror(error)));
-    names += (names.empty() ? "" : ", ") + aside;
+          fmt::format("{}: cannot be renamed to {}: {}", part, backup, std::strerror(error)));
+    names += (names.empty() ? "" : ", ") + backup;
   }
   journal_->log().remove();
   journal_.reset();

@@ -77,7 +77,7 @@ class Resumption {
 
   /// Removes a journal whose work is published, should its run have been ended just then.
   static void clear(const std::string& path, const OutputSections& sections);
-  /// Gives up what is there: removes it, or, as `keeps` says, puts it aside under other names. Returns
+  /// Gives up what is there: removes it, or, as `keeps` says, keeps it as a backup under other names. Returns
   /// these; "" where nothing was worth it.
   std::string give_up(const OutputSections& sections, bool keeps);
 

@@ -78,13 +78,13 @@ void RowSink::give_up_work(const Resume& resume) {
                                : !why.empty()           ? why
                                : !why_of_no_use.empty() ? "the interrupted run " + why_of_no_use
                                                         : "there is no interrupted run of it"));
-  const std::string aside =
+  const std::string backup =
       resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
-  if (!aside.empty() && resume.tell)
+  if (!backup.empty() && resume.tell)
     resume.tell(
         fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
                     "to {}. Remove it when it is not needed",
-                    target_.path, why, aside));
+                    target_.path, why, backup));
   else if (!why_of_no_use.empty() && resume.tell && resume.when == Resume::When::automatic)
     resume.tell(fmt::format("{}: the interrupted run {}; this one starts over", target_.path,
                             why_of_no_use));

@@ -2,7 +2,7 @@
 // filter: by the only output there is, or not at all.
 //
 // In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
-// way all of its blocks go. Only a filter by the peak may omit a file later: its rows are undone.
+// way all of its blocks go. Only a filter by the peak may exclude a file later: its rows are undone.
 
 #include <algorithm>
 #include <optional>
@@ -60,7 +60,7 @@ const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
 // The way that a file's first block took.
 struct Way final : StageState {
   int output = -1;
-  std::optional<FileFacts> facts;  // where later blocks may have it omitted
+  std::optional<FileFacts> facts;  // where later blocks may exclude it
 };
 
 class Router : public ItemStage, public PassesAny {

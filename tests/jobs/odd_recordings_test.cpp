@@ -1,5 +1,5 @@
 // Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those that
-// were written, or a warning says what is omitted. perf/odd_recordings.py tries thousands.
+// were written, or a warning says what is dropped. perf/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>
@@ -199,7 +199,7 @@ TEST_CASE("odd recordings: a size of the samples that is too small is told, in e
         CAPTURE(other);
         CAPTURE(got.remark(other));
         CHECK(got.remark(other).starts_with("ok: decode: the header "));
-        CHECK(got.remark(other).ends_with(" omitted"));
+        CHECK(got.remark(other).ends_with(" ignored"));
         CHECK((got.samples(other) == std::vector<float>(whole.begin(), whole.begin() + kCounted)));
       }
     }

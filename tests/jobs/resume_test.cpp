@@ -107,7 +107,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
        [](const TempFolder& f) { write_wav(f.file("clips/02a.wav"), 9000, 16000); }},
       {"a file less", 7,
        [](const TempFolder& f) { std::filesystem::remove(f / ("clips/" + clip(7))); }},
-      {"one that failed is mended", 5,
+      {"one that failed is fixed", 5,
        [](const TempFolder& f) { write_wav(f.file("clips/" + clip(5)), 9000, 16000); }},
       {"the first file", 0,
        [](const TempFolder& f) { write_wav(f.file("clips/" + clip(0)), 9000, 16000, 99); }},
@@ -166,7 +166,7 @@ TEST_CASE("resume: a journal that is cut off anywhere is trusted as far as it go
   CHECK(before > 0);
 }
 
-TEST_CASE("resume: work with other settings is put aside, never cut") {
+TEST_CASE("resume: work with other settings is kept as a backup, never cut") {
   Stopped s(speech_pipeline({.batch = 1}));
   s.folder.folder("w");
   const std::string part = read_bytes(s.folder / "out.h5.part");
@@ -177,8 +177,8 @@ TEST_CASE("resume: work with other settings is put aside, never cut") {
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(resumed(job) == 0);
   CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
-  CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.aside")) != s.said.npos);
-  CHECK(read_bytes(s.folder / "out.h5.part.aside") == part);
+  CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.backup")) != s.said.npos);
+  CHECK(read_bytes(s.folder / "out.h5.part.backup") == part);
   s.check_output();
 }
 

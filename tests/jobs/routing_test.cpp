@@ -166,12 +166,12 @@ TEST_CASE("routing: files leave by the first output whose conditions they meet, 
   }
 }
 
-TEST_CASE("routing: what a filter omits is skipped, with what it lacks") {
+TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
   const Corpus corpus;
   struct Row {
     const char* where;
     Names files;
-    const char* of_dog_0;  // why that one is omitted
+    const char* of_dog_0;  // why that one is excluded
   };
   const Row rows[] = {
       {"{duration: \">= 1.75s\"}",

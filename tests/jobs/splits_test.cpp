@@ -177,7 +177,7 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
   const std::string rule =
       "' cannot be the name of a split: it becomes part of names in the output, so it has 1 to 100 "
       "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
-      "band_hz, columns, features, files, index, labels, mel, mfcc, warnings, spectrogram, splits, "
+      "band_hz, columns, features, files, index, labels, mel, mfcc, remarks, spectrogram, splits, "
       "statistics, targets, warnings, waveform, windows";
   struct Row {
     std::string name, shown;

@@ -136,7 +136,8 @@ TEST_CASE("update: from the first new file that has changed since, all is made a
 }
 
 TEST_CASE(
-    "update: work that belongs to another output, or goes elsewhere, is put aside, never cut") {
+    "update: work that belongs to another output, or goes elsewhere, is kept as a backup, never "
+    "cut") {
   for (const bool is_changed : {false, true}) {
     CAPTURE(is_changed);
     Stopped s(pipeline("max_dropped: 100%"));
@@ -161,8 +162,8 @@ TEST_CASE(
     CHECK_MESSAGE(says(s, is_changed ? "place of the rows that it has (in place, now copied)"
                                      : "another output to update ("),
                   s.said);
-    CHECK(read_bytes(s.folder / "out.h5.new.part.aside") == work);
-    fs::remove(s.folder / "out.h5.new.part.aside");
+    CHECK(read_bytes(s.folder / "out.h5.new.part.backup") == work);
+    fs::remove(s.folder / "out.h5.new.part.backup");
     s.check_output();
   }
 }
@@ -210,7 +211,7 @@ TEST_CASE("update: a run with other ends leaves the work of an update alone") {
   const JobResult run = s.go_on(Update::none);
   REQUIRE_MESSAGE(run.complete(), run.text());
   CHECK_MESSAGE(says(s, "since it was made with another output to update"), s.said);
-  CHECK(read_bytes(s.folder / "out.h5.new.part.aside") == work);
+  CHECK(read_bytes(s.folder / "out.h5.new.part.backup") == work);
 }
 
 }  // namespace update_resume_test

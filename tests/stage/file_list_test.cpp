@@ -204,7 +204,7 @@ TEST_CASE("file list: a pattern of exclude that matches nothing is named") {
   for (const char* p : {"a.wav", "b/c.wav", "b/d.wav"}) folder.write(p, "x");
   CHECK(List(root(folder, "exclude: ['b/*', d.wav]")).warnings().empty());
   CHECK(List(root(folder, "exclude: [c.wav, bb, 'x/b/**']")).warnings() ==
-        Paths{"exclude: bb, x/b/** matches nothing; patterns are compared with the path below "
+        Paths{"exclude: bb, x/b/** match nothing; patterns are compared with the path below "
               "root"});
 }
 
@@ -710,7 +710,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
   for (const char* p : {"a.wav", "deep/b.wav", "deep/hidden/c.wav", "deep/hidden/d.wav", "z.wav"})
     folder.write(p, "x");
   const char* const kRest =
-      "; nobody knows what would be missing. Make it readable, exclude it with exclude, or count "
+      "; nobody knows what would be missing. Make it readable, list it in exclude, or count "
       "every such folder as a failed file (closed_folders: failed)";
   for (const auto where : {FolderFault::Where::opendir, FolderFault::Where::readdir}) {
     for (const int error : {EIO, EMFILE, EACCES, ESTALE}) {
@@ -787,7 +787,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
           (i == 3 ? "cannot be read: Permission denied"
                   : "cannot be listed: Permission denied; what is in it is missing"));
   }
-  // Unless they are omitted on purpose.
+  // Unless they are excluded on purpose.
   CHECK(
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});

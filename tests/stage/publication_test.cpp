@@ -315,7 +315,7 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
       const std::string left = "; the complete files are " + (folder / "a.part") + ", " +
                                (folder / "b.part") + ", " + (folder / "c.part");
       const std::string what = (folder / in_the_way) +
-                               (replaces ? ": cannot be put aside as " + (folder / in_the_way) +
+                               (replaces ? ": cannot be renamed to " + (folder / in_the_way) +
                                                ".replaced: Is a directory"
                                          : std::string(": cannot be given its name: File exists"));
       CHECK(complaint([&] { Publication::publish(out.path(), parts, false); }) == what + left);
@@ -324,7 +324,7 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
       CHECK(Publication::waiting(folder / "b") == folder / "a.commit");
       const std::string message = complaint([&] { Publication::recover(out.path(), out.names()); });
       CHECK(message.starts_with(what));
-      CHECK(message.ends_with("Make way for them and run again, or remove " +
+      CHECK(message.ends_with("Move the conflicting files and run again, or remove " +
                               (folder / "a.commit") + " to give them up"));
       CHECK(out.has_parts());
       if (!replaces) CHECK(read_bytes(folder / in_the_way) == "precious");
@@ -443,7 +443,7 @@ TEST_CASE("publication: a file that is called .replaced is not removed, whatever
       CHECK(message == "");
       continue;
     }
-    CHECK(message == target + ": cannot be put aside as " + target +
+    CHECK(message == target + ": cannot be renamed to " + target +
                          ".replaced, which exists; the complete file is " + target + ".part");
     CHECK(std::filesystem::exists(target + ".part"));
     // That of a run which has not begun is in its way.

@@ -123,7 +123,7 @@ class Loader(Epochs):
     @property
     def report(self) -> Optional[Dict[str, Any]]:
         """Of the last epoch that was gone through what `melflow run --json` and melflow.run() give of a run: files (found, ok,
-        skipped, failed, ...), warnings, and by stage and queue where the time went; None before. Recordings of other splits
+        skipped, failed, ...), remarks, and by stage and queue where the time went; None before. Recordings of other splits
         and ranks are counted by themselves, as other_splits and other_ranks of files."""
         return self._report
 

@@ -205,9 +205,9 @@ class RowLoader(Epochs):
       one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
       The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
-      with drop_last it is omitted unless all ranks have batch_size of it.
+      with drop_last it is dropped unless all ranks have batch_size of it.
     normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
-    prefetch, workers: batches that are made ahead, and threads that do so.
+    prefetch, workers: batches that are prefetched, and threads that do so.
 
     len() is exact: that of the epoch under way, or else of the next; with max_rows epochs differ.
     state_dict() says how many samples all ranks together have had, so that training goes on at once,

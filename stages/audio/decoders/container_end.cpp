@@ -230,7 +230,7 @@ std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
                        size - from);
   return fmt::format(
       "the header counts {} bytes of samples, {} bytes behind them are no chunks of the format and "
-      "are omitted",
+      "are ignored",
       samples->size, size - from);
 }
 

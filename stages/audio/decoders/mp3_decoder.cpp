@@ -133,7 +133,7 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
   // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames that
-  // are counted, the last ones may have been omitted as padding, and where many are missing the
+  // are counted, the last ones may have been dropped as padding, and where many are missing the
   // count tells more.
   void look_at_end() {
     const auto size = static_cast<off_t>(input_.size());

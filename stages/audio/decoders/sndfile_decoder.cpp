@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t kStep = 1024, kMostValuesOfCall = 32768;  // frames and values of a call
 
-// libsndfile does not omit what the header of Opus (RFC 7845, 5.1) tells to omit where a
-// file was cut out of a stream, and then omits as much at its end. So it is told 0, and what is
-// to be omitted is returned [samples at 48 kHz].
+// libsndfile does not skip what the header of Opus (RFC 7845, 5.1) tells to skip where a
+// file was cut out of a stream, and then drops as much at its end. So it is told 0, and what is
+// to be skipped is returned [samples at 48 kHz].
 std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
   if (!kind.is_opus) return 0;
   const std::uint64_t at = kind.begin + 28 + 10;

@@ -33,7 +33,7 @@ class SoundDecoder {
   virtual std::int64_t read(short* out, std::int64_t frames) = 0;
   virtual std::int64_t read(float* out, std::int64_t frames) = 0;
 
-  /// The first thing that was wrong or had to be omitted.
+  /// The first thing that was wrong or had to be dropped.
   struct Fault {
     std::int64_t after = 0;  ///< frames that had been read before it
     std::string what;

@@ -65,7 +65,7 @@ void AudioCacheFile::open_for_writing() {
     case Content::good:
       return;
     case Content::unusable:
-      note_ = "was damaged or none of this version and is recreated";
+      note_ = "is damaged or from another version, and is recreated";
       replace();
       break;
     case Content::empty:

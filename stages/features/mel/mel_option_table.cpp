@@ -136,7 +136,7 @@ constexpr MelOptionRow kTable[] = {
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
      "true: only frames that fit as a whole; false: one for every hop, centred on the hop's "
      "middle; not set: center and pad decide"},
-    {"drop_last", &O::drop_last, "omits the last frame of a recording or segment", "",
+    {"drop_last", &O::drop_last, "drops the last frame of a recording or segment", "",
      "Whisper and NeMo do so"},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",

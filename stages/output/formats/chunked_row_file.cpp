@@ -339,7 +339,7 @@ std::vector<hsize_t> ChunkedRowFile::first_of(std::int64_t index) const {
   return out;
 }
 
-// HDF5 trusts that it writes them.
+// HDF5 believes that it writes them.
 void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const {
   const auto count = static_cast<std::int64_t>(shape.front());
   std::vector<char> bytes;

@@ -100,7 +100,7 @@ struct BatchesOptions {
             "seed of the random draws made by `shuffle` and `bucket`; together with the number of "
             "the epoch it fixes which samples a batch has, and the order of batches")
         .tuning();
-    s.field("drop_last", drop_last, "omits the last batch if it is not full").tuning();
+    s.field("drop_last", drop_last, "drops the last batch if it is not full").tuning();
     s.field("prefetch", prefetch, "largest number of finished batches that wait for the program")
         .range(1, 1024)
         .tuning();
