@@ -17,7 +17,7 @@ using namespace melflow;
 
 namespace {
 
-// [recordings, 2]: size and time of change.
+// [recordings, 2]: size and modification time.
 nb::object stamps_of(const AudioRows& rows) {
   std::vector<std::int64_t> out;
   {

@@ -52,7 +52,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
       chain_(std::move(chain)),
       store_(store),
       workers_(std::make_unique<Workers>(1 + std::max(1, workers))) {
-  workers_->hire();
+  workers_->start_threads();
   StageRunner& source = chain_->source();
   files_ = dynamic_cast<ManifestSource*>(&source.stage());
   if (files_ == nullptr)

@@ -96,8 +96,8 @@ void GraphNode::join(const std::vector<GraphNode*>& down) {
   if (down_.empty()) calls_.be_last();
 }
 
-void GraphNode::hire() {
-  if (threads_) threads_->hire();
+void GraphNode::start_threads() {
+  if (threads_) threads_->start_threads();
 }
 
 void GraphNode::join_threads() {

@@ -58,7 +58,7 @@ class GraphNode {
   /// Makes the edges between its own parts and to `down`, the nodes that take what it gives.
   void join(const std::vector<GraphNode*>& down);
   /// Starts the threads that the stage needs; throws RunError when the system allows none.
-  void hire();
+  void start_threads();
   void join_threads();
 
   [[nodiscard]] const std::string& name() const { return plan_.name; }

@@ -66,7 +66,7 @@ class Waiters final : public OwnThreads {
   explicit Waiters(GraphNode& node) : node_(node) {}
   ~Waiters() override { join(); }
 
-  void hire() override {
+  void start_threads() override {
     const auto work = [this] {
       while (Work* w = wait()) {
         node_.run(w);
@@ -127,7 +127,7 @@ class EngineDriver final : public OwnThreads {
   EngineDriver(GraphNode& node, std::unique_ptr<Engine> engine)
       : node_(node), engine_(std::move(engine)) {}
   ~EngineDriver() override { join(); }
-  void hire() override {
+  void start_threads() override {
     if (!add_thread(thread_, [this] { drive(); })) throw RunError(no_thread_text(node_.name()));
   }
   void join() override {

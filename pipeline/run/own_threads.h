@@ -18,7 +18,7 @@ class OwnThreads {
   virtual ~OwnThreads() = default;
 
   /// Starts the threads, or as many as the system allows; throws RunError when it allows none.
-  virtual void hire() = 0;
+  virtual void start_threads() = 0;
   /// Ends the threads; no work may be under way.
   virtual void join() = 0;
   /// The number of threads where it is below what was wanted and so limits the items at once; else

@@ -182,7 +182,7 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   if (stop_requested_ || too_many_failures_) graph_->stop();
   if (filling_error_) graph_->abort(filling_error_);
   // Behind the threads that the stages need.
-  workers_->hire();
+  workers_->start_threads();
   graph_->run();
   run.budget->on_release({});
   at_end();

@@ -37,7 +37,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
   }
   for (std::size_t i = nodes; i-- > 0;) nodes_[i]->join(down[i]);
   try {
-    for (auto& n : nodes_) n->hire();
+    for (auto& n : nodes_) n->start_threads();
   } catch (...) {
     settle();
     throw;

@@ -28,7 +28,7 @@ Workers::~Workers() {
   for (std::thread& t : threads_) t.join();
 }
 
-void Workers::hire() {
+void Workers::start_threads() {
   while (count() < wanted_) {
     arena_.execute([this] { shifts_.push_back(std::make_unique<tbb::flow::graph>()); });
     tbb::flow::graph& shift = *shifts_.back();

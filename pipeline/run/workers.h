@@ -21,7 +21,7 @@ namespace melflow {
 
 class Workers {
  public:
-  /// Starts no threads yet: until hire(), only the thread that calls execute() works.
+  /// Starts no threads yet: until start_threads(), only the thread that calls execute() works.
   explicit Workers(int count);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -29,7 +29,7 @@ class Workers {
   ~Workers();
 
   /// Starts the missing threads, or as many as the system allows.
-  void hire();
+  void start_threads();
   /// The number of threads that work, including the one that calls execute().
   [[nodiscard]] int count() const { return 1 + static_cast<int>(threads_.size()); }
 
@@ -38,7 +38,7 @@ class Workers {
   void execute(F&& f) {
     arena_.execute(std::forward<F>(f));
   }
-  /// Leaves f() to the threads that were hired, of which there must be one; in the order of calls.
+  /// Leaves f() to the threads that were started, of which there must be one; in the order of calls.
   template <class F>
   void enqueue(F&& f) {
     arena_.enqueue(std::forward<F>(f));

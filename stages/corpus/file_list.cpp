@@ -50,8 +50,8 @@ struct SourceOptions {
     corpus.describe(s);
     feed.describe(s);
     s.field("update_by", update_by,
-            "how `melflow update` finds out whether a file has changed; stamp: by its size and the "
-            "time of its last change; content: by a hash of its bytes, which a run stores in the "
+            "how `melflow update` finds out whether a file has changed; stamp: by its size and "
+            "modification time; content: by a hash of its bytes, which a run stores in the "
             "output; an update then reads every file")
         .tuning();
     s.group("hash", hash, "the node that hashes files, after the one that reads them")

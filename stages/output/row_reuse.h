@@ -53,7 +53,7 @@ class RowReuse {
                                         const std::string& feature_fingerprint, bool may_change);
 
   /// Checks files [first, last) of the source: files that were ok and are unchanged are kept, and
-  /// the source gets their stamps. A file is unchanged when path, size and time of change are the
+  /// the source gets their stamps. A file is unchanged when path, size and modification time are the
   /// same; for a source that compares contents, when path, size and the hash of its bytes are,
   /// which are read for it. A file whose state the system cannot tell is kept. When the run is
   /// being stopped, the remaining files are neither checked nor kept. In a repair (update.h) the
@@ -78,7 +78,7 @@ class RowReuse {
   /// example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
   /// After match(): all files that were ok and are there have the size that they had and another
-  /// time of change; two at least.
+  /// modification time; two at least.
   [[nodiscard]] bool are_all_touched() const { return touched_ > 1 && touched_ == looked_at_; }
   /// After match(): adds to `out` the files with rows and, as dropped, those of them that are gone:
   /// that match() was not given and `is_listed` does not know, or that do not exist any more.

@@ -84,7 +84,7 @@ class _Run:
                 continue
         return None
 
-    def hire(self) -> None:
+    def submit(self) -> None:
         """A task for each worker that there is now, also for those that come later or again."""
         missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
         for _ in range(missing):
@@ -158,7 +158,7 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
                     break
                 if failures > retries and found["failed"]:
                     raise RunError(f"{job}: {len(found['failed'])} parts failed {failures} times; the first: {found['failed'][0]}")
-            state.hire()
+            state.submit()
             time.sleep(_POLL)
     finally:
         state.end()

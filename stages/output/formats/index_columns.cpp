@@ -79,7 +79,7 @@ const std::vector<IndexColumn>& index_columns() {
       optional(number(
           "modified", [](const X& x, std::size_t file) { return x.stamp(file).modified; },
           [](Entry & e) -> auto& { return e.stamp.modified; },
-          "likewise, time of its last change [ns since 1970]")),
+          "likewise, its modification time [ns since 1970]")),
       optional(
           number("content", &X::content, &Entry::content,
                  "hash of the file's bytes (XXH3, 64 bits), 0 where it could not be read for it"),
