@@ -1,4 +1,4 @@
-// A folder of this program's own, that goes with it.
+// A temporary folder, which is removed with its object.
 #pragma once
 
 #include <cerrno>

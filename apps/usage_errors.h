@@ -1,4 +1,4 @@
-// What is wrong with the words of a command line, in the words of all other messages.
+// Errors of a command line, in the style of all other messages.
 #pragma once
 
 #include <stdexcept>

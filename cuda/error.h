@@ -1,4 +1,4 @@
-// error.h - what every failed call of CUDA or cuFFT becomes.
+// error.h - the exception for failed calls of CUDA and cuFFT.
 
 #pragma once
 

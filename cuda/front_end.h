@@ -1,5 +1,4 @@
-// front_end.h - what the kernels compute, as plain numbers: all that this room knows of a front
-// end.
+// front_end.h - the parameters of a front end as plain numbers: all that this room knows of one.
 //
 // In:  settings as kernel_front_end() in stages/device works them out.
 // Out: the tables of kernels are made of it (mel_tables.h), with nothing added.

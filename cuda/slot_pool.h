@@ -1,4 +1,4 @@
-// slot_pool.h - the slots of all devices of a run, and which caller gets which.
+// slot_pool.h - the slots of all devices of a run, and their allocation to callers.
 
 #pragma once
 

@@ -1,5 +1,4 @@
-// What a stage says of itself that takes every payload an edge of an audio graph may carry
-// (PassesAny).
+// The traits of a stage that takes every payload of an audio graph (PassesAny).
 #pragma once
 
 #include <vector>

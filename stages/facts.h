@@ -1,5 +1,6 @@
-// The keys under which stages pass facts along the edges before a run. Requirements go up from the
-// stage that needs something to a stage that can provide it; properties come down with the items.
+// The keys of requirements and properties, which stages pass along the edges before a run.
+// Requirements go up from the stage that needs something to a stage that can provide it; properties
+// come down with the items.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What stages make of a recording of which only the length is known.
+// Predicts the lengths that stages make of a recording whose length is known.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Why a path that is not there may be another one than was meant.
+// Guesses what was meant by a path that does not exist.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// An order by chance, as a function of a seed: nothing of its size is kept, and any place in it is
-// known at once.
+// A seeded pseudo-random permutation: takes no memory, and any position is computed at once.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Samples in memory as the blocks that cross an edge, and back: for tests of stages.
+// Converts samples to the blocks that cross an edge, and back, for tests of stages.
 #pragma once
 
 #include <algorithm>

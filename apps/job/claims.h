@@ -1,5 +1,5 @@
-// Who is at which part of a job. A claim saves work and decides nothing: two workers that make one part write
-// the same bytes, each into files of its own, and either may give them their name.
+// Claims: which worker computes which part of a job. A claim saves work and decides nothing: two workers that
+// make one part write the same bytes, each into files of its own, and either may give them their name.
 //
 //   claims/0007.json  made by whoever begins the part, as a new file: {"worker": ID, "work": ...}
 //   claims/0007.left  the same of a worker that was stopped; what it has done can be gone on with

@@ -1,4 +1,4 @@
-// How far a job is, by what stands in its folder.
+// Progress of a job, read from its folder.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What got slower or faster from one run to another, and whether that is more than noise.
+// Compares two runs: what got slower or faster, and whether that is more than noise.
 #pragma once
 
 #include <optional>

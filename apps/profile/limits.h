@@ -1,4 +1,4 @@
-// What held a run back, and what would help: from its report alone, without a clock or a file.
+// Finds the bottleneck of a run, and what would help, from its report alone.
 //
 // Every resource has a ceiling: what there is of it over what a file asks of it. Where the run used
 // 90 % of one or more, that is its limit; otherwise time was lost, and what lost most is named.

@@ -1,4 +1,4 @@
-// Which change of an option would lift a limit, and what it would bring.
+// Changes of options that would lift a limit, with the predicted gain.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What a file asks of each stage and of the machine, and how many files a second each could serve.
+// The cost of a file in each stage and resource of the machine, and the files per second that each
+// could serve.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What a run was at, over time: taken every 100 ms on a thread of its own, and in longer steps where the
-// run is long, so that the memory stays the same.
+// The state of a run over time, sampled every 100 ms on a dedicated thread, at longer intervals in long
+// runs, so that memory stays bounded.
 #pragma once
 
 #include <condition_variable>

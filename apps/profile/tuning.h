@@ -1,4 +1,4 @@
-// Which change of options a search for speed tries next, and what pairs of runs say of one.
+// The search for faster options: which change to try next, and whether pairs of runs confirm it.
 #pragma once
 
 #include <cstdint>

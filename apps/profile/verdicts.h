@@ -1,4 +1,4 @@
-// Whether a run was as its configuration expects.
+// Checks a run against `expect:`.
 #pragma once
 
 #include <string>

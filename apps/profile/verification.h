@@ -1,4 +1,4 @@
-// Whether a change brought what was predicted: pairs of runs without and with it.
+// Checks a predicted gain by pairs of runs without and with the change.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Arrays for Python that own what they show.
+// NumPy arrays that own their data.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// What a list says of recordings, as columns for Python.
+// The columns of a file list for Python.
 #pragma once
 
 #include <cstdint>

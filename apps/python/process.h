@@ -1,4 +1,4 @@
-// What the threads of this process do not survive: fork(), and the end of Python.
+// Handles fork() and the shutdown of Python, which the threads of this process do not survive.
 #pragma once
 
 #include <Python.h>

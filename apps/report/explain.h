@@ -1,5 +1,5 @@
-// What a plan makes of a configuration: of every node the types on its edges, and each option with
-// its value and where that comes from.
+// Describes a plan: the types on the edges of each node, and each option with its value and the
+// origin of that.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What held a run back, in words.
+// The bottleneck of a run as text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// Files per second by the values of one option, as bars, or of two, as a map of heat; the fastest is
+// Files per second by the values of one option, as bars, or of two, as a heat map; the fastest is
 // marked.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the end of a run says of single files.
+// Lists single files at the end of a run: failed, skipped, with a warning.
 #pragma once
 
 #include <cstddef>

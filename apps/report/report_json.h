@@ -1,4 +1,4 @@
-// The end of a run as one JSON document, for programs.
+// The report of a run as one JSON document, for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

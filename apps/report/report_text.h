@@ -1,4 +1,4 @@
-// The end of a run on one screen.
+// The report of a run as text for one screen.
 #pragma once
 
 #include <string>

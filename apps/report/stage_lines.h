@@ -1,4 +1,4 @@
-// What every node of a run is at, for the display on a terminal.
+// The current state of each node of a run, for a terminal.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // A run as a trace for ui.perfetto.dev or chrome://tracing, in the Trace Event Format: what each
-// worker and each thread of a stage's own did when, the way of files from stage to stage, and the
-// series as counters.
+// worker and each dedicated thread did when, the way of files from stage to stage, and the series
+// as counters.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a run's configuration expects of it, and what came of that, in words and as JSON.
+// The results of the checks of `expect:`, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// What came out of a test's run, beside what the test expects.
+// Compares the results of a test's run with what the test expects.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Whether what makes up an output belongs together.
+// Checks whether the files and parts of an output belong together.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is in an output, as `inspect` says it.
+// The text of `inspect`: the contents of an output.
 #pragma once
 
 #include <nlohmann/json.hpp>

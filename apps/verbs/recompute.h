@@ -1,4 +1,4 @@
-// Rows of an output beside those that its pipeline computes from the audio now.
+// Compares rows of an output with those that its pipeline computes from the audio now.
 #pragma once
 
 #include <cstddef>

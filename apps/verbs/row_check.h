@@ -1,4 +1,4 @@
-// Whether the rows of an output are what was written, by the hashes in its index.
+// Checks the rows of an output by the hashes in its index.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// What a run measures of itself: times in stages and in waiting, how long calls took, the processor's time. It always
-// does.
+// The clock of a run's own measurements (times in stages and in queues, durations of calls). Measuring is always on.
 #pragma once
 
 #include <chrono>

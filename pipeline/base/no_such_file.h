@@ -1,4 +1,4 @@
-// What is said of a path where nothing is.
+// Error text for missing paths.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What this process has used of the machine so far, by the system's own accounts. A run's share is
-// the difference of two.
+// Resources that this process has used so far, by the kernel's accounts. The usage of a run is the
+// difference of two.
 #pragma once
 
 #include <cstdint>

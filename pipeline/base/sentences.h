@@ -1,4 +1,4 @@
-// Messages that are put together of pieces.
+// Composes messages.
 #pragma once
 
 #include <string>

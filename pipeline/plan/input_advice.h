@@ -1,4 +1,4 @@
-// What a node takes that does not fit, and where it may get what does.
+// Advice for an input of the wrong type: which node has the right one.
 #pragma once
 
 #include <set>

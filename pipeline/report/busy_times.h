@@ -1,4 +1,4 @@
-// How long one thread was in which node, over time, in memory that does not grow with the run.
+// The time that one thread spent in each node, over time, in bounded memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Why source items are not ok, with how many each: reasons that differ in their numbers alone are
-// one.
+// Counts the reasons why source items are not ok; reasons that differ only in their numbers count
+// as one.
 #pragma once
 
 #include <cstddef>

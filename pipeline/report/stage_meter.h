@@ -1,7 +1,7 @@
-// What one node's stage costs: how long its items take, how much of that a processor worked, and
-// which took longest. Fed with the times that the node reads anyway. A visit is what happens
-// between begin and finish: one call of the stage, or one for each of several small files, which
-// then share the time equally.
+// The cost of one node's stage: how long its items take, the processor's share of that, and which
+// took longest. Uses the times that the node reads anyway. A visit is what happens between begin
+// and finish: one call of the stage, or one for each of several small files, which then share the
+// time equally.
 //
 // The processor's clock costs a call of the system, so it is read for the first 64 visits and then
 // for one in eleven, which counts for eleven: a prime, so that it is not in step with batches of

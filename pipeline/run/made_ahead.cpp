@@ -39,7 +39,7 @@ MadeAhead::Made MadeAhead::take(std::size_t index) {
   const std::size_t range = index / kRange;
   if (range >= entered_) enter(range);
   std::vector<Made>& made = ranges_[range].made;
-  // Those that the source makes itself, as what threw when it was made ahead.
+  // Those that the source makes itself, as what threw when it was prefetched.
   if (made.empty() || !made[index % kRange].item.payload) return make(index);
   return std::move(made[index % kRange]);
 }

@@ -1,7 +1,7 @@
-// Makes source items before it is their turn. Only one worker at a time can be at the source's
-// node, so with enough workers the time that an item takes there limits the whole run; asking the
-// system for a file's size alone takes a microsecond. So a worker that has just made a task for the
-// graph also makes as many items further ahead, while another worker is at the source already.
+// Prefetches source items. Only one worker at a time can be at the source's node, so with enough
+// workers the time that an item takes there limits the whole run; asking the system for a file's
+// size alone takes a microsecond. So a worker that has just made a task for the graph also makes as
+// many items further ahead, while another worker is at the source already.
 //
 // Items are made in ranges, each by the thread that claims it first, and each item once. The source
 // makes the items of a range itself when no thread has claimed it, and waits when a worker is

@@ -1,6 +1,6 @@
-// Makes the blocks of one stream pass a stage one at a time and in the order in which they came to
-// it, in whatever order oneTBB runs its tasks. Only pieces of a stream have turns; a whole file
-// needs none.
+// Sequences the blocks of one stream before a stage: they pass it one at a time, in the order of
+// their arrival, in whatever order oneTBB runs its tasks. Only pieces of a stream have turns
+// (sequence numbers); a whole file needs none.
 #pragma once
 
 #include <mutex>

@@ -1,5 +1,5 @@
-// What a stage gives for an item; and engines, which hand items to the system (a ring of requests,
-// a device) so that no thread has to wait for each.
+// The result of a stage for an item; and engines, which hand items to the system (a ring of
+// requests, a device) so that no thread has to wait for each.
 #pragma once
 
 #include <cstddef>

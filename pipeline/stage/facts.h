@@ -1,5 +1,5 @@
-// What nodes tell each other before the run. Requirements go up from a stage to those before it;
-// properties, facts about the items on an edge, come down to those behind it.
+// Requirements and properties, which nodes exchange before the run. Requirements go up from a stage
+// to those before it; properties of the items on an edge come down to those behind it.
 //
 //   inline constexpr Requirement<double, merge::Equal> kRate{"rate"};   declared once, in a header
 //   above.set(kRate, 16000);                                            in Stage::require()
@@ -83,7 +83,7 @@ const T& held(const std::string& name, const std::any& value) {
 }
 }  // namespace detail
 
-/// Facts about the items on an edge.
+/// The properties of the items on an edge.
 class Properties {
  public:
   template <class T>

@@ -1,5 +1,5 @@
-// Which items the sinks of an update need not be given again. What none of them needs is closed before the
-// run; every other item goes through the graph for those that do.
+// Items that the sinks of an update already have. What all of them have is closed before the run; every
+// other item goes through the graph for those that do.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A stage that takes the outputs of several nodes, by each of which every item comes
-// (StageTraits::pairs), is told of each of them.
+// The inputs of a stage that pairs (StageTraits::pairs): the outputs of several nodes, each of
+// which gives every item.
 #pragma once
 
 #include <string>

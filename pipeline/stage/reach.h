@@ -1,6 +1,6 @@
-// Which sinks a node leads to. An error may cost an item all of them or only those behind the node
-// (on_failure), and a route takes an item away from those behind its other outputs; so what became
-// of an item is known for each sink.
+// The sinks downstream of each node. An error may cost an item all of them or only those behind the
+// node (on_failure), and a route takes an item away from those behind its other outputs; so the
+// outcome of an item is recorded for each sink.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What stages get to know of their run, and of the item that they process.
+// The context in which a stage runs: of the run, and of the item at hand.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What became of every source item as one sink has it: that of the run, but for items that others
-// took and this one did not get, or that this one has from an earlier run and others do not.
+// The outcome of every source item for one sink: that of the run, except for items that others took
+// and this one did not get, or that this one has from an earlier run and others do not.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Tells by its first bytes or its name what a file is that should be a list.
+// Detects by its first bytes or its name what a file is that should be a list.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The files below a root that a search for files ignores, counted by what their names end in.
+// Counts the files below a root that a search ignores, by the ends of their names.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Reads which part of a recording each line of a table is.
+// Reads the part of a recording that each line of a table names.
 #pragma once
 
 #include <string>

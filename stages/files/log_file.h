@@ -1,5 +1,5 @@
-// A file that only grows, of records: what an interrupted program had appended is there when it
-// begins again, but for a record that was cut off.
+// An append-only file of records: all that an interrupted program appended is there when it starts
+// again, except for a record that was cut off.
 //
 //   14 bytes   "melflow log 1\n"
 //   a record   its length as uint32, its bytes, and XXH3 of them, seeded with that of the record

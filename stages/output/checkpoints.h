@@ -1,5 +1,5 @@
-// Keeps a run's journal: after so much work it says there what became of the next files, so that a
-// run that is interrupted loses no more than that.
+// Writes checkpoints to a run's journal: an interrupted run loses no more than the work since the
+// last one.
 #pragma once
 
 #include <atomic>

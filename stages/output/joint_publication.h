@@ -1,5 +1,5 @@
-// The outputs of one run get their names together, or none does: should the program be interrupted, the
-// next run finds all of them, or work on all of them to go on with.
+// Publishes the outputs of one run together, or none: after an interruption the next run finds all of
+// them, or the work files of all of them.
 #pragma once
 
 #include <functional>

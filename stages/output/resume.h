@@ -1,4 +1,4 @@
-// Tells the sinks of a run whether to go on with the work of an interrupted run.
+// Tells the sinks whether to resume an interrupted run.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What an interrupted run has left of an output: its journal and its work files (`.part`), and
-// how far a new run may trust them.
+// State left by an interrupted run: its journal and its work files (`.part`), and how far a new run
+// may trust them.
 //
 // A file of the corpus is done where the journal says so, it is listed in the same place and has
 // not changed since, and its rows are in the work file. Where the machine was restarted since

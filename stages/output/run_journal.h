@@ -1,4 +1,4 @@
-// `<path>.journal`: how far a run came with its output, so that the next run goes on from there.
+// `<path>.journal`: the progress of a run, so that the next run can resume it.
 //
 // A log (files/log_file) of:
 //

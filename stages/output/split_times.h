@@ -1,5 +1,5 @@
-// How long the splits of a corpus took, for the report: which come one after the other through the
-// same graph, without a pause between them.
+// The time that each split of a corpus took, for the report: splits come one after the other
+// through the same graph, without a pause between them.
 #pragma once
 
 #include <algorithm>

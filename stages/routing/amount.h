@@ -1,4 +1,4 @@
-// The numbers of conditions: with their units, and as people write ranges of them.
+// Numbers with units and ranges of them, in conditions.
 #pragma once
 
 #include <optional>

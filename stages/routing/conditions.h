@@ -1,4 +1,4 @@
-// What a user asks of a file: conditions that all have to hold, as
+// Conditions on a file, all of which have to hold, as
 //
 //   {duration: "> 15s", label: [dog, cat], path: "*/noisy/*", column.speaker: "!ann"}
 //

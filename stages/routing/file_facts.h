@@ -1,5 +1,5 @@
-// What is known of a file where it is decided which way it goes: what the list says of it, and on
-// an edge with samples what its first block says, and of its peak every block.
+// The metadata that routes a file: what the list says of it and, on an edge with samples, what its
+// first block says and the peak of every block.
 #pragma once
 
 #include <cstdint>

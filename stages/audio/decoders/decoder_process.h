@@ -1,4 +1,4 @@
-// The other side of isolated_decoder.h: the process that decodes, and what the two say to each other.
+// The other side of isolated_decoder.h: the process that decodes, and the protocol between the two.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Makes the warning about a recording that has been read: whether it had what its header promised.
+// The warning about a recording that is not as long as its header promises.
 #pragma once
 
 #include <cstdint>

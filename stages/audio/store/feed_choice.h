@@ -1,4 +1,4 @@
-// The choice of feed: auto from facts about the corpus and the machine (docs/feeding.md).
+// The choice of feed: auto from properties of the corpus and the machine (docs/feeding.md).
 #pragma once
 
 #include <cstddef>

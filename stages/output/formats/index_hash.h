@@ -1,5 +1,4 @@
-// By what the index of an output is known again: a hash of all that it says of its files, and of itself as
-// a whole. It is the same for both formats.
+// The identity of the index of an output: a hash of its entries and attributes, the same for both formats.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// XXH3 (64 bits) of a file's rows as they are stored, in order: what an output says of each file,
-// and by which rows are known again.
+// XXH3 (64 bits) of a file's rows as they are stored, in order: stored for each file, to recognise
+// its rows.
 #pragma once
 
 #include <xxhash.h>

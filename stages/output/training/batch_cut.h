@@ -1,4 +1,4 @@
-// Which samples make a batch where that goes by their lengths, and what is drawn for it.
+// Groups samples into batches by length, and draws what is random in that.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What the stage `batches` takes: what the rows of each input are called in a batch, and whether those
-// of several inputs can be of the same samples.
+// The inputs of the stage `batches`: the names of their rows in a batch, and whether several inputs
+// can have the same samples.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a program that trains has to know of the stage which gives it batches.
+// The interface between a training program and the stage that gives it batches.
 #pragma once
 
 #include <cstddef>
