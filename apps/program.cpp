@@ -171,7 +171,7 @@ int run_program(int argc, char** argv, const std::string& shared_files) {
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_verb(argc, argv);
   if (is_printed()) return code;
-  std::fputs("melflow: stdout: not all that was printed could be written there\n", stderr);
+  std::fputs("melflow: stdout: could not write all of the output\n", stderr);
   const Verb* verb = argc > 1 ? find_verb(argv[1]) : nullptr;
   return verb == nullptr ? kRunFailed : verb->unprinted.value_or(static_cast<ExitCode>(code));
 }

@@ -66,7 +66,7 @@ class TreeBuilder final : public YAML::EventHandler {
     v.set_mark(mark_of(mark));
     if (it == anchors_.end())
       problem(mark_of(mark),
-              "this alias stands inside the value that it refers to; write out here what is meant");
+              "this alias is inside the value that it refers to; write out here what is meant");
     else
       v = it->second;
     Size size;
@@ -160,12 +160,12 @@ class TreeBuilder final : public YAML::EventHandler {
     size_.bytes += more.bytes;
     if (size_.values > kMostValues)
       throw Refusal{mark_of(mark),
-                    fmt::format("here the configuration has more than {} keys and values, which is "
-                                "the most (what an alias stands for is counted each time)",
+                    fmt::format("here the configuration has more than {} keys and values, the "
+                                "maximum (what an alias refers to is counted each time)",
                                 kMostValues)};
     if (size_.bytes > kMostExpanded)
       throw Refusal{mark_of(mark),
-                    fmt::format("with what its aliases stand for, the configuration has more than "
+                    fmt::format("with its aliases resolved, the configuration has more than "
                                 "{} MiB of text here, which is the most",
                                 kMostExpanded >> 20)};
   }
@@ -174,8 +174,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (open_.size() >= kMostDepth)
       throw Refusal{
           v.mark(),
-          fmt::format("maps and lists may stand inside each other {} deep; this one is deeper",
-                      kMostDepth)};
+          fmt::format("maps and lists may be nested {} deep; this one is deeper", kMostDepth)};
     Open& top = open_.emplace_back();
     top.value = std::move(v);
     top.anchor = anchor;
@@ -273,7 +272,7 @@ std::string_view hint_on(std::string_view reason) {
        "a ':' too many, or a line above lacks its ':' or the space behind it, or keys of one map "
        "begin in different columns"},
       {END_OF_MAP, "keys of one map begin in different columns, or a quote above is not closed"},
-      {END_OF_SEQ, "the '-' of one list stand in different columns"},
+      {END_OF_SEQ, "the '-' of one list are in different columns"},
       {END_OF_MAP_FLOW,
        "a { here or above is not closed, or a comma between its entries is missing"},
       {END_OF_SEQ_FLOW, "a [ here or above is not closed, or a comma between its items is missing"},

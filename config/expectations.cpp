@@ -110,9 +110,9 @@ constexpr OtherName kOtherNames[] = {
 
 void Expectations::describe(Schema& s) {
   s.other_names(kOtherNames);
-  s.field("files_per_second", files_per_second, "files dealt with in a second of the whole run")
+  s.field("files_per_second", files_per_second, "files processed per second of the whole run")
       .tuning();
-  s.field("rows_per_second", rows_per_second, "rows taken by the sinks in a second of the run")
+  s.field("rows_per_second", rows_per_second, "rows taken by the sinks per second of the run")
       .tuning();
   s.field("seconds", seconds, "time from start to end [s]").tuning();
   s.field("peak_memory", peak_memory, "most resident memory of the process").tuning();

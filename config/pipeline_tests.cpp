@@ -129,7 +129,7 @@ void read_run(ExpectedRun& run, const std::string& path, Problems& problems) {
        named(run.remarks_written.value, path + ".remarks", "PATH: TEXT", false, problems)) {
     run.remarks.emplace_back(e.key, e.value.text());
     if (!e.value.is_scalar())
-      problems.add(e.value.mark(), fmt::format("{}.remarks.{}: write a part of what is said of "
+      problems.add(e.value.mark(), fmt::format("{}.remarks.{}: write a part of the message about "
                                                "that file, such as \"decode: failed\"",
                                                path, excerpt(e.key)));
   }
@@ -165,8 +165,8 @@ void ExpectedRun::describe(Schema& s) {
   s.field("error", error,
           "a part of the error that ends the run; without it the run must not fail");
   s.field("remarks", remarks_written,
-          "from the path of a file to a part of what is said of it, such as \"decode: failed\"");
-  s.field("outputs", outputs_written, "from the node of an output to what it has to be like");
+          "from the path of a file to a part of the message about it, such as \"decode: failed\"");
+  s.field("outputs", outputs_written, "from the node of an output to its expected properties");
 }
 
 void PipelineTest::describe(Schema& s) {
@@ -175,7 +175,7 @@ void PipelineTest::describe(Schema& s) {
           "synthetic} with options of that stage, whose recordings are the input then");
   s.field("vars", vars_written, "values of variables of the pipeline");
   s.field("set", set_written, "other values of options, as --set has them: {mel.n_mels: 40}");
-  s.group("expect", expect, "what has to come out; what is not named is not looked at");
+  s.group("expect", expect, "the expected results; what is not named is not checked");
 }
 
 std::vector<PipelineTest> read_tests(const Value& tests, Problems& problems) {
@@ -195,7 +195,7 @@ std::vector<PipelineTest> read_tests(const Value& tests, Problems& problems) {
     test.vars = assignments(test.vars_written.value, path + ".vars", "NAME: VALUE", problems);
     test.sets = assignments(test.set_written.value, path + ".set", "NODE.OPTION: VALUE", problems);
     if (!test.expect)
-      problems.add(e.key_mark, path + ".expect: is missing; say what has to come out: {ok: 3}");
+      problems.add(e.key_mark, path + ".expect: is missing; write the expected results: {ok: 3}");
     else
       read_run(*test.expect, path + ".expect", problems);
   }

@@ -73,9 +73,8 @@ std::string Variables::look_up(std::string_view inside, int depth) {
 
 std::string Variables::expand_text(std::string_view text, int depth) {
   if (depth > kMostNested)
-    throw Failure{
-        fmt::format("defaults of variables may stand inside each other {} deep; this one is deeper",
-                    kMostNested)};
+    throw Failure{fmt::format("defaults of variables may be nested {} deep; this one is deeper",
+                              kMostNested)};
   std::string out;
   while (!text.empty()) {
     const std::size_t dollar = text.find('$');

@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 RunError was_changed(const std::string& path) {
-  return RunError(path + ": was changed since it was planned; put it back, or plan again");
+  return RunError(path + ": has changed since it was planned; put it back, or plan again");
 }
 
 std::string hash_text(const std::string& bytes) {

@@ -135,7 +135,7 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
                 folder / "output");
   const Json answer = Json::parse(read_file(folder / "answer.json"), nullptr, false);
   if (status != 0 || !answer.is_object())
-    throw RunError(fmt::format("{} ended with status {} and no answer: {}", python, status,
+    throw RunError(fmt::format("{} exited with status {} and without an answer: {}", python, status,
                                tail(read_file(folder / "output"))));
   if (answer.contains("missing")) lacking(python, answer["missing"]);
   ReferenceAnswer out;

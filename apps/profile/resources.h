@@ -17,7 +17,7 @@ enum class Cause {
   workers,    ///< threads of the run, all of them in stages
   slots,      ///< a stage's concurrency
   memory,     ///< files wait for the budget
-  queue,      ///< a queue full and empty by turns
+  queue,      ///< a queue alternately full and empty
   few_files,  ///< fewer files than could be done at once
   ending,     ///< the last files: slots have nothing more to do
   beginning,  ///< until the first rows were through

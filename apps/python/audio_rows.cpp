@@ -14,7 +14,7 @@
 namespace melflow {
 namespace {
 
-constexpr const char* kIsOther = "is not what it was when it was indexed";
+constexpr const char* kIsOther = "has changed since it was indexed";
 // Where nothing else is written: so that a recording can be left soon after the last row that is
 // wanted, and a block stays in the caches from stage to stage.
 constexpr const char* kBlock = "128KiB";

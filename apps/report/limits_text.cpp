@@ -85,7 +85,7 @@ std::string cause_text(const Limits& l, const RunReport& r) {
       return fmt::format("memory.host ({}): files waited for it {} of the time",
                          mebibytes_text(r.memory_budget), percent(l.share));
     case Cause::queue:
-      return fmt::format("the queue before {}: full and empty by turns, {} of the time",
+      return fmt::format("the queue before {}: alternately full and empty, {} of the time",
                          one_line(l.node), percent(l.share));
     case Cause::few_files:
       return few_files_text(r);

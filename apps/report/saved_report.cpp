@@ -66,7 +66,7 @@ RunSpeed read_saved_report(const std::string& path) try {
   const PlainJson json = parsed(path);
   if (!json.contains("limit") || json["limit"].is_null())
     throw RunError(fmt::format(
-        "{}: says nothing of speed: its run dealt with no file, or an older melflow made it",
+        "{}: has no figures of speed: its run processed no file, or an older melflow made it",
         path));
   RunSpeed out;
   const PlainJson& files = json.at("files");

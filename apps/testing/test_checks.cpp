@@ -223,7 +223,8 @@ void check_remarks(const ExpectedRun& expected, const std::vector<Remark>& remar
     const auto is_of = [&, &path = path](const Remark& r) { return r.name == path; };
     const auto it = std::find_if(remarks.begin(), remarks.end(), is_of);
     if (it == remarks.end())
-      failures.add("{}: nothing is said of it, expected \"{}\"", one_line(path), one_line(text));
+      failures.add("{}: there is no message about it, expected \"{}\"", one_line(path),
+                   one_line(text));
     else if (text_of(*it).find(text) == std::string::npos)
       failures.add(R"({}: "{}", expected "{}")", one_line(path), one_line(text_of(*it)),
                    one_line(text));

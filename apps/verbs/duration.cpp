@@ -49,7 +49,7 @@ void add_time(CLI::App& verb, const char* name, double& seconds, const char* wha
             const bool is_nothing = !text.empty() && text.find_first_not_of("0.smhd") == text.npos;
             if (!given && is_nothing)
               throw CLI::ValidationError(
-                  name, "'" + text + "' is no time; write one above 0, such as 90s or 1.5h");
+                  name, "'" + text + "' is not a time; write one above 0, such as 90s or 1.5h");
             if (!given)
               throw CLI::ValidationError(
                   name, "'" + text + "' is not a time such as 11h50m, 90s, 1.5h or 90 (seconds)");

@@ -39,7 +39,7 @@ Verification verify_by(const Trials& trials, const Hint& hint, double before) {
 
 std::string trial_text(const Limits& l, const RunReport& r) {
   if (!l.is_known)
-    return "nothing can be said: no file was dealt with; are there any, and is there time enough "
+    return "no result: no file was processed; are there any, and is there time enough "
            "for one (--seconds)?\n";
   std::string out = fmt::format(
       "{}: {} in {}, {} files/s while the stages worked ({})\n",
@@ -101,7 +101,7 @@ int explain(const ExplainArguments& arguments) {
       put(stdout, verification_text(*verification));
     } else if (arguments.verify) {
       put(stdout, limits.reuse.source.empty()
-                      ? "\nthere is no option to change, and so nothing to verify\n"
+                      ? "\nthere is no option to change, so there is nothing to verify\n"
                       : "\nnothing is verified: a cache is filled by one run and helps those after "
                         "it\n");
     }

@@ -94,7 +94,7 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed) {
   const std::string config = file.text("config");
   if (config.empty())
-    throw RunError(file.path() + ": does not say by which configuration it was made");
+    throw RunError(file.path() + ": does not record the configuration that it was made with");
   Plan plan = load_plan_text(config, file.path() + ": config", {});
   check_root(plan, file);
   Recomputed out;

@@ -46,7 +46,7 @@ struct Examined {
 std::string config_of(const FeatureFile& file) {
   std::string config = file.text("config");
   if (config.empty())
-    throw RunError(file.path() + ": does not say by which configuration it was made");
+    throw RunError(file.path() + ": does not record the configuration that it was made with");
   if (!file.complete())
     throw RunError(file.path() +
                    ": this file is not complete; the command that began it goes on with it");
@@ -55,10 +55,9 @@ std::string config_of(const FeatureFile& file) {
 
 void check_index(const FeatureFile& file) {
   if (file.is_index_as_written()) return;
-  throw RunError(
-      file.path() +
-      ": cannot be repaired: what it says of its files is not what was written, so that it is "
-      "not known which rows are whose. Copy it again, or rebuild it (overwrite: true)");
+  throw RunError(file.path() +
+                 ": cannot be repaired: its index is not what was written, so that it is "
+                 "not known which rows are whose. Copy it again, or rebuild it (overwrite: true)");
 }
 
 Plan plan_of(const FeatureFile& file, const LoadOptions& options) {

@@ -205,7 +205,7 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
   documents.write_json(preview_json(*preview, report, changes, code));
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending != Ending::failed && is_refused) complain(refusal);
-  if (code == kStopped) complain("stopped before all files were looked at");
+  if (code == kStopped) complain("stopped before all files were checked");
   return code;
 }
 

@@ -22,7 +22,7 @@ void Problems::add(Mark mark, std::string message) {
   list_.push_back({std::move(mark), std::move(message)});
   if (list_.size() < kMost) return;
   Problems all = *this;
-  all.list_.push_back({list_.back().mark, "there are too many problems, no more are looked for"});
+  all.list_.push_back({list_.back().mark, "there are too many problems; the check stopped here"});
   throw ConfigError(std::move(all));
 }
 

@@ -6,7 +6,7 @@ namespace melflow {
 
 std::string no_thread_text(const std::string& who) {
   return who +
-         ": a thread that the run needs cannot be made; allow this process more of them (ulimit "
+         ": cannot start a thread that the run needs; allow this process more of them (ulimit "
          "-u, pids.max of its control group)";
 }
 

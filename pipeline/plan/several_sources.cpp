@@ -72,7 +72,7 @@ bool check_sources(GraphDraft& graph) {
       graph.error(
           d.spec.mark,
           fmt::format(
-              "{}: {} cannot stand beside another source ({}); give it a pipeline of its own",
+              "{}: {} cannot be combined with another source ({}); give it a pipeline of its own",
               d.spec.name, d.info->name,
               graph.node(sources[i == sources.front() ? 1 : 0]).spec.name));
       return false;

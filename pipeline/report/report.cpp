@@ -23,7 +23,7 @@ void check_accounts(RunReport& report) {
   if (c.ok + c.skipped + c.failed + c.not_run == c.found) return;
   report.ending = Ending::failed;
   report.error = fmt::format(
-      "the accounts do not balance (a defect of melflow): {} ok + {} skipped + {} failed + {} "
+      "the accounts do not balance (a bug in melflow): {} ok + {} skipped + {} failed + {} "
       "not run, but {} found",
       c.ok, c.skipped, c.failed, c.not_run, c.found);
 }

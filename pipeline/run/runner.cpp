@@ -238,8 +238,8 @@ void Runner::Impl::settle(RunReport& report) {
     keeps_what_is_done_ = true;
     report.error = fmt::format(
         "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures and run it "
-        "again, or fix or exclude the files first, and what comes behind the first of "
-        "them is computed again",
+        "again, or fix or exclude the files first, and all that comes after the first of them is "
+        "computed again",
         c.failed, c.found, began_with_too_many_ ? "had failed already" : "failed",
         OptionType<CountOrShare>::echo(plan_.max_failures).text(),
         began_with_too_many_ ? "nothing more was computed" : "the run was stopped");
@@ -247,9 +247,8 @@ void Runner::Impl::settle(RunReport& report) {
              !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.
     report.ending = Ending::failed;
-    report.error =
-        fmt::format("{}; nothing is written, and an output that is there stays as it was",
-                    nothing_ok_text(ledger_, found));
+    report.error = fmt::format("{}; nothing is written, and an existing output stays as it was",
+                               nothing_ok_text(ledger_, found));
   }
   if (const auto error = graph_->error()) {
     report.ending = Ending::failed;

@@ -110,7 +110,7 @@ bool TaskGraph::set_going() {
     state += fmt::format(" {}: {} waiting, {} running, {} to come again, {} places free;",
                          n->name(), c.waiting, c.running, c.again, c.free);
   }
-  abort(std::make_exception_ptr(RunError("no stage can go on (a defect of melflow):" + state)));
+  abort(std::make_exception_ptr(RunError("no stage can go on (a bug in melflow):" + state)));
   return true;
 }
 

@@ -220,7 +220,7 @@ void Stream::close(std::size_t record) {
     ledger_.close(record, Outcome::ok, by.at.stage, by.text);
   } else {
     ledger_.close(record, Outcome::failed, -1,
-                  "lost on the way: not every output took it (a defect of a stage)");
+                  "lost on the way: not every output took it (a bug in a stage)");
   }
 }
 

@@ -41,8 +41,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
     if (options_.fit && options_.fit->is_zero())
       check.error("fit", "nothing would be left of a recording; give a length or remove it");
     if (options_.fit && given.get_or(property::kHasUtterances, false))
-      check.error("fit",
-                  "cuts recordings, and what is wanted of them are their utterances; remove it");
+      check.error("fit", "cuts recordings, but their utterances are wanted; remove it");
     if (options_.isolation == Isolation::process && !can_start_decoders())
       check.error(
           "isolation",

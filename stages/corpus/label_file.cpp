@@ -63,10 +63,9 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
     warn(remark);
   for (const std::string& remark : table->remarks(columns.columns())) warn(remark);
   if (doubles > 0)
-    warn(fmt::format("{}: {} a path that stood there before, such as {}; the last one counts",
-                     options.label_file,
-                     doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles),
-                     example));
+    warn(fmt::format(
+        "{}: {} a path that was listed before, such as {}; the last one counts", options.label_file,
+        doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles), example));
   MissingCells without;
   for (std::size_t i = 0; i < manifest.size(); ++i)
     if (!is_named[i] && manifest.problem(i).empty()) without.add(manifest.name(i));

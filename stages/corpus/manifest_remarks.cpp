@@ -53,7 +53,7 @@ std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
   if (doubles.empty()) return "";
   const DoublePaths::Pair& one = doubles.front();
   std::string text = fmt::format(
-      "{}: {} of {} lines name a path that stood there before, such as {} (lines {} and {})", path,
+      "{}: {} of {} lines name a path that was listed before, such as {} (lines {} and {})", path,
       doubles.size(), manifest.size(), manifest.name(one.second), one.first_line, one.second_line);
   const auto crosses = [&](const DoublePaths::Pair& d) {
     return manifest.split(d.first) != manifest.split(d.second);

@@ -28,7 +28,7 @@ std::string files_without_group(const FileListOptions& options, const Manifest& 
   std::string text =
       fmt::format("split_group: {} of {} files are in no group, such as {}: {}", groups.unmatched(),
                   manifest.size(), manifest.name(groups.first_unmatched()), groups.why_unmatched());
-  if (options.splits != Splits::ratio) return text + ". Whether they cross splits cannot be told";
+  if (options.splits != Splits::ratio) return text + ". Whether they cross splits is unknown";
   switch (options.split_unmatched) {
     case SplitUnmatched::error:
       throw RunError(

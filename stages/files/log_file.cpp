@@ -80,7 +80,7 @@ void LogFile::sync() const {
 
 void LogFile::sync_name() const {
   if (const int error = sync_folder_of(path_); error != 0)
-    fail("its name cannot be brought to disk", error);
+    fail("its name cannot be synced to disk", error);
 }
 
 void LogFile::fail(const char* what, int error) const {

@@ -31,7 +31,7 @@ struct Layout {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw RunError(path + ": " + what +
-                 "; expected is what numpy.save writes of a float32 or float64 array");
+                 "; numpy.save writes what is expected of a float32 or float64 array");
 }
 
 std::size_t little_endian(std::string_view bytes) {
@@ -65,7 +65,7 @@ Layout layout_of(const std::string& path, std::string_view file) {
   const auto type = entry(dict, "'descr':", '\'', '\''), shape = entry(dict, "'shape':", '(', ')');
   if (!type || !shape) refuse(path, "has a header without type or shape");
   if (dict.find("'fortran_order': True") != dict.npos)
-    refuse(path, "is in Fortran's order; numpy.ascontiguousarray makes the usual one");
+    refuse(path, "is in Fortran order; convert it by numpy.ascontiguousarray");
   Layout out{.type = std::string(*type), .shape = {}, .begin = begin};
   const char* at = shape->data();
   const char* const stop = at + shape->size();

@@ -110,7 +110,7 @@ void PartFile::save(std::uint64_t head, std::uint64_t tail) {
   saved_ = true;
   if (const int error = sync_folder_of(target_); error != 0)
     throw RunError(
-        fmt::format("{}: its name cannot be brought to disk: {}", part_, std::strerror(error)));
+        fmt::format("{}: its name cannot be synced to disk: {}", part_, std::strerror(error)));
 }
 
 void PartFile::recover(const std::string& path, bool may_change) {

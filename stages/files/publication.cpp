@@ -193,7 +193,7 @@ void sync_folders(const Members& members) {
     if (folders.insert(folder_of(m.target)).second)
       if (const int error = sync_folder_of(m.target); error != 0)
         throw Failure{m.target,
-                      fmt::format("its name cannot be brought to disk: {}", std::strerror(error))};
+                      fmt::format("its name cannot be synced to disk: {}", std::strerror(error))};
 }
 
 // Undoes all steps, also those of an interrupted run. False when that fails.

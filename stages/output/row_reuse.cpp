@@ -29,19 +29,19 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
     if (is_gone(errno)) return nullptr;
-    throw RunError(fmt::format("{}: cannot be looked at, so it cannot be updated: {}", path,
-                               std::strerror(errno)));
+    throw RunError(
+        fmt::format("{}: cannot be read, so it cannot be updated: {}", path, std::strerror(errno)));
   }
   std::unique_ptr<RowReuse> out(new RowReuse(path));
   const FeatureFile& file = *out->file_;
   if (!file.complete())
     throw RunError(path + ": this file is not complete, so it cannot be updated; remove it");
   if (!file.is_index_as_written())
-    throw RunError(fmt::format(
-        "{}: this file is damaged: what it says of its files is not what was written, so it "
-        "cannot be updated. Copy it again, or rebuild it with `melflow run` and "
-        "overwrite: true on its sink",
-        path));
+    throw RunError(
+        fmt::format("{}: this file is damaged: its index is not what was written, so it "
+                    "cannot be updated. Copy it again, or rebuild it with `melflow run` and "
+                    "overwrite: true on its sink",
+                    path));
   if (file.text("feature_fingerprint") != feature_fingerprint)
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "

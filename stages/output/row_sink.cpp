@@ -154,10 +154,8 @@ void RowSink::start(RunContext& run) {
 // All outputs have started, so that the files of all of them are known.
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   for (const std::string& path : run.services.find<JointPublication>()->recover(!is_preview(run)))
-    run.warn(
-        fmt::format("{}: a run was interrupted when it was complete, before its files had their "
-                    "names: they have them now",
-                    path));
+    run.warn(fmt::format(
+        "{}: an interrupted run was complete but unpublished; its files are published now", path));
   check_files(run);
   earlier_.match(run, *this, sections_, *info_, feature_fingerprint(feature_settings()),
                  is_routed_by_content_);

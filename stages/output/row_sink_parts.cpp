@@ -20,7 +20,7 @@ void RowSink::begin_part(const RunContext& run) {
   const std::string other = RunJournal::difference(part_->row_facts, row_facts());
   if (!other.empty())
     throw RunError(
-        fmt::format("what this worker makes has not the bytes that were planned: {}; use "
+        fmt::format("this worker would not produce the planned bytes: {}; use "
                     "the program, the libraries and a processor as where the plan was "
                     "made, or plan again here",
                     other));

@@ -221,7 +221,8 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
   // What cannot be written there, not even by root.
   refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ", 1);
   refused({"--json=no/b.json"}, "--json: no/b.json", 1);
-  refused({"--seconds", "0"}, "--seconds: '0' is no time; write one above 0, such as 90s or 1.5h");
+  refused({"--seconds", "0"},
+          "--seconds: '0' is not a time; write one above 0, such as 90s or 1.5h");
   refused({"--repeat", "0"}, "--repeat");
   const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});
   CHECK(e.code == 2);

@@ -124,7 +124,7 @@ TEST_CASE("explain: without a file there is nothing to say") {
   write_toy(folder, 0);
   const Ended e = run(folder, {kToy, "explain", "toy.yaml", "--no-progress"});
   CHECK(e.code == 1);
-  CHECK(has(e.out, "nothing can be said: no file was dealt with"));
+  CHECK(has(e.out, "no result: no file was processed"));
 }
 
 TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {

@@ -372,7 +372,7 @@ TEST_CASE("limits: a source that waits for memory while it is ahead costs nothin
   CHECK(l.hints[0].likely == doctest::Approx(100 / 0.88));
 }
 
-TEST_CASE("limits: a queue that is full and empty by turns") {
+TEST_CASE("limits: a queue that is alternately full and empty") {
   RunReport r = run_of({{"read", 4, 10, 10}, {"mel", 2, 12, 12}});
   stage(r, "read").time = {.busy = 10, .waiting_input = 6, .blocked_output = 24};
   stage(r, "mel").time = {.busy = 12, .waiting_input = 8};

@@ -90,7 +90,7 @@ TEST_CASE("test: everything that is not as expected has its line") {
       {"{failed: 1}", "failed: 0 files, expected 1"},
       {"{error: 'no space'}", "the run did not fail, expected the error \"no space\""},
       {"{remarks: {" + a + ": 'decode: failed'}}",
-       a + ": nothing is said of it, expected \"decode: failed\""},
+       a + ": there is no message about it, expected \"decode: failed\""},
       {output("rows: 302"), "write: 303 rows, expected 302"},
       {output("shape: [303, 21]"), "write: the shape is [303, 20], expected [303, 21]"},
       {output("dtype: float16"), "write: dtype is float32, expected float16"},

@@ -136,7 +136,7 @@ TEST_CASE("report: what is no report is named, with what would be one") {
         Row{".", ".: this is a folder; name the document of a run"},
         Row{"toy.yaml", "toy.yaml: this is not a report of melflow"},
         Row{"torn.json", "torn.json: this is not a complete report of melflow: "},
-        Row{"empty.json", "empty.json: says nothing of speed: its run dealt with no file"}}) {
+        Row{"empty.json", "empty.json: has no figures of speed: its run processed no file"}}) {
     const Ended e = run(folder, {kToy, "report", row.file, row.file});
     CAPTURE(e.err);
     CHECK(e.code == 2);

@@ -113,10 +113,9 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
       run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"});
   CHECK(all.code == 1);
   CHECK(all.out.starts_with("20 files: 0 ok, 0 skipped, 20 failed\n"));
-  CHECK(
-      all.err ==
-      "melflow: all files failed (20) by work: is broken; correct the pipeline or the "
-      "files, and run it again; nothing is written, and an output that is there stays as it was\n");
+  CHECK(all.err ==
+        "melflow: all files failed (20) by work: is broken; correct the pipeline or the "
+        "files, and run it again; nothing is written, and an existing output stays as it was\n");
   const auto json = nlohmann::json::parse(read_text(folder / "all.json"));
   CHECK(json["ending"] == "failed");
   CHECK(json["exit_code"] == 1);

@@ -92,7 +92,7 @@ TEST_CASE(
   const JobResult job = run(folder, "out.npy", "stage: npy_write, overwrite: true");
   REQUIRE_MESSAGE(job.complete(), job.text());
   REQUIRE(job.report.warnings.size() == 1);
-  CHECK(job.report.warnings[0].find("a run was interrupted when it was complete") !=
+  CHECK(job.report.warnings[0].find("an interrupted run was complete but unpublished") !=
         std::string::npos);
   CHECK(names_in(folder) == Names(kSet.begin(), kSet.end()));
 }
@@ -200,18 +200,18 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
     spoil([](const std::string& file) { std::ofstream(file) << "no sound"; });
     const std::string all_failed =
         "all files failed (6) by decode: is not an audio file (begins with 'no sound'); correct "
-        "the pipeline or the files, and run it again; nothing is written, and an output that is "
-        "there stays as it was";
+        "the pipeline or the files, and run it again; nothing is written, and an existing output "
+        "stays as it was";
     stays({.failed = 6}, all_failed);
     spoil([](const std::string& file) { write_wav(file, 0); });
     stays({.skipped = 6},
           "all files were skipped (6) by decode: holds no samples; change the files, or the "
-          "options of decode; nothing is written, and an output that is there stays as it was");
+          "options of decode; nothing is written, and an existing output stays as it was");
     std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
     stays({.skipped = 5, .failed = 1},
           "no file is ok: 1 failed (by decode: is not an audio file (begins with 'no sound')), 5 "
           "skipped (by decode: holds no samples); change the files, or the options of decode; "
-          "nothing is written, and an output that is there stays as it was");
+          "nothing is written, and an existing output stays as it was");
     // Where there is none, an error in every file makes none, either.
     for (const std::string& name : row.names) std::filesystem::remove(folder / name);
     for (const Update update : {Update::none, Update::append}) {
@@ -253,9 +253,8 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
       "out.npy.part is there: a run is still writing it, or was interrupted before it "
       "was complete"));
   write_commit(folder / "out.npy.commit", '0', kSet);
-  CHECK(
-      told().find("out.npy.part is complete, but a run was interrupted before its files had their "
-                  "names") != std::string::npos);
+  CHECK(told().find("out.npy.part is complete, but an interrupted run left it unpublished") !=
+        std::string::npos);
   std::filesystem::remove(folder / "out.npy.commit");
   folder.write("out.npy.undo", "what it was");
   CHECK(told().find("out.npy.part and " + (folder / "out.npy.undo") +

@@ -306,8 +306,7 @@ TEST_CASE("runner: more failures taken over than are allowed end a run before an
             "6 of 100 files had failed already, more than max_failures (" + std::string(limit) +
                 ") allows; nothing more was computed; raise max_failures and run it again, or "
                 "correct "
-                "the files first, and what comes behind the first of them is "
-                "computed again");
+                "the files first, and all that comes after the first of them is computed again");
     }
 }
 

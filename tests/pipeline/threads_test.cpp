@@ -121,7 +121,7 @@ TEST_CASE("threads: without one that a node cannot do without, the run is refuse
     const ThreadLimit limit(row.count);
     CHECK(problem_of(all_kinds(), world) ==
           std::string(row.who) +
-              ": a thread that the run needs cannot be made; allow this process more of them "
+              ": cannot start a thread that the run needs; allow this process more of them "
               "(ulimit -u, pids.max of its control group)");
     CHECK(world.live.now() == 0);
   }

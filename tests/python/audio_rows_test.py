@@ -314,7 +314,7 @@ class AudioRowsTest(unittest.TestCase):
         self.assertFalse(np.isin(files, lost).any())
         self.assertEqual(set(rows[0].losses), {"ant/003.wav", "bee/004.wav"})
         self.assertIn("does not exist", rows[0].losses["ant/003.wav"])
-        self.assertIn("is not what it was when it was indexed", rows[0].losses["bee/004.wav"])
+        self.assertIn("has changed since it was indexed", rows[0].losses["bee/004.wav"])
         # Where all are gone it ends.
         for file in glob.glob(os.path.join(self.root, "*", "*.wav")):
             os.unlink(file)

@@ -564,13 +564,13 @@ TEST_CASE("paths that stand in a manifest more than once are counted") {
   };
   const Row rows[] = {
       {"l.txt", "a.wav\nb.wav\na.wav\n# no path\n./a.wav\n",
-       ": 2 of 4 lines name a path that stood there before, such as a.wav (lines 1 and 3). Every "
+       ": 2 of 4 lines name a path that was listed before, such as a.wav (lines 1 and 3). Every "
        "line gives rows of its own"},
       {"l.txt", "x/a.wav\nx//a.wav\nx/./a.wav\nx/y/../a.wav\n@/x/a.wav\nx/b.wav\n",
-       ": 4 of 6 lines name a path that stood there before, such as x//a.wav (lines 1 and 2). "
+       ": 4 of 6 lines name a path that was listed before, such as x//a.wav (lines 1 and 2). "
        "Every line gives rows of its own"},
       {"l.csv", "path,split\na,train\nb,train\na,train\nb,test\n",
-       ": 2 of 4 lines name a path that stood there before, such as a (lines 2 and 4); 1 in "
+       ": 2 of 4 lines name a path that was listed before, such as a (lines 2 and 4); 1 in "
        "another split: b is in train and in test. Every line gives rows of its own"},
       {"l.txt", "a.wav\nb.wav\nx/a.wav\nA.wav\n", nullptr},
   };
@@ -588,7 +588,7 @@ TEST_CASE("paths that stand in a manifest more than once are counted") {
   List list(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(lines(list) == Texts{"-: a.wav=z", "-: b.wav=y"});
   CHECK(list.warnings() ==
-        Texts{table + ": 1 line names a path that stood there before, such as a.wav (line 4); the "
+        Texts{table + ": 1 line names a path that was listed before, such as a.wav (line 4); the "
                       "last one counts"});
 }
 

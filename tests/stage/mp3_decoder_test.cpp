@@ -73,7 +73,7 @@ TEST_CASE("MP3: frames of another kind among its own, however many samples are a
     std::string none, fault, again;
     const std::vector<float> alone = read(good, 1 << 20, none), first = read(mixed, 1 << 20, fault);
     CHECK(none == "");
-    CHECK(fault == "there is something that is not a frame");
+    CHECK(fault == "there are bytes that are not a frame");
     CHECK(first.size() > alone.size() - 8 * 1152);
     for (const std::int64_t step : {1, 7, 1000, 1152, 4096}) {
       CAPTURE(step);
@@ -116,7 +116,7 @@ TEST_CASE("MP3: from where on samples may not be at their time") {
     CAPTURE(std::string(row.what));
     const auto [from, fault] = untimed(row.file, 4096);
     CHECK((from != SoundDecoder::kAllTimed) == row.is_moved);
-    CHECK(fault == (row.is_moved ? "there is something that is not a frame" : ""));
+    CHECK(fault == (row.is_moved ? "there are bytes that are not a frame" : ""));
     if (row.is_moved) {
       const auto frames = static_cast<std::int64_t>(k) - 1;  // the first one counts the others
       CHECK(from >= frames * 1152 - 2 * 1152);

@@ -244,7 +244,7 @@ TEST_CASE("sinks: a run that leaves no row at all has failed and writes nothing"
     CHECK(job.report.error ==
           "all files were skipped (2): 1 by decode: holds no samples; 1 by read: is a folder, not "
           "a file; change the files, or the options of decode, read; nothing is written, and an "
-          "output that is there stays as it was");
+          "existing output stays as it was");
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
     CHECK_FALSE(std::filesystem::exists(folder / "out.npy"));
   }

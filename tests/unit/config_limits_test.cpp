@@ -40,19 +40,19 @@ TEST_CASE(
   };
   const Row rows[] = {
       {"lists in lists", repeated("[", 400) + repeated("]", 400),
-       "t.yaml:1:65: maps and lists may stand inside each other 64 deep; this one is deeper"},
+       "t.yaml:1:65: maps and lists may be nested 64 deep; this one is deeper"},
       {"maps in maps", repeated("{a: ", 1000),
-       "t.yaml:1:253: maps and lists may stand inside each other 64 deep; this one is deeper"},
+       "t.yaml:1:253: maps and lists may be nested 64 deep; this one is deeper"},
       {"lists of dashes", repeated("- ", 1000),
-       "t.yaml:1:129: maps and lists may stand inside each other 64 deep; this one is deeper"},
+       "t.yaml:1:129: maps and lists may be nested 64 deep; this one is deeper"},
       {"keys that are maps", repeated("? ", 1000),
-       "t.yaml:1:129: maps and lists may stand inside each other 64 deep; this one is deeper"},
+       "t.yaml:1:129: maps and lists may be nested 64 deep; this one is deeper"},
       {"many values", "a: [" + repeated("x,", 30'000) + "]",
-       "t.yaml:1:40003: here the configuration has more than 20000 keys and values, which is the "
-       "most (what an alias stands for is counted each time)"},
+       "t.yaml:1:40003: here the configuration has more than 20000 keys and values, the maximum "
+       "(what an alias refers to is counted each time)"},
       {"aliases of a long text",
        "a: &a " + std::string(100'000, 'x') + "\nb: [" + repeated("*a,", 1000) + "]\n",
-       "t.yaml:2:125: with what its aliases stand for, the configuration has more than 4 MiB of "
+       "t.yaml:2:125: with its aliases resolved, the configuration has more than 4 MiB of "
        "text here, which is the most"},
       {"a long text", "a: |\n  " + repeated("x\n  ", 300'000),
        "t.yaml:262144:4: the configuration is longer than 1 MiB, which is the most that is read"},
@@ -99,7 +99,7 @@ TEST_CASE("config limits: many keys, also given twice or merged, are read in a m
   for (int i = 0; i < 9'000; ++i) twice += "k: 1\n";
   const std::string said = problems_of(twice);
   CHECK(said.starts_with("t.yaml:2:1: "));
-  CHECK(said.ends_with("there are too many problems, no more are looked for"));
+  CHECK(said.ends_with("there are too many problems; the check stopped here"));
   CHECK(std::count(said.begin(), said.end(), '\n') <= static_cast<long>(Problems::kMost));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("config limits: variables inside each other, and what they grow to") {
   CHECK(option(load(with_root(nested(16))), "files", "root") == R"("x")");
   for (const std::size_t depth : {17, 40'000})
     CHECK(problems_of(with_root(nested(depth))) ==
-          "t.yaml:3:30: defaults of variables may stand inside each other 16 deep; this one is "
+          "t.yaml:3:30: defaults of variables may be nested 16 deep; this one is "
           "deeper");
   CHECK(problems_of(with_root(repeated("${MELFLOW_NOT:-", 50'000))) ==
         "t.yaml:3:30: this '${' has no '}' after it; write ${NAME} for a variable, $$ for the "
@@ -181,7 +181,7 @@ TEST_CASE("config limits: --set and --var of any kind") {
        "--set: " + std::string(100, 'n') + "… (100002 bytes): there is no node '" +
            std::string(100, 'n') + "… (100000 bytes)' and no such key at the top level"},
       {{"scale.gain", repeated("[", 400) + repeated("]", 400)},
-       "--set: scale.gain: column 65: maps and lists may stand inside each other 64 deep; this one "
+       "--set: scale.gain: column 65: maps and lists may be nested 64 deep; this one "
        "is deeper"},
       {{"scale.gain", "\"\x01\""},
        "--set: scale.gain: column 2: a configuration cannot have control characters in it; remove "

@@ -265,8 +265,8 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
   const Document d = read_document(text, "t.yaml");
   CHECK_FALSE(d.complete);
   CHECK(d.problems.str() ==
-        "t.yaml:6:15: here the configuration has more than 20000 keys and values, which is the "
-        "most (what an alias stands for is counted each time)");
+        "t.yaml:6:15: here the configuration has more than 20000 keys and values, the maximum "
+        "(what an alias refers to is counted each time)");
 }
 
 }  // namespace config_overrides_test

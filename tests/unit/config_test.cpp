@@ -149,7 +149,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"a list as key", with_scale(scale, "version: 1\n? [a, b]\n: 3"),
        "t.yaml:2:3: this key is a map or a list; a key must be a text"},
       {"an alias inside itself", with_scale(scale, "version: &v [*v]"),
-       "t.yaml:1:14: this alias stands inside the value that it refers to; write out here what is "
+       "t.yaml:1:14: this alias is inside the value that it refers to; write out here what is "
        "meant",
        1},
       {"a quote never closed", with_scale(scale) + "  more: {stage: \"keep, from: scale}\n",

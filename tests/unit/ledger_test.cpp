@@ -232,7 +232,7 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
             },
             Outcome::not_run, ""},
            {"one sink is missing", [](Stream& s) { s.sink_done(0); }, Outcome::failed,
-            "lost on the way: not every output took it (a defect of a stage)"},
+            "lost on the way: not every output took it (a bug in a stage)"},
        }) {
     CAPTURE(std::string(row.what));
     const Reach reach = Reach::plain(2, 2);

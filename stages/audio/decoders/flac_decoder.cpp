@@ -274,7 +274,7 @@ class FlacDecoder final : public SoundDecoder {
     me.suspect_ = status == FLAC__STREAM_DECODER_ERROR_STATUS_FRAME_CRC_MISMATCH
                       ? "the check sum of a frame is wrong"
                   : status == FLAC__STREAM_DECODER_ERROR_STATUS_LOST_SYNC
-                      ? "there is something that is not a frame"
+                      ? "there are bytes that are not a frame"
                       : "the header of a frame makes no sense";
   }
 

@@ -25,7 +25,7 @@ struct Mp3Deleter {
 constexpr long kLongestGap = 1 << 20;
 // Of frames at another rate or with other channels, before it goes on as it was.
 constexpr std::int64_t kFewSamples = 8 * 1152;
-constexpr const char* kNoFrame = "there is something that is not a frame";
+constexpr const char* kNoFrame = "there are bytes that are not a frame";
 
 class Mp3Decoder final : public SoundDecoder {
  public:

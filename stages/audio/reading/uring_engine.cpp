@@ -47,7 +47,7 @@ class Ring {
                        io_uring_opcode_supported(probe, IORING_OP_READ) != 0 &&
                        io_uring_opcode_supported(probe, IORING_OP_CLOSE) != 0;
     if (probe != nullptr) io_uring_free_probe(probe);
-    if (!knows) refusal_ = "the kernel is too old, it takes Linux 5.6";
+    if (!knows) refusal_ = "the kernel is too old, it needs Linux 5.6";
   }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   io_uring* get() { return &ring_; }

@@ -159,8 +159,7 @@ std::unique_ptr<AudioStore::Entry> CacheStore::begin(std::size_t index, RunConte
 void CacheStore::give_up(RunContext& run) {
   if (takes_more_.exchange(false))
     run.warn(
-        fmt::format("{}: cannot be written on: {}; the run goes on, but further audio is not "
-                    "stored",
+        fmt::format("{}: cannot be written to: {}; the run continues, but stores no further audio",
                     file_->path(), file_->error()));
 }
 

@@ -56,7 +56,7 @@ std::string advice(const std::string& path) {
         path);
   if (const std::string commit = Publication::waiting(path); !commit.empty())
     return fmt::format(
-        "; {}.part is complete, but a run was interrupted before its files had their names ({}). "
+        "; {}.part is complete, but an interrupted run left it unpublished ({}). "
         "The "
         "next `melflow run` or `melflow update` of that output gives them these",
         path, commit);
