@@ -69,7 +69,7 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
-// What was typed behind the program's name; `help run` is `run --help`.
+// The arguments of the program; `help run` is `run --help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> out(argv + std::min(argc, 1), argv + argc);
   if (out.empty() || out.front() != "help") return out;

@@ -12,7 +12,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kLongestUsage = 2000;  // of what the parser says of an argument [bytes]
+constexpr std::size_t kLongestUsage = 2000;  // of an argument in a message of the parser [bytes]
 
 // "--set" and "-q" of what a verb takes.
 std::vector<std::string> option_names(const CLI::App& verb) {

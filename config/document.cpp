@@ -48,7 +48,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    // The event of an empty value stands at the next token, which may be lines below.
+    // The mark of an empty value is that of the next token, which may be lines below.
     Mark place = mark_of(mark);
     if (!open_.empty() && open_.back().key && open_.back().key->mark.line != place.line)
       place = open_.back().key->mark;
@@ -261,7 +261,7 @@ class Probe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// What a reason of the parser, which names the place where it gave up, mostly comes from.
+// The usual cause of an error of the parser, which names the place where it gave up.
 std::string_view hint_on(std::string_view reason) {
   using namespace YAML::ErrorMsg;
   struct Hint {

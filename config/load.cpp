@@ -198,7 +198,7 @@ class Reader {
     return std::move(*plan);
   }
 
-  // The option with the error is to be changed anyway.
+  // The option with the error has to be changed anyway.
   [[nodiscard]] std::vector<Problem> on_other_options(std::vector<Problem> warnings) const {
     const auto option = [](const Problem& p) { return p.message.substr(0, p.message.find(':')); };
     std::set<std::string> options;

@@ -10,7 +10,7 @@ namespace melflow::cuda {
 namespace {
 
 constexpr int window_warps = 8;
-constexpr std::uint32_t shared_bytes = 48U << 10;  // what every device gives without being asked
+constexpr std::uint32_t shared_bytes = 48U << 10;  // what every device gives without opt-in
 
 __device__ std::uint32_t frames_of(const Chunk& chunk) {
   const std::uint32_t n_frames = *chunk.n_frames;

@@ -20,7 +20,7 @@ namespace {
 
 void must(cudaError_t result, const char* call, int device) {
   if (result == cudaSuccess) return;
-  cudaGetLastError();  // clears an error that does not stick, so that no later call reports it
+  cudaGetLastError();  // clears a non-sticky error, so that no later call reports it
   throw CudaError(std::string(call) + " on device " + std::to_string(device) + ": " +
                   cudaGetErrorName(result) + ", " + cudaGetErrorString(result));
 }

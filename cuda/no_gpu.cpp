@@ -1,4 +1,4 @@
-// no_gpu.cpp - a build without CUDA: it knows that there is such a thing, and no more.
+// no_gpu.cpp - the implementation for builds without CUDA: there are no devices.
 
 #include "cuda/error.h"
 #include "cuda/machine_gpus.h"

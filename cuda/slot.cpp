@@ -228,8 +228,8 @@ void Slot::check() {
   }
 }
 
-// A device calls back when a batch is done. One that broke or hangs does not, so it is asked now
-// and then.
+// A device calls back when a batch is done. A broken or hung one does not, so devices are polled,
+// too.
 void Slot::wait() {
   std::unique_lock lock(mutex_);
   while (phases_reached_ < all_phases) {

@@ -50,7 +50,7 @@ WorkerSign::WorkerSign(const Job& job) : folder_(job.in("workers")), id_(new_id(
   const std::string path = folder_ + "/" + id_ + ".lock";
   lock_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!lock_) throw RunError(fmt::format("{}: cannot be made: {}", path, std::strerror(errno)));
-  (void)lock_file(lock_.get());  // where there are no locks, the number alone tells
+  (void)lock_file(lock_.get());  // without locks only the number is evidence
 }
 
 WorkerSign::~WorkerSign() {

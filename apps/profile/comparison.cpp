@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kAtRest = 0.05;
 constexpr double kErrors = 3;
-// Of a normal distribution, so many standard deviations above the middle.
+// Quantiles of a normal distribution, in standard deviations above the mean.
 constexpr double kSigmasOf90 = 1.2816, kSigmasOf99 = 2.3263;
 
 // Standard error of the mean call, over the middle one.

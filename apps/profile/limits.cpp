@@ -72,8 +72,8 @@ Loss lost_by_queues(const RunReport& r) {
   return out;
 }
 
-// What waited for memory, files or their next blocks, costs only the time in which every stage
-// behind the source had too little to do: a source that is ahead of them waits, too.
+// Waiting for memory costs only the time in which every stage after the source was short of work: a
+// source that is ahead of them waits, too.
 double lost_by_memory(const RunReport& r) {
   double share = std::min(1.0, r.memory_wait_seconds / r.graph_seconds);
   for (const StageReport& s : r.stages) {
@@ -96,7 +96,7 @@ double lost_at_the_end(const RunReport& r, int slots) {
   return lost / slots / r.graph_seconds;
 }
 
-// Where no resource was used up: what cost most of the time.
+// Where no resource was exhausted: the largest loss of time.
 Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
   const StageReport& most = busiest(r);
   const int slots = most.on_workers ? demands.working_slots(most.concurrency) : most.concurrency;

@@ -150,7 +150,7 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     const double high = sets.empty() ? 0 : lowest(after);
     if (high < kWorthIt * lowest(now)) continue;
     Hint hint = promise(std::move(sets), high);
-    if (reads_disk) hint.low = demands.files_per_second;  // it may have given all it has
+    if (reads_disk) hint.low = demands.files_per_second;  // it may be at its limit
     if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
       out.push_back(std::move(hint));
   }

@@ -15,8 +15,8 @@ namespace melflow {
 namespace {
 
 constexpr const char* kIsOther = "has changed since it was indexed";
-// Where nothing else is written: so that a recording can be left soon after the last row that is
-// wanted, and a block stays in the caches from stage to stage.
+// The default: small, so that decoding can stop soon after the last row wanted, and a block stays
+// in the caches from stage to stage.
 constexpr const char* kBlock = "128KiB";
 
 Plan plan_of(const std::string& name, const std::string& text, const LoadOptions& options) {

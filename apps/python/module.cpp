@@ -103,8 +103,7 @@ nb::dict dict_of(const Listing& list) {
   return out;
 }
 
-// Messages may have names in them that are no UTF-8: their bytes come as escapes, since a message
-// is there to be printed.
+// Names in messages may not be UTF-8: such bytes are escaped, since messages are printed.
 void raise(PyObject* type, const char* text) {
   const auto message = nb::steal(
       PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace"));

@@ -75,7 +75,7 @@ void end_with_python() {
   PyThreadState* state = PyEval_SaveThread();
   for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
   PyEval_RestoreThread(state);
-  // From here on nothing is made or destroyed but with the lock.
+  // From here on objects are created and destroyed only with the lock.
   const std::vector<EndsWithPython*> all = those_that_work();
   for (auto it = all.rbegin(); it != all.rend(); ++it) (*it)->stop();
 }

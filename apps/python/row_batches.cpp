@@ -153,7 +153,7 @@ void RowBatches::work() {
     {
       std::unique_lock lock(mutex_);
       changed_->wait(lock, [this] {
-        // While somebody waits for the first one, nobody takes cores from who makes it.
+        // While a caller waits for the first batch, no other work takes cores from it.
         const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
         return is_over_ || begun_ == order_->count() ||
                (may_begin && begun_ < taken_ + settings_.prefetch);

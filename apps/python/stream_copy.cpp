@@ -18,7 +18,7 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
       std::min(bytes, (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine);
   std::memcpy(to, from, head);
   std::size_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {  // whole lines, or they would be read after all
+  for (; at + kLine <= bytes; at += kLine) {  // whole cache lines, or they would be read after all
     __builtin_prefetch(from + at + kAhead);
     __m128i line[4];
     std::memcpy(line, from + at, kLine);

@@ -131,7 +131,7 @@ class Page {
               "</p>\n";
   }
 
-  // Nodes as warm as they are busy, edges as red as their queues are full.
+  // Colours nodes by their load and edges by how full their queues are.
   void flow() {
     FlowChart chart;
     const Json& stages = part(r_, "stages");

@@ -43,7 +43,7 @@ std::string by_reason(const std::vector<Remark>& remarks, std::size_t limit) {
   return others == 0 ? out : out + fmt::format("  {}: other reasons\n", plural(others, "file"));
 }
 
-// Of what a run wrote. `has`: only outputs of which that is told.
+// The paths of the outputs of a run whose summary has the entry `has`.
 std::vector<std::string> paths_of(const RunReport& report, std::string_view has = "path") {
   std::vector<std::string> out;
   for (const StageReport& s : report.stages) {
@@ -71,7 +71,7 @@ std::string rest_text(const RunReport& report) {
       paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
 }
 
-// What tells all warnings of a run; "" where no output keeps them.
+// The command that lists all warnings of a run; "" where no output stores them.
 std::string command_that_lists(const RunReport& report) {
   const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
   return report.ending != Ending::complete || rows.empty()

@@ -146,7 +146,7 @@ std::string told(const std::string& name, const Value& value) {
   return fmt::format("{} {}", name, text);
 }
 
-// "features.h5: 12 rows, shape [12, 80], ..." from whatever the stage has to say.
+// "features.h5: 12 rows, shape [12, 80], ..." from the summary of the stage.
 std::string output(const StageReport& s) {
   std::string path = s.name, splits;
   std::vector<std::string> all;

@@ -26,7 +26,7 @@ constexpr double kNow = 1;          // over which shares of time are taken [s]
 constexpr std::chrono::milliseconds kRedraw{120};
 constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
 
-// Without waiting. False: a terminal that was told to stop (Ctrl-S), a pipe that nobody reads.
+// Without blocking. False for a stopped terminal (Ctrl-S) or a pipe without a reader.
 bool takes_text(int fd) {
   pollfd out{fd, POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
@@ -125,7 +125,7 @@ ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
 }
 
 void ProgressDisplay::start() {
-  // Where there is no thread to be had for it, nothing is shown.
+  // Where no thread can be started for it, nothing is shown.
   if (mode_ != Mode::none) (void)add_thread(thread_, [this] { loop(); });
 }
 

@@ -54,7 +54,7 @@ std::string difference_text(const SettingDifference& d, const FeatureSettings& a
                      d.in_a ? b.path : a.path);
 }
 
-// What can change the last bits though the features are the same.
+// Settings that can change the last bits of equal features.
 std::vector<std::string> notes(const FeatureSettings& a, const FeatureSettings& b) {
   std::vector<std::string> out;
   const auto known = [](const std::string& text) {

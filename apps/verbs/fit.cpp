@@ -12,7 +12,7 @@
 namespace melflow {
 namespace {
 
-// The files of one run have it where there is one for each split.
+// Present in the files of one run with a file for each split.
 std::string run_of(const FeatureFile& file) { return file.text("run_hash"); }
 
 void add_rows(const FeatureFile& file, std::vector<std::string>& out) {

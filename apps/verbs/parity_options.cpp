@@ -139,7 +139,7 @@ Value echo_of(MelStageOptions options) {
   return schema.echo();
 }
 
-// What is not as the preset has it: neither as it is written, nor in what follows from that.
+// Settings that differ from the preset, as written and as resolved.
 std::vector<std::string> differing(const MelNode& node, const MelPreset& preset) {
   MelStageOptions of_preset;
   of_preset.set(preset.options);

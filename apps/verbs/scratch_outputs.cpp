@@ -52,8 +52,8 @@ ScratchOutputs::ScratchOutputs(const Plan& plan) {
   }
 }
 
-// What the folder of the cache has is linked to, so that it is used; what a run adds to it is right
-// for later runs, too.
+// Links to the files of the cache, so that they are used; what a run adds to them is valid for
+// later runs, too.
 void ScratchOutputs::add_cache(const PlanNode& node) {
   const Value options = node.config->schema().echo();
   const Value* path = options.find("cache_path");

@@ -14,7 +14,7 @@
 namespace melflow {
 namespace {
 
-// Stops a run after some seconds; where there is no thread to be had for it, the run goes on.
+// Stops a run after some seconds; where no thread can be started for that, the run goes on.
 class StopAfter {
  public:
   StopAfter(Runner& runner, double seconds) {

@@ -152,8 +152,8 @@ std::string node_named(const std::string& message) {
   return message.substr(0, message.find_first_of(".:"));
 }
 
-// What else there is to say of a graph where some options are wrong, and nothing else. Nodes that these are of
-// have defaults in their place, so nothing is said of them.
+// Further problems of a graph in which only some options are wrong. Their nodes have defaults instead and get
+// no further messages.
 std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   const std::vector<Problem> wrong = graph.problems.sorted();
   std::vector<Problem> out;
@@ -167,7 +167,7 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
           }))
         out.push_back(std::move(w));
   } catch (const ConfigError&) {
-    // What follows from the wrong options is redundant.
+    // Errors that follow from wrong options are redundant.
   }
   graph.problems = {};
   for (const Problem& p : wrong) graph.problems.add(p.mark, p.message);

@@ -31,7 +31,7 @@ class MissingNodes {
       for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
         Value* from = graph_.nodes[i].options.find("from");
         if (from == nullptr) continue;
-        // By number: nodes are put in before this one meanwhile.
+        // By index, since nodes are inserted before this one.
         const std::size_t count = from->is_list() ? from->items().size() : 1;
         const StageInfo* info = end_of(graph_.nodes[i], true);
         if (info == nullptr || (count > 1 && !info->traits.joins && !info->traits.pairs)) continue;

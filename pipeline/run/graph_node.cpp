@@ -12,7 +12,7 @@
 namespace melflow {
 namespace {
 
-// More than ever wait.
+// Upper bound of queued messages.
 constexpr int kNobody = 1 << 30;
 
 // The number of waiting items with which a node begins.
@@ -158,8 +158,8 @@ void GraphNode::issue_turns(Work& work) {
         d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
 }
 
-// From here on it has its place in the nodes behind, and before that its turn. Returns whether it begins there
-// at once, which only a single one can say, and not of what has a turn to wait for.
+// Reserves its place downstream, in sequence order. Returns whether it begins there at once, which is possible
+// only with a single successor and for work without a turn.
 bool GraphNode::address(Work& work, Clock::time_point now) {
   work.came = Came::by_queue;
   work.from = id_;
@@ -245,7 +245,7 @@ bool GraphNode::begin(Work* work) try {
   if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
   if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
-    try_end();  // its turn may have come meanwhile, and another thread be through with it
+    try_end();  // its turn may have come, and another thread may have finished it
     return false;
   }
   begin_visit(*work, places_.begin(now, work->came));
@@ -364,7 +364,7 @@ bool GraphNode::end_input() {
   return true;
 }
 
-// An unfinished batch that is to be sent on.
+// An incomplete batch to be sent.
 bool GraphNode::holds() const { return calls_.holds() && !graph_.is_aborting(); }
 
 void GraphNode::try_end() {

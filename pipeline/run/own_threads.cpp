@@ -23,7 +23,7 @@ class Queue {
   Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-  // Some is left where a run ended for want of memory.
+  // Work is left here when a run ended out of memory.
   ~Queue() {
     for (Work* work : heap_) GraphNode::drop(work);
   }

@@ -181,7 +181,7 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   }
   if (stop_requested_ || too_many_failures_) graph_->stop();
   if (filling_error_) graph_->abort(filling_error_);
-  // Behind the threads that the stages need.
+  // After the threads that the stages need.
   workers_->start_threads();
   graph_->run();
   run.budget->on_release({});
@@ -274,7 +274,7 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
         report.error = no_memory ? node.name + ": out of memory; lower memory.host" : e.what();
     }
   }
-  // Some outputs are complete only when the last one is.
+  // Some outputs are complete only when all are.
   for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
     const Stage& stage = *plan_.nodes[i].stage;
     report.stages[i].summary = stage.summary();

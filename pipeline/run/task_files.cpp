@@ -10,8 +10,8 @@ namespace melflow {
 namespace {
 
 constexpr double kTaskSeconds = 100e-6;
-// The source makes one task after the other, each in a few microseconds, so with many workers a task
-// has to last longer for all of them to have one.
+// The source makes tasks one after the other, a few microseconds each, so many workers are kept busy
+// only by longer tasks.
 constexpr double kTaskSecondsPerWorker = 4e-6;
 
 // A file of no bytes costs about as much as these [bytes].

@@ -76,11 +76,11 @@ void TaskGraph::memory_freed() noexcept {
   }
 }
 
-// When nothing moves: what can still be set going, or the end (false). Nodes that wait for their
-// queue to fill begin with what they have, and batches that wait for more are sent as they are; what
-// these hold is the only thing that can be missing.
+// When nothing moves: starts what can still run; false at the end. Nodes that wait for their queue
+// to fill begin with what they have, and incomplete batches are sent: only these can hold what
+// others wait for.
 bool TaskGraph::set_going() {
-  // A thread that the graph knows nothing of may be at it: memory came back.
+  // Another thread may be doing so: memory was returned.
   const std::uint64_t told = gate_.told();
   if (gate_.is_telling()) {
     std::this_thread::yield();

@@ -13,7 +13,7 @@ namespace {
 constexpr int kLeast = 2;
 }  // namespace
 
-// A control can only lower what the whole process is allowed, but for the default: the number of cores.
+// A global_control can only lower the limit of the process, whose default is the number of cores.
 Workers::Workers(int count)
     : wanted_(count),
       arena_(std::max(count, kLeast), static_cast<unsigned>(std::max(count, kLeast))) {

@@ -9,7 +9,7 @@
 namespace melflow {
 namespace {
 
-// By what is known of the item before a node sees it: a sink has it, or it is of another source's way.
+// Known before any node sees the item: a sink has it, or it belongs to another source.
 constexpr auto is_known_before = [](const auto& loss) {
   return loss.is_kept || (loss.on_purpose && loss.at.stage == 0);
 };
@@ -37,7 +37,7 @@ void Stream::keep(int stage) {
   sink_done(stage);
 }
 
-// Of what a node says of the same sinks, what it says of the earliest block.
+// Of several losses of the same sinks by a node, the one of the earliest block counts.
 void Stream::lose(Loss loss) {
   if (loss.sinks == 0 || (reach_.all() != 0 && (loss.sinks & reach_.all()) == 0)) return;
   const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ bool Stream::has_lost_all(std::uint64_t sinks) const {
   return sinks != 0 && (reach_.all() & ~sinks) == 0;
 }
 
-// An item that is cut is not parted before, so that all of its blocks pass the same nodes.
+// An item that is cut is not routed before, so all of its blocks pass the same nodes.
 bool Stream::is_before(Place a, Place b) const {
   const Reach::Node &x = reach_.of(a.stage), &y = reach_.of(b.stage);
   if (records_.is_cut || (x.is_in_trunk && y.is_in_trunk))
@@ -98,7 +98,7 @@ void Stream::warn(int stage, std::string text, std::uint64_t block) {
     *same = {{stage, block}, std::move(text)};
 }
 
-// That of the first node, of those that had to see the block whatever the others said.
+// The warning of the first node, among nodes that see the block in any case.
 const Stream::Remark* Stream::remark() const {
   const Remark* first = nullptr;
   for (const Remark& r : remarks_)
@@ -121,14 +121,14 @@ void Stream::cancel() {
   lost_.store(kAll, std::memory_order_release);
 }
 
-// Several stages may ask for theirs at once, and most streams have none.
+// Several stages may ask for their states at once, and most streams have none.
 std::unique_ptr<StageState>& Stream::state(int stage) {
   std::call_once(has_states_, [this] { states_.resize(reach_.size()); });
   return states_[static_cast<std::size_t>(stage)];
 }
 
-// In their order. What a node said of a block that it need not have seen does not count: whether it
-// came as far is chance.
+// In order. Losses by a node of a block that it need not have seen do not count: whether the block
+// got there depends on timing.
 std::vector<const Stream::Loss*> Stream::losses_that_count() const {
   std::vector<const Loss*> out;
   for (const Loss& l : losses_)
@@ -138,8 +138,8 @@ std::vector<const Stream::Loss*> Stream::losses_that_count() const {
   return out;
 }
 
-// What is said of the whole: a failure before a skip, and either before a route; last that it is of
-// one of several sources.
+// The outcome of the whole: a failure before a skip, a skip before a route, last that it belongs to
+// another source.
 const Stream::Loss& Stream::main_of(const std::vector<const Loss*>& losses) {
   const auto rank = [](const Loss* l) {
     if (l->is_kept) return 4;
@@ -163,7 +163,7 @@ std::shared_ptr<Stream> Stream::begin_part() {
   return part_;
 }
 
-// The last one stays, for what is said of the item at its end.
+// The last one stays, for warnings about the item at its end.
 void Stream::end_part() {
   part_is_complete_ = true;
   if (!has_next_part()) return;

@@ -156,7 +156,7 @@ class Decoder final : public BlockCursor {
   std::shared_ptr<const RawBytes> raw_;
   FileState before_;  // of a file that is read as it is decoded
   const SF_INFO info_;
-  const bool is_count_known_;  // by the header; no more than a promise
+  const bool is_count_known_;  // by the header, which may be wrong
   SampleReader reader_;
   const DecodeOptions& options_;
   SampleType type_;

@@ -96,7 +96,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
  public:
   explicit Resample(ResampleOptions options) : options_(options) {}
 
-  // A length that is rounded was no option once.
+  // Older outputs, without this option, have the rounded length.
   [[nodiscard]] std::optional<Value> settings() const override {
     ResampleOptions own = options_;
     Schema s;
@@ -208,8 +208,8 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   // Of the rates. No sound is sampled so fast, a wrong header may say so; not far above it
   // libsoxr does not come to an end.
   static constexpr int kMostRatio = 8192;
-  // Samples that libsoxr gets at once. It keeps them, and does not look whether the system has
-  // memory for more than it had so far: what it asks for stays small.
+  // Samples passed to libsoxr at once. It buffers them and does not check whether its allocations
+  // succeed, so they are kept small.
   static constexpr std::size_t kPiece = 4096;
 
   // int16 samples take two bytes each and become floats.

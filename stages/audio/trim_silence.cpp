@@ -220,7 +220,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     return std::max(sound_end, too_old);
   }
 
-  // By the loudest frame: nothing before all is there; -1 where that is too much.
+  // Relative to the loudest frame: nothing before all samples are there; -1 where they are too
+  // many.
   std::int64_t end_by_peak(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                            TrimState& state) const {
     if (all.end() > l.hold) return -1;

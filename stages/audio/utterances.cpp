@@ -44,7 +44,7 @@ struct Recording final : StageState {
   std::int64_t given = 0;  // samples of the recording up to here were given to it
 };
 
-// The next piece of the utterance at hand, while it waits for memory.
+// The next piece of the current utterance, while it waits for memory.
 struct UtterancePiece final : StageState {
   explicit UtterancePiece(Stretch of) : stretch(of) {}
   Stretch stretch;

@@ -71,7 +71,7 @@ class FileList final : public Source<FileRef>,
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
-  // How audio gets to the stages, what a changed file is, and what an entry is.
+  // Options on the way of audio to the stages, on changed files and on entries.
   static std::vector<std::string> options_of_run() {
     std::vector<std::string> out{"update_by", "hash", "utterances"};
     FeedOptions feed;

@@ -312,7 +312,8 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
     check.error("label_separator", "is for labels of a table (labels: file or manifest)");
 }
 
-// A warning: a pipeline may be checked where its files are not. The run itself needs them.
+// A warning only: a pipeline may be checked on a machine without the files. The run itself needs
+// them.
 void check_exists(const std::string& option, const std::string& path, PlanCheck& check) {
   if (const std::string url = url_problem(path); !url.empty()) return check.error(option, url);
   std::error_code error;

@@ -240,7 +240,8 @@ std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
     if (g.split >= 0) dealer.put(counts, static_cast<std::size_t>(g.split));
     split_of.push_back(g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split));
   }
-  // A split smaller than the smallest groups is dealt none: it gets the one that costs least.
+  // A split smaller than the smallest groups gets none by dealing: it is given the one that costs
+  // least.
   for (std::size_t s = 0; s < shares.list.size(); ++s) {
     if (!dealer.is_empty(s)) continue;
     double least = std::numeric_limits<double>::infinity();

@@ -31,7 +31,7 @@ class Draw {
       for (SplitUnit& u : units_) u.label = -1;
   }
 
-  // Files of the earlier output have their split already, and so have their groups.
+  // Files of the earlier output keep their split, and so do their groups.
   void keep(const EarlierSplits& earlier) {
     std::unordered_map<std::uint64_t, std::size_t> first;  // unit of each group that has one
     std::set<std::uint64_t> crossing;

@@ -18,7 +18,7 @@ void add_names(std::vector<std::string>& to, const std::vector<std::string>& nam
     if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
 }
 
-// Where each of `names` is in `all`.
+// The position of each of `names` in `all`.
 std::vector<std::size_t> places_of(const std::vector<std::string>& names,
                                    const std::vector<std::string>& all) {
   std::vector<std::size_t> out;

@@ -36,7 +36,7 @@ CudaBatch::~CudaBatch() {
   if (slot_) slot_->finish();
 }
 
-// What every part takes, before anything is put anywhere.
+// The space that every part takes, before anything is packed.
 void CudaBatch::count_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
   is_counting_ = true;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -28,7 +28,7 @@ namespace {
 
 using Info = std::shared_ptr<const FeatureInfo>;
 
-// The values are all equal: that one, else `otherwise`.
+// The common value, or `otherwise` where they differ.
 template <class T, class F>
 T common(const std::vector<Info>& all, const F& value, T otherwise) {
   const T first = value(*all.front());

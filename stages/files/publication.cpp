@@ -179,7 +179,7 @@ void put_aside(const Members& members) {
 void give_names(const Members& members) {
   for (const Member& m : members) {
     if (!is_there(m, m.part()) && is_there(m, m.target))
-      continue;  // an interrupted run came as far
+      continue;  // done already by an interrupted run
     const bool takes_place = members.size() == 1 && m.existing == Existing::replace;
     if (const int error = rename_file(m.part(), m.target, takes_place ? 0 : RENAME_NOREPLACE);
         error != 0)

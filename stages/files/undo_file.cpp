@@ -116,7 +116,7 @@ void UndoFile::apply(const std::string& target, int fd) {
         "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} again",
         path, target, target));
-  // First, so that what was added gives its room back.
+  // First, so that the space of the added bytes is free again.
   struct stat now {};
   if (fstat(fd, &now) != 0 || (static_cast<std::uint64_t>(now.st_size) > header.size &&
                                ftruncate(fd, static_cast<off_t>(header.size)) != 0))

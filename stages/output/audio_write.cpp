@@ -2,8 +2,8 @@
 //
 // In: Waveform, or Windows of a grid.
 //
-// A file has its name only when it is complete. Files of a recording that comes to nothing, here or
-// in another branch, are removed again.
+// A file has its name only when it is complete. Files of a recording that fails, here or in another
+// branch, are removed again.
 
 #include <sys/stat.h>
 #include <unistd.h>

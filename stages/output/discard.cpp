@@ -1,5 +1,5 @@
-// discard: the end of a way on which nothing is written. For measuring what is before it, and for
-// runs that only say what becomes of every file.
+// discard: a sink that writes nothing, for measuring the stages before it and for runs that only
+// report the outcome of every file.
 //
 // In: file, bytes, waveform, windows, batch or rows.
 
@@ -17,7 +17,7 @@
 namespace melflow {
 namespace {
 
-// What is said of the audio of one part of an item; a rate of 0 where nothing is.
+// The audio format of one part of an item; a rate of 0 where it is unknown.
 FileAudio audio_of(const Item& item, const PortType& port, std::size_t part) {
   if (port == port_type<Waveform>()) return payload_of<Waveform>(item)->file;
   if (port == port_type<Windows>()) return payload_of<Windows>(item)->file;

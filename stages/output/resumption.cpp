@@ -115,7 +115,7 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
   if (const ManifestSource* listed = manifest_source(uses.run)) {
     const std::string path = listed->manifest().path(i);
     if (!is_kept && path != stamped_path_) stamp_ = stamp_of(stamped_path_ = path);
-    // What is kept was looked at when that was found.
+    // Rows that are kept were checked when they were found.
     if (file.stamp.size >= 0 && file.stamp != (is_kept ? listed->stamp(i) : stamp_)) return false;
   }
   Section& to = sections_[section];

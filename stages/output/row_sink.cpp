@@ -69,7 +69,7 @@ Requirements RowSink::require(const Requirements& below) const {
   return above;
 }
 
-// A warning: a pipeline may be checked where it is not run.
+// A warning only: a pipeline may be checked on another machine than it runs on.
 void RowSink::check_folder(PlanCheck& check) const {
   if (const std::string url = url_problem(target_.path); !url.empty())
     return check.error("path", url);

@@ -1,7 +1,7 @@
-// merge: the ways that a route has parted become one again, or those of several sources one.
+// merge: joins the branches of a route, or several sources.
 //
-// In, out: file, bytes, waveform, windows, batch or rows, handed on as it is. The plan sees to it
-// that every file comes by one of the inputs only.
+// In, out: file, bytes, waveform, windows, batch or rows, handed on as it is. The plan checks that
+// every file comes by only one of the inputs.
 
 #include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"

@@ -65,7 +65,7 @@ class FlacDecoder final : public SoundDecoder {
                              on_metadata, on_error, this);
     if (status == FLAC__STREAM_DECODER_INIT_STATUS_UNSUPPORTED_CONTAINER) return;
     if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) throw std::bad_alloc();
-    // The first frame is what the samples are, whatever the header says.
+    // The first frame decides the format, whatever the header says.
     while (rest_.empty() && step()) {
     }
     if (format_.channels == 0) return;

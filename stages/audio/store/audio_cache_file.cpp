@@ -118,7 +118,7 @@ AudioCacheFile::Content AudioCacheFile::load() {
     return Content::good;
   }
   if (!load_commit(commits[1], size)) return Content::unusable;
-  // Another process may still use what the damaged commit holds.
+  // Another process may still use the data of the damaged commit.
   end_ = round_up(std::max(size, opened_.end), kCachePage);
   return Content::good;
 }

@@ -105,7 +105,8 @@ void ChunkedRowFile::resume_at(std::int64_t rows) {
   reopen(chunk_of(rows), rows % settings_.rows);
 }
 
-// Of the chunk, its first `rows` rows stay, and none behind it; with the mutex, or alone.
+// Keeps the first `rows` rows of the chunk and drops all later ones; with the mutex, or
+// single-threaded.
 void ChunkedRowFile::reopen(std::int64_t index, std::int64_t rows) {
   if (rows > 0) {
     const auto chunk = new_chunk();

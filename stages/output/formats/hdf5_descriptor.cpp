@@ -48,7 +48,7 @@ struct Hdf5Driver {
     delete &of(file);
     return 0;
   }
-  // Those of the library's own driver for files, so that they are laid out alike.
+  // Flags of the library's own file driver, so that files have the same layout.
   static herr_t query(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -120,7 +120,7 @@ struct Hdf5Driver {
       H5FD_class_t d{};
 #if H5_VERSION_GE(1, 13, 0)
       d.version = H5FD_CLASS_VERSION;
-      d.value = 501;  // of those for drivers that nobody else has to know
+      d.value = 501;  // a value for private drivers
 #endif
       d.name = "melflow_descriptor";
       d.maxaddr = (haddr_t{1} << (8 * sizeof(off_t) - 1)) - 1;

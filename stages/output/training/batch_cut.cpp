@@ -54,7 +54,7 @@ Places mixed(const BatchCut& sorted, Draws& draws) {
 
 }  // namespace
 
-// By the high bits of a product.
+// Uniform by the high bits of a product.
 std::size_t Draws::below(std::size_t n) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::size_t>((static_cast<Wide>(random_()) * n) >> 64);

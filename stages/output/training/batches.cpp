@@ -55,7 +55,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostReady = 64;  // parts that wait for who makes batches
+constexpr std::size_t kMostReady = 64;  // parts that wait for the thread that makes batches
 
 struct BatchesOptions {
   int size = 32;
@@ -296,7 +296,7 @@ class Batches final : public Sink<MelBatch>,
     }
     return out;
   }
-  // Windows are all as long; of recordings, how long they are is found out on the way.
+  // Windows have one length; the lengths of recordings are learned on the way.
   [[nodiscard]] std::size_t held_memory(std::size_t host) const {
     if (options_.shuffle == 0 && options_.bucket == 0) return 0;
     return is_ragged() ? host / 2 : static_cast<std::size_t>(options_.shuffle) * row_memory();
