@@ -40,7 +40,6 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
   __syncthreads();
 
   const std::uint32_t n_frames = *a.n_frames;
-  if (n_frames == 0) return;
   const auto* samples = static_cast<const Sample*>(a.samples);
   typename F::Lane state;
   F::start(lane, a.tables, state);
