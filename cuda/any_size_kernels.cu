@@ -42,15 +42,17 @@ __global__ void levels_kernel(const __grid_constant__ LevelsArguments a) {
   const Settings& s = a.settings;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  const BandView bands = a.bands.view(a.band_indices, a.band_weights);
+  const BandView bands{a.bands, a.pieces, a.band_weights};
   Bins bins;
   if constexpr (stored) {
-    bins.stored = reinterpret_cast<float*>(shared_memory) + warp * (s.n_bins + a.bands.partials());
-    bins.partials = bins.stored + s.n_bins;
+    bins.partials = reinterpret_cast<float*>(shared_memory + warp * a.warp_bytes);
+    bins.stored = bins.partials + a.bands.partials();
   } else {
     bins.partials =
         a.partials + static_cast<std::size_t>(blockIdx.x * warps + warp) * a.bands.partials();
   }
+  clear_partials<32>(lane, a.bands, bins.partials);
+  __syncwarp();
   const std::uint32_t n = frames_of(a.chunk), step = gridDim.x * warps;
   for (std::uint32_t i = blockIdx.x * warps + warp; i < n; i += step) {
     bins.spectrum = a.spectra + static_cast<std::size_t>(i) * s.n_bins;
@@ -87,7 +89,9 @@ void launch_kernel(cudaStream_t stream, void (*kernel)(Arguments), const Argumen
 
 LevelsLayout levels_layout(const AnySizeTables& tables) {
   const std::size_t bytes =
-      4 * (static_cast<std::size_t>(tables.settings.n_bins) + tables.bands.counts().partials());
+      (4 * (static_cast<std::size_t>(tables.settings.n_bins) + tables.bands.counts().partials()) +
+       15) /
+      16 * 16;
   if (bytes > shared_bytes) return {8, 0};
   return {static_cast<int>(std::min<std::size_t>(8, shared_bytes / bytes)),
           static_cast<std::uint32_t>(bytes)};

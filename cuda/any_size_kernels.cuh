@@ -36,14 +36,15 @@ struct WindowArguments {
 
 struct LevelsArguments {
   Settings settings;
-  const std::int32_t* band_indices;
+  const Piece* pieces;
   const float* band_weights;
   BandCounts bands;
   const Complex* spectra;  // [chunk.frames, n_bins]
   Chunk chunk;
   Rows rows;
   float*
-      partials;  // null: bins and partials are in shared memory; else [warps of the grid, partials]
+      partials;  // [warps of the grid, BandCounts::partials()]; null: in shared memory, with bins
+  std::uint32_t warp_bytes;  // of shared memory
 };
 
 // How the second kernel is laid out for a front end.

@@ -4,7 +4,7 @@
 //   window_frame   samples, window                     -> a frame of n_fft floats
 //   (the transform: cuFFT; on the host any other)      -> a spectrum of n_bins complex numbers
 //   load_bins      power, exponent                     -> shared, bins [n_bins]
-//   sum_bands      pieces of bands                     -> partials [rounds * lanes]
+//   sum_bands      pieces of bands                     -> partial sums
 //   write          bands or bins, logarithm            -> row
 //
 // Where a frame's bins do not fit into shared memory, load_bins is omitted, and the later phases
@@ -27,7 +27,7 @@ namespace melflow::cuda {
 struct Bins {
   const Complex* spectrum = nullptr;  // [n_bins]
   float* stored = nullptr;            // [n_bins], null where there is no room
-  float* partials = nullptr;          // [rounds * lanes], sums of pieces of bands
+  float* partials = nullptr;          // [BandCounts::partials()], aligned to 16 bytes
 
   MELFLOW_HD float value(const Settings& s, int k) const {
     return stored != nullptr ? stored[k] : bin_value(s, squared(spectrum[k]));
@@ -36,6 +36,15 @@ struct Bins {
 
 struct AnySize {
   static constexpr int lanes = AnySizeTables::lanes;
+
+  // Bins from one on.
+  struct From {
+    const Settings& s;
+    const Bins& bins;
+    int k;
+    MELFLOW_HD float operator[](int i) const { return bins.value(s, k + i); }
+    MELFLOW_HD void operator+=(int n) { k += n; }
+  };
 
   template <class Sample>
   static MELFLOW_HD void window_frame(int lane, const Settings& s, const float* window,
@@ -53,16 +62,20 @@ struct AnySize {
   static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
                                    const Bins& bins) {
     sum_pieces<lanes, 1>(
-        lane, bands, [&](int k) { return bins.value(s, k); }, bins.partials);
+        lane, bands,
+        [&](int k) {
+          return From{s, bins, k};
+        },
+        bins.partials);
   }
 
   static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands, const Bins& bins,
-                               const Rows& rows, std::size_t row) {
+                               const Rows& rows, std::uint32_t row) {
     if (s.is_mel)
-      write_bands<lanes>(lane, s, bands, bins.partials, rows, row);
+      write_bands<lanes, Sum>(lane, s, bands.counts, bins.partials, rows.at(row));
     else
       write_bins<lanes>(
-          lane, s, [&](int k) { return bins.value(s, k); }, rows, row);
+          lane, s, [&](int k) { return bins.value(s, k); }, rows.at(row));
   }
 };
 

@@ -2,15 +2,17 @@
 //
 // In:  the bands of a FrontEnd and the number of lanes that work on a frame.
 // Out: BandTables: in each of `rounds` rounds every lane sums one piece, a run of neighbouring bins
-//      of one band; the piece's sum goes to partial round * lanes + lane, and a band is the sum of
-//      its partials. Mel bands grow with frequency: one band a lane would leave most lanes waiting
-//      for the widest.
+//      of one band, into a partial sum; a band is the sum of its partial sums. Mel bands grow with
+//      frequency: one band a lane would leave most lanes waiting for the widest.
+//
+// Every band has room for `quads` times four partial sums, which are loaded four at a time; those
+// that no piece goes to have to be 0.
 //
 // All lanes of a round take the same number of steps, one bin a step; a lane with a shorter piece
 // has weights of 0 before or behind it. Where in that slack a piece begins is chosen so that the
-// lanes read from different banks. No lane reads outside [0, n_bins). A weight of 0 times an
-// infinite power is NaN: where the power itself overflows, a band beside it may be NaN instead of
-// finite.
+// lanes read from different banks of shared memory, and so are the lengths of the pieces. No lane
+// reads outside [0, n_bins). A weight of 0 times an infinite power is NaN: where the power itself
+// overflows, a band beside it may be NaN instead of finite.
 
 #pragma once
 
@@ -23,59 +25,65 @@
 
 namespace melflow::cuda {
 
-// Plain pointers into BandTables or a copy of it.
-struct BandView {
-  int rounds = 0;
-  int n_bands = 0;
-  const std::int32_t* steps = nullptr;        // [rounds]
-  const std::int32_t* weights_at = nullptr;   // [rounds], of the round's first weight
-  const std::int32_t* first_bin = nullptr;    // [rounds][lanes]
-  const std::int32_t* partials_at = nullptr;  // [n_bands + 1], into partials
-  const std::int32_t* partials = nullptr;     // of the bands one after another
-  const float* weights = nullptr;             // per round [steps][lanes]
+// Bins that are added one after another: the most in a piece. lane_loops_body.h has the reason.
+constexpr int most_in_a_row = 64;
+
+// Where a lane begins to read in a round, how many bins, and where their sum goes.
+struct alignas(8) Piece {
+  static constexpr int step_bits = 7;
+
+  std::int32_t first_bin = 0;
+  std::uint32_t steps_and_partial = 0;
+
+  MELFLOW_HD int steps() const { return static_cast<int>(steps_and_partial & 127U); }
+  MELFLOW_HD std::uint32_t partial() const { return steps_and_partial >> step_bits; }
 };
 
-// The sizes of BandTables, and a view of any copy of its two arrays.
+// The sizes of BandTables.
 struct BandCounts {
   int lanes = 0;
   int rounds = 0;
   int n_bands = 0;
-  int indices = 0;
+  int quads = 0;  // of partial sums of each band
+  int idle = 0;   // lanes of the last round without a piece
   int weights = 0;
 
-  MELFLOW_HD int partials() const { return rounds * lanes; }
-  MELFLOW_HD BandView view(const std::int32_t* index, const float* weight) const {
-    BandView v;
-    v.rounds = rounds;
-    v.n_bands = n_bands;
-    v.steps = index;
-    v.weights_at = v.steps + rounds;
-    v.first_bin = v.weights_at + rounds;
-    v.partials_at = v.first_bin + rounds * lanes;
-    v.partials = v.partials_at + n_bands + 1;
-    v.weights = weight;
-    return v;
-  }
+  MELFLOW_HD int pieces() const { return rounds * lanes; }
+  // Partial sums [quads][n_bands][4], and places that idle lanes write to; a multiple of four.
+  MELFLOW_HD int partials() const { return (quads * n_bands * 4 + idle + 3) / 4 * 4; }
+};
+
+// With plain pointers into BandTables or a copy of it.
+struct BandView {
+  BandCounts counts;
+  const Piece* pieces = nullptr;  // [rounds][lanes]; all of a round have the same steps
+  const float* weights =
+      nullptr;  // aligned to `unit` floats: per round [steps / unit][lanes][unit]
 };
 
 class BandTables {
  public:
   BandTables() = default;
-  // lanes: a power of two. Every round has a multiple of `unit` steps, at most n_bins of them;
-  // bands must lie inside [0, n_bins).
+  // lanes: a power of two, up to 32. unit: weights that a lane loads at once, 1 or 4; every round
+  // has a multiple of it as steps, at most n_bins. There is a band at least, and all lie inside
+  // [0, n_bins).
   BandTables(std::span<const Band> bands, std::span<const float> weights, int n_bins, int lanes,
              int unit);
 
   const BandCounts& counts() const { return counts_; }
   // Steps of all rounds: what a frame's bands cost a lane.
-  int steps() const;
-  std::span<const std::int32_t> indices() const { return indices_; }  // BandView's, in its order
+  int steps() const { return steps_; }
+  // Times that shared memory is busy with a frame's reads of bins: `steps` where no two lanes ever
+  // read from the same bank.
+  int wavefronts() const { return wavefronts_; }
+  std::span<const Piece> pieces() const { return pieces_; }
   std::span<const float> weights() const { return weights_; }
-  BandView view() const { return counts_.view(indices_.data(), weights_.data()); }
+  BandView view() const { return {counts_, pieces_.data(), weights_.data()}; }
 
  private:
   BandCounts counts_;
-  std::vector<std::int32_t> indices_;
+  int steps_ = 0, wavefronts_ = 0;
+  std::vector<Piece> pieces_;
   std::vector<float> weights_;
 };
 

@@ -29,7 +29,8 @@ struct Settings {
   float power_scale = 1.0F;  // takes the scaling of float16 operands back
   float power_offset = 0.0F;
   PowerKind power = PowerKind::square;
-  float exponent = 1.0F;  // of the squared magnitude, for PowerKind::other
+  float exponent = 1.0F;      // of the squared magnitude, for PowerKind::other
+  bool has_exponent = false;  // bins are not squared magnitudes as they are
 
   float floor = 0.0F;  // of a band before the log; 0: none
   // With a log, level = factor * ln(max(amin, value + offset)) - shift.

@@ -27,19 +27,20 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
   const int lane = static_cast<int>(threadIdx.x) % S::lanes;
   const unsigned group = threadIdx.x / S::lanes;  // of the block's frames
 
-  auto* const indices = reinterpret_cast<std::int32_t*>(shared_memory);
-  auto* const weights = reinterpret_cast<float*>(indices + a.bands.indices);
-  for (int i = static_cast<int>(threadIdx.x); i < a.bands.indices; i += 32 * fused_warps)
-    indices[i] = a.band_indices[i];
+  auto* const weights = reinterpret_cast<float*>(shared_memory);
+  auto* const pieces = reinterpret_cast<Piece*>(weights + a.bands.weights);
+  for (int i = static_cast<int>(threadIdx.x); i < a.bands.pieces(); i += 32 * fused_warps)
+    pieces[i] = a.pieces[i];
   for (int i = static_cast<int>(threadIdx.x); i < a.bands.weights; i += 32 * fused_warps)
     weights[i] = a.band_weights[i];
-  const BandView bands = a.bands.view(indices, weights);
+  const BandView bands{a.bands, pieces, weights};
+  const typename F::Shared shared{shared_memory + table_bytes(a.bands) + group * a.frame_bytes,
+                                  a.partials_at};
+  clear_partials<S::lanes>(lane, a.bands, shared.partials());
   __syncthreads();
 
   const std::uint32_t n_frames = *a.n_frames;
-  if (n_frames == 0) return;
   const auto* samples = static_cast<const Sample*>(a.samples);
-  const typename F::Shared shared{shared_memory + table_bytes(a.bands) + group * a.frame_bytes};
   typename F::Lane state;
   F::start(lane, a.tables, state);
 
@@ -68,15 +69,17 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
     __syncwarp();
     F::store_power(lane, a.settings, shared, state);
     __syncwarp();
-    if (has_exponent(a.settings)) {
+    if (a.settings.has_exponent) {
       F::exponent(lane, a.settings, shared);
       __syncwarp();
     }
     if (a.settings.is_mel) {
-      F::sum_bands(lane, a.settings, bands, shared);
+      F::sum_bands(lane, bands, shared);
       __syncwarp();
+      if (frame < n_frames) F::write_mel(lane, a.settings, a.bands, shared, a.rows, frame);
+    } else if (frame < n_frames) {
+      F::write_spectrum(lane, a.settings, shared, a.rows, frame);
     }
-    if (frame < n_frames) F::write(lane, a.settings, bands, shared, a.rows, frame);
     __syncwarp();
   }
 }

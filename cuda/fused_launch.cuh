@@ -16,14 +16,15 @@ namespace melflow::cuda {
 struct FusedArguments {
   Settings settings;
   FusedView tables;
-  const std::int32_t* band_indices;
+  const Piece* pieces;
   const float* band_weights;
   BandCounts bands;
   const void* samples;
   const std::uint32_t* offsets;
   const std::uint32_t* n_frames;
   Rows rows;
-  std::uint32_t frame_bytes;  // of shared memory
+  std::uint32_t frame_bytes,
+      partials_at;  // of a frame's shared memory: all, and before its partial sums
 };
 
 using FusedKernel = void (*)(FusedArguments);

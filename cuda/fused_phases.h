@@ -16,7 +16,7 @@
 //   store_power    power                                         -> shared, in place of the points
 //   exponent       (unless it is 2 without an offset) in place
 //   sum_bands      pieces of bands                               -> shared, behind the power
-//   write          bands or bins, logarithm                      -> row
+//   write_...      bands or bins, logarithm                      -> row
 //
 // Squared magnitudes of bins k and points - k come from the transform Z of even (re) and odd (im)
 // samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n_fft) O[k], and
@@ -79,12 +79,14 @@ struct Fused {
     float power[last_points + 1];
   };
 
-  // What the lanes of a frame share: exchanged points, or power [n_bins] and then partials.
+  // What the lanes of a frame share: exchanged points, or the power [n_bins] in their place, and
+  // partial sums behind both.
   struct Shared {
-    void* memory;
-    MELFLOW_HD Stored* points() const { return static_cast<Stored*>(memory); }
-    MELFLOW_HD float* power() const { return static_cast<float*>(memory); }
-    MELFLOW_HD float* partials(const Settings& s) const { return power() + s.n_bins; }
+    unsigned char* memory;
+    std::uint32_t partials_at;  // [bytes]
+    MELFLOW_HD Stored* points() const { return reinterpret_cast<Stored*>(memory); }
+    MELFLOW_HD float* power() const { return reinterpret_cast<float*>(memory); }
+    MELFLOW_HD float* partials() const { return reinterpret_cast<float*>(memory + partials_at); }
   };
 
   static MELFLOW_HD void start(int lane, const FusedView& tables, Lane& state) {
@@ -227,28 +229,29 @@ struct Fused {
     }
   }
 
-  // Only where `has_exponent`: a loop over memory, since for bins in registers the code of every
+  // Only with Settings::has_exponent: a loop over memory, since for bins in registers the code of every
   // exponent would be there once a bin.
   static MELFLOW_HD void exponent(int lane, const Settings& s, const Shared& shared) {
     float* power = shared.power();
     for (int k = lane; k < s.n_bins; k += S::lanes) power[k] = bin_value(s, power[k]);
   }
 
-  static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
-                                   const Shared& shared) {
+  static MELFLOW_HD void sum_bands(int lane, const BandView& bands, const Shared& shared) {
     const float* power = shared.power();
     sum_pieces<S::lanes, FusedTables::steps_of>(
-        lane, bands, [power](int k) { return power[k]; }, shared.partials(s));
+        lane, bands, [power](int k) { return power + k; }, shared.partials());
   }
 
-  static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands,
-                               const Shared& shared, const Rows& rows, std::size_t row) {
+  static MELFLOW_HD void write_mel(int lane, const Settings& s, const BandCounts& bands,
+                                   const Shared& shared, const Rows& rows, std::uint32_t row) {
+    write_bands<S::lanes, PlainSum>(lane, s, bands, shared.partials(), rows.at(row));
+  }
+
+  static MELFLOW_HD void write_spectrum(int lane, const Settings& s, const Shared& shared,
+                                        const Rows& rows, std::uint32_t row) {
     const float* power = shared.power();
-    if (s.is_mel)
-      write_bands<S::lanes>(lane, s, bands, shared.partials(s), rows, row);
-    else
-      write_bins<S::lanes>(
-          lane, s, [power](int k) { return power[k]; }, rows, row);
+    write_bins<S::lanes>(
+        lane, s, [power](int k) { return power[k]; }, rows.at(row));
   }
 
  private:

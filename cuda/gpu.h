@@ -70,7 +70,7 @@ class Stream {
   virtual void launch(Recording& recording) = 0;
   // Notes the device's time when all before it is done, at one of `places` places; in a recording
   // again at every launch.
-  static constexpr int places = 5;
+  static constexpr int places = 4;
   virtual void mark(int place) = 0;
   // Seconds between two marks that were both reached.
   [[nodiscard]] virtual double between(int from, int to) = 0;

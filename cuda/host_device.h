@@ -11,9 +11,11 @@
 #define MELFLOW_HD inline
 #endif
 
-// Arrays of registers need loops that are unrolled.
+// Arrays of registers need loops that are unrolled; loops of few rounds are short as they are.
 #if defined(__CUDA_ARCH__)
 #define MELFLOW_UNROLL _Pragma("unroll")
+#define MELFLOW_KEEP_LOOP _Pragma("unroll 1")
 #else
 #define MELFLOW_UNROLL
+#define MELFLOW_KEEP_LOOP
 #endif

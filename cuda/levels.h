@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/band_pieces.h"
 #include "cuda/host_device.h"
@@ -21,10 +22,6 @@ MELFLOW_HD float bin_value(const Settings& s, float squared_magnitude) {
   if (s.power == PowerKind::magnitude) value = sqrtf(value);
   if (s.power == PowerKind::other) value = powf(value, s.exponent);
   return value;
-}
-
-MELFLOW_HD bool has_exponent(const Settings& s) {
-  return s.power != PowerKind::square || s.power_offset > 0.0F;
 }
 
 // Natural logarithm of x >= the smallest normal float, relative error below 1e-6; x itself when x
@@ -73,59 +70,83 @@ struct Sum {
   float excess_ = 0.0F;  // of value over the terms
 };
 
-// Bins that are added one after another; lane_loops_body.h has the reason.
-constexpr int most_in_a_row = 64;
+struct PlainSum {
+  float value = 0.0F;
+  MELFLOW_HD void add(float term) { value += term; }
+};
 
-// One lane's pieces of bands, into partials [rounds * lanes]; bin(k) is the value of a bin. Every
-// round has a multiple of `unit` steps.
-template <int lanes, int unit, class Bin>
-MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, float* partials) {
-  static_assert(most_in_a_row % unit == 0);
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
-  for (int round = 0; round < bands.rounds; ++round) {
-    const float* weight = bands.weights + bands.weights_at[round] + lane;
-    int k = bands.first_bin[round * lanes + lane];
-    Sum sum;
-    for (int left = bands.steps[round]; left > 0; left -= most_in_a_row) {
-      const int end = k + (left < most_in_a_row ? left : most_in_a_row);
-      float in_a_row = 0.0F;
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
-      for (; k < end; k += unit, weight += unit * lanes) {
-        MELFLOW_UNROLL
-        for (int i = 0; i < unit; ++i) in_a_row += weight[i * lanes] * bin(k + i);
-      }
-      sum.add(in_a_row);
+// Floats that are loaded at once.
+template <int n>
+struct alignas(4 * n) Floats {
+  float of[n];
+};
+
+// To be done once before the first frame: nobody writes the places of missing pieces.
+template <int lanes>
+MELFLOW_HD void clear_partials(int lane, const BandCounts& counts, float* partials) {
+  for (int i = lane; i < counts.partials(); i += lanes) partials[i] = 0.0F;
+}
+
+// The weighted sum of `steps` bins. Four times a loop's work is written out: counting would take a
+// lane a third of its instructions.
+template <int lanes, int unit, class Bins>
+MELFLOW_HD float sum_piece(int steps, const Floats<unit>* weights, Bins bins) {
+  constexpr int times = 4;
+  float sum = 0.0F;
+  MELFLOW_KEEP_LOOP
+  for (int left = steps;; left -= times * unit) {
+    MELFLOW_UNROLL
+    for (int k = 0; k < times; ++k) {
+      const Floats<unit> weight = weights[k * lanes];
+      MELFLOW_UNROLL
+      for (int i = 0; i < unit; ++i) sum += weight.of[i] * bins[k * unit + i];
+      if (left <= (k + 1) * unit) return sum;
     }
-    partials[round * lanes + lane] = sum.value;
+    weights += times * lanes;
+    bins += times * unit;
   }
 }
 
-// One lane's bands of a row, from the partials.
-template <int lanes>
-MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands,
-                            const float* partials, const Rows& rows, std::size_t row) {
-  const std::size_t at = row * static_cast<std::size_t>(s.columns) + s.levels_at;
-  for (int m = lane; m < bands.n_bands; m += lanes) {
-    Sum sum;
-    const int end = bands.partials_at[m + 1];
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1
-#endif
-    for (int i = bands.partials_at[m]; i < end; ++i) sum.add(partials[bands.partials[i]]);
-    rows.store(at + m, level(s, sum.value));
+// One lane's pieces of bands, into partials; bins_from(k)[i] is the value of bin k + i.
+template <int lanes, int unit, class BinsFrom>
+MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const BinsFrom& bins_from,
+                           float* partials) {
+  const auto* weights = reinterpret_cast<const Floats<unit>*>(bands.weights) + lane;
+  const Piece* const first = bands.pieces + lane;
+  int round = 0;
+  MELFLOW_KEEP_LOOP
+  do {
+    const Piece piece = first[round * lanes];
+    partials[piece.partial()] =
+        sum_piece<lanes>(piece.steps(), weights, bins_from(piece.first_bin));
+    weights += piece.steps() / unit * lanes;
+  } while (++round < bands.counts.rounds);
+}
+
+// One lane's bands of a row, from the partial sums, aligned to 16 bytes. `Total`: Sum where they may
+// be more than most_in_a_row.
+template <int lanes, class Total>
+MELFLOW_HD void write_bands(int lane, const Settings& s, const BandCounts& counts,
+                            const float* partials, const Row& row) {
+  MELFLOW_KEEP_LOOP
+  for (int m = lane; m < counts.n_bands; m += lanes) {
+    const auto* of = reinterpret_cast<const Floats<4>*>(partials) + m;
+    Total total;
+    int quad = 0;
+    MELFLOW_KEEP_LOOP
+    do {
+      const Floats<4> four = of[quad * counts.n_bands];
+      MELFLOW_UNROLL
+      for (int i = 0; i < 4; ++i) total.add(four.of[i]);
+    } while (++quad < counts.quads);
+    row.store(m, level(s, total.value));
   }
 }
 
 // One lane's bins of a spectrogram's row.
 template <int lanes, class Bin>
-MELFLOW_HD void write_bins(int lane, const Settings& s, const Bin& bin, const Rows& rows,
-                           std::size_t row) {
-  const std::size_t at = row * static_cast<std::size_t>(s.columns) + s.levels_at;
-  for (int k = lane; k < s.n_bins; k += lanes) rows.store(at + k, level(s, bin(k)));
+MELFLOW_HD void write_bins(int lane, const Settings& s, const Bin& bin, const Row& row) {
+  for (int k = lane; k < s.n_bins; k += lanes) row.store(k, level(s, bin(k)));
 }
 
 }  // namespace melflow::cuda

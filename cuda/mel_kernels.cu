@@ -57,7 +57,7 @@ class FusedPath {
         turn_(tables_.turn),
         window_int16_(tables_.window_int16),
         window_float_(tables_.window_float),
-        band_indices_(tables_.bands.indices()),
+        pieces_(tables_.bands.pieces()),
         band_weights_(tables_.bands.weights()),
         bytes_(fused_block_bytes(tables_, operands_)) {
     int device = 0, processors = 0;
@@ -85,7 +85,7 @@ class FusedPath {
     a.settings = tables_.settings;
     a.tables = {is_int16 ? window_int16_.data() : window_float_.data(), first_.data(),
                 middle_.data(), turn_.data()};
-    a.band_indices = band_indices_.data();
+    a.pieces = pieces_.data();
     a.band_weights = band_weights_.data();
     a.bands = tables_.bands.counts();
     a.samples = launch.samples;
@@ -93,6 +93,7 @@ class FusedPath {
     a.n_frames = launch.n_frames;
     a.rows = rows;
     a.frame_bytes = static_cast<std::uint32_t>(tables_.bytes_of_frame(operands_));
+    a.partials_at = static_cast<std::uint32_t>(tables_.partials_at(operands_));
     const auto of_block = static_cast<unsigned>(fused_warps * 32 / tables_.lanes);
     const unsigned blocks =
         std::min((launch.capacity + of_block - 1) / of_block, resident_[is_int16 ? 0 : 1]);
@@ -110,7 +111,7 @@ class FusedPath {
   FusedTables tables_;
   NumberType operands_;
   DeviceTable<Complex> first_, middle_, turn_, window_int16_, window_float_;
-  DeviceTable<std::int32_t> band_indices_;
+  DeviceTable<Piece> pieces_;
   DeviceTable<float> band_weights_;
   std::size_t bytes_;          // of shared memory of a block
   unsigned resident_[2] = {};  // blocks that the device works on at a time, int16 and float
@@ -126,7 +127,7 @@ class CufftPath {
       : tables_(front_end),
         window_int16_(tables_.window_int16),
         window_float_(tables_.window_float),
-        band_indices_(tables_.bands.indices()),
+        pieces_(tables_.bands.pieces()),
         band_weights_(tables_.bands.weights()),
         layout_(levels_layout(tables_)) {
     const auto n = static_cast<std::size_t>(tables_.settings.n_fft);
@@ -181,8 +182,8 @@ class CufftPath {
           {tables_.settings, window, launch.samples, launch.offsets, chunk, chunk_, frames});
       check_cufft(fft.execute_real_to_complex(plan_, frames, spectra), "cufftExecR2C");
       launch_levels(stream, layout_,
-                    {tables_.settings, band_indices_.data(), band_weights_.data(),
-                     tables_.bands.counts(), spectra, chunk, rows, partials});
+                    {tables_.settings, pieces_.data(), band_weights_.data(), tables_.bands.counts(),
+                     spectra, chunk, rows, partials, layout_.warp_bytes});
     }
   }
 
@@ -201,7 +202,7 @@ class CufftPath {
   CufftLibrary library_;
   AnySizeTables tables_;
   DeviceTable<float> window_int16_, window_float_;
-  DeviceTable<std::int32_t> band_indices_;
+  DeviceTable<Piece> pieces_;
   DeviceTable<float> band_weights_;
   LevelsLayout layout_;
   CufftFunctions::Plan plan_ = 0;
@@ -248,7 +249,10 @@ class Conditioning {
 class MelKernels::Impl {
  public:
   Impl(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
-      : options_(options), most_frames_(most_frames), takes_int16_(front_end.takes_int16) {
+      : options_(options),
+        settings_(front_end.settings),
+        most_frames_(most_frames),
+        takes_int16_(front_end.takes_int16) {
     require(most_frames >= 1 && most_frames <= frame_limit,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
     const bool fused = options.path == Path::fused ||
@@ -287,7 +291,7 @@ class MelKernels::Impl {
         launch.samples != nullptr && launch.offsets != nullptr && launch.n_frames != nullptr &&
             launch.rows != nullptr && (work_bytes() == 0 || launch.work != nullptr),
         "a launch needs samples, offsets, n_frames, rows and, where work_bytes() is not 0, work");
-    const Rows rows{launch.rows, options_.rows};
+    const Rows rows(launch.rows, options_.rows, settings_.columns, settings_.levels_at);
     const Launch next = conditioning_ ? conditioning_->launch(stream, launch) : launch;
     if (fused_)
       fused_->launch(stream, next, rows);
@@ -297,6 +301,7 @@ class MelKernels::Impl {
 
  private:
   KernelOptions options_;
+  Settings settings_;
   std::uint32_t most_frames_;
   bool takes_int16_;
   std::optional<Conditioning> conditioning_;

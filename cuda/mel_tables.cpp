@@ -126,11 +126,20 @@ FusedView FusedTables::view(SampleType samples) const {
   return {window.data(), first.data(), middle.data(), turn.data()};
 }
 
-std::size_t FusedTables::bytes_of_frame(NumberType operands) const {
+std::size_t FusedTables::partials_at(NumberType operands) const {
   const std::size_t points = static_cast<std::size_t>(exchanged) * 2 * size_of(operands);
-  const std::size_t power =
-      4 * static_cast<std::size_t>(settings.n_bins + bands.counts().partials());
+  const std::size_t power = 4 * static_cast<std::size_t>(settings.n_bins);
   return (std::max(points, power) + 15) / 16 * 16;
+}
+
+std::size_t FusedTables::bytes_of_frame(NumberType operands) const {
+  const std::size_t bytes =
+      partials_at(operands) + 4 * static_cast<std::size_t>(bands.counts().partials());
+  // Where a warp has two frames, their lanes read bins from different banks: half of them lie
+  // between.
+  constexpr std::size_t all_banks = 128;
+  const std::size_t unit = lanes == 32 ? 16 : all_banks;
+  return (bytes + unit - 1) / unit * unit + (lanes == 32 ? 0 : all_banks / 2);
 }
 
 std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands) {

@@ -60,8 +60,9 @@ struct FusedTables {
   BandTables bands;
 
   FusedView view(SampleType samples) const;
-  // Shared memory of a frame: exchanged points, then the power in their place and the sums of the
-  // bands' pieces behind it. [bytes]
+  // Shared memory of a frame: exchanged points, then the power in their place; behind both, from
+  // partials_at on, the partial sums of the bands. [bytes]
+  std::size_t partials_at(NumberType operands) const;
   std::size_t bytes_of_frame(NumberType operands) const;
 };
 
@@ -73,7 +74,7 @@ constexpr std::size_t most_block_bytes = 99U << 10;
 constexpr int fused_warps = 4;
 // Shared memory of a block that the bands' tables take, in whole 16 bytes. [bytes]
 MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
-  return (4U * static_cast<std::uint32_t>(bands.indices + bands.weights) + 15U) / 16U * 16U;
+  return (4U * static_cast<std::uint32_t>(2 * bands.pieces() + bands.weights) + 15U) / 16U * 16U;
 }
 // Shared memory of a block of the fused kernel: the tables of the bands, then its frames. [bytes]
 std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands);

@@ -177,19 +177,39 @@ MELFLOW_HD Complex read_only(const Complex* from) {
 #endif
 }
 
-// Rows [frames, columns] of one of the types.
-struct Rows {
-  void* data = nullptr;
-  NumberType type = NumberType::float32;
+// The levels of a row, of one of the types.
+struct Row {
+  std::byte* levels;
+  NumberType type;
 
-  MELFLOW_HD void store(std::size_t at, float value) const {
+  MELFLOW_HD void store(int at, float value) const {
     if (type == NumberType::float32) {
-      static_cast<float*>(data)[at] = value;
+      reinterpret_cast<float*>(levels)[at] = value;
     } else {
-      static_cast<std::uint16_t*>(data)[at] =
+      reinterpret_cast<std::uint16_t*>(levels)[at] =
           type == NumberType::float16 ? float16_bits(value) : bfloat16_bits(value);
     }
   }
+};
+
+// Rows [frames, columns] of one of the types; the first level of a row is in column `levels_at`.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(void* data, NumberType type, int columns, int levels_at)
+      : levels_(static_cast<std::byte*>(data) +
+                static_cast<std::size_t>(levels_at) * size_of(type)),
+        row_bytes_(static_cast<std::uint32_t>(static_cast<std::size_t>(columns) * size_of(type))),
+        type_(type) {}
+
+  MELFLOW_HD Row at(std::uint32_t row) const {
+    return {levels_ + static_cast<std::size_t>(row) * row_bytes_, type_};
+  }
+
+ private:
+  std::byte* levels_ = nullptr;
+  std::uint32_t row_bytes_ = 0;
+  NumberType type_ = NumberType::float32;
 };
 
 }  // namespace melflow::cuda

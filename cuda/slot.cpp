@@ -25,12 +25,12 @@ double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // ---- memory -----------------------------------------------------------------------------------
 
-std::size_t SlotMemory::samples_at(const SlotSize& size) {
-  return header + aligned(size.frames * sizeof(std::uint32_t));
+std::size_t SlotMemory::offsets_at(std::size_t sample_bytes) {
+  return header + (sample_bytes + 3) / 4 * 4;
 }
 
 std::size_t SlotMemory::bytes_in(const SlotSize& size) {
-  return samples_at(size) + aligned(size.sample_bytes);
+  return aligned(offsets_at(size.sample_bytes) + size.frames * sizeof(std::uint32_t));
 }
 
 std::size_t SlotMemory::bytes_out(const SlotSize& size, std::size_t bytes_of_frame) {
@@ -83,7 +83,6 @@ void SlotMemory::release() {
 Slot::Slot(SlotDevice& device, const SlotSize& size)
     : device_(device),
       size_(size),
-      samples_at_(SlotMemory::samples_at(size)),
       memory_(device, size),
       stream_(device.gpu_->make_stream()),
       may_record_(device.settings_.graphs) {}
@@ -95,13 +94,13 @@ void Slot::enqueue(const Batch& batch) {
   Stream& s = *stream_;
   const SlotMemory& m = memory_;
   s.mark(0);
-  s.copy_in(m.device_in, m.host_in, SlotMemory::header + batch.frames * sizeof(std::uint32_t));
-  s.copy_in(m.device_in + samples_at_, samples(), batch.sample_bytes);
+  const std::size_t offsets_at = SlotMemory::offsets_at(batch.sample_bytes);
+  s.copy_in(m.device_in, m.host_in, offsets_at + batch.frames * sizeof(std::uint32_t));
   s.mark(1);
   MelWork work;
-  work.samples = m.device_in + samples_at_;
+  work.samples = m.device_in + SlotMemory::header;
   work.sample_type = batch.type;
-  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + SlotMemory::header);
+  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + offsets_at);
   work.n_frames = reinterpret_cast<const std::uint32_t*>(m.device_in);
   work.capacity = batch.frames;
   work.rows = m.device_out;
@@ -111,11 +110,9 @@ void Slot::enqueue(const Batch& batch) {
     s.mel(*device_.program_, work);
   }
   s.mark(2);
-  s.call(reach<Phase::computed>, this);
-  s.mark(3);
   s.copy_out(m.host_out, m.device_out, device_.row_bytes(batch.frames));
-  s.mark(4);
-  s.call(reach<Phase::copied_out>, this);
+  s.mark(3);
+  s.call([](void* slot) { static_cast<Slot*>(slot)->done(); }, this);
 }
 
 // A recording copies what it was made for, so what it is used for may not be much less.
@@ -166,13 +163,24 @@ void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
     last_ = batch;
     {
       const std::lock_guard lock(mutex_);
-      phases_reached_ = 0;
+      is_under_way_ = true;
       notices_.clear();
     }
     device_.begun();
     has_begun = true;
-    replays = is_recorded(batch) && replay();
-    if (!replays) enqueue(batch);
+    std::size_t behind = size_.sample_bytes;
+    const auto put_offsets_behind = [&](std::size_t bytes) {
+      std::memmove(offsets_behind(bytes), offsets_behind(behind), frames * sizeof(std::uint32_t));
+      behind = bytes;
+    };
+    if (is_recorded(batch)) {
+      put_offsets_behind(recorded_.sample_bytes);  // it copies as much as it was made for
+      replays = replay();
+    }
+    if (!replays) {
+      put_offsets_behind(sample_bytes);
+      enqueue(batch);
+    }
   } catch (const std::exception& e) {
     // A part of it may have begun.
     device_.put_out(e.what());
@@ -187,7 +195,7 @@ void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
   if (replays) ++sum.replayed;
   sum.files += files;
   sum.frames += frames;
-  sum.bytes_in += SlotMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
+  sum.bytes_in += SlotMemory::offsets_at(sample_bytes) + frames * sizeof(std::uint32_t);
   sum.bytes_out += device_.row_bytes(frames);
 }
 
@@ -196,22 +204,22 @@ void Slot::note_times() {
   {
     // A batch that failed on the way has none.
     const std::lock_guard lock(mutex_);
-    if (phases_reached_ < all_phases || device_.is_out()) return;
+    if (is_under_way_ || device_.is_out()) return;
   }
   const double in = stream_->between(0, 1);
   const double compute = stream_->between(1, 2);
-  const double out = stream_->between(3, 4);
+  const double out = stream_->between(2, 3);
   const std::lock_guard lock(device_.mutex_);
   device_.times_.copy_in += in;
   device_.times_.compute += compute;
   device_.times_.copy_out += out;
 }
 
-void Slot::when(Phase phase, Completions& to, void* tag) {
+void Slot::when_done(Completions& to, void* tag) {
   {
     const std::lock_guard lock(mutex_);
-    if (phases_reached_ <= static_cast<int>(phase)) {
-      notices_.push_back({phase, &to, tag});
+    if (is_under_way_) {
+      notices_.push_back({&to, tag});
       return;
     }
   }
@@ -232,11 +240,11 @@ void Slot::check() {
 // too.
 void Slot::wait() {
   std::unique_lock lock(mutex_);
-  while (phases_reached_ < all_phases) {
+  while (is_under_way_) {
     lock.unlock();
     check();
     lock.lock();
-    if (phases_reached_ < all_phases) changed_.wait_for(lock, std::chrono::milliseconds(100));
+    if (is_under_way_) changed_.wait_for(lock, std::chrono::milliseconds(100));
   }
 }
 
@@ -250,19 +258,16 @@ void Slot::finish() noexcept {
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it is out now
   }
   const std::lock_guard lock(mutex_);
-  phases_reached_ = all_phases;
+  is_under_way_ = false;
 }
 
 // Posts with the mutex held: once a tag is out, another caller may have this slot.
-void Slot::reached(Phase phase) {
-  phase == Phase::copied_out ? device_.ended() : device_.moved();
+void Slot::done() {
+  device_.ended();
   const std::lock_guard lock(mutex_);
-  phases_reached_ = static_cast<int>(phase) + 1;
-  std::erase_if(notices_, [phase](const Notice& w) {
-    if (w.phase > phase) return false;
-    w.to->post(w.tag);
-    return true;
-  });
+  is_under_way_ = false;
+  for (const Notice& notice : notices_) notice.to->post(notice.tag);
+  notices_.clear();
   changed_.notify_all();
 }
 

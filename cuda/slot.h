@@ -30,8 +30,6 @@ struct SlotSize {
   std::uint32_t frames = 0;
 };
 
-enum class Phase { computed, copied_out };
-
 // Pinned and device memory of a slot.
 class SlotMemory {
  public:
@@ -41,9 +39,11 @@ class SlotMemory {
   SlotMemory& operator=(const SlotMemory&) = delete;
   ~SlotMemory();
 
-  static constexpr std::size_t header = 256;  // [bytes], the count of frames and nothing else
-  // Where samples begin in host_in and device_in, behind the places of the frames. [bytes]
-  [[nodiscard]] static std::size_t samples_at(const SlotSize& size);
+  // host_in and device_in: the count of frames and nothing else, samples, and behind those the place
+  // of each frame's first sample.
+  static constexpr std::size_t header = 256;  // [bytes]
+  // Where the places are behind so many bytes of samples. [bytes]
+  [[nodiscard]] static std::size_t offsets_at(std::size_t sample_bytes);
   // What a slot takes in one direction; bytes_of_frame: of one frame's row. [bytes]
   [[nodiscard]] static std::size_t bytes_in(const SlotSize& size);
   [[nodiscard]] static std::size_t bytes_out(const SlotSize& size, std::size_t bytes_of_frame);
@@ -73,10 +73,9 @@ class Slot {
 
   // ---- while it is filled: nothing of it is under way
 
-  [[nodiscard]] std::byte* samples() const { return memory_.host_in + samples_at_; }
-  [[nodiscard]] std::uint32_t* offsets() const {
-    return reinterpret_cast<std::uint32_t*>(memory_.host_in + SlotMemory::header);
-  }
+  [[nodiscard]] std::byte* samples() const { return memory_.host_in + SlotMemory::header; }
+  // submit() moves them to behind the samples that there are.
+  [[nodiscard]] std::uint32_t* offsets() const { return offsets_behind(size_.sample_bytes); }
   // Starts the batch, at most of the slot's size. `files`: for the report. Throws CudaError; then
   // the device is out.
   void submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
@@ -84,8 +83,8 @@ class Slot {
 
   // ---- while it is under way
 
-  // Posts `tag` when the phase is reached, at once when it was already.
-  void when(Phase phase, Completions& to, void* tag);
+  // Posts `tag` when the rows are copied out, at once when they are already.
+  void when_done(Completions& to, void* tag);
   // Throws CudaError where the device has failed, or has done nothing for too long.
   void check();
   // Posts no more tags, and waits until nothing of the slot is under way or the device is out.
@@ -107,34 +106,30 @@ class Slot {
     std::uint32_t frames = 0;
     friend bool operator==(const Batch&, const Batch&) = default;
   };
-  // Which queue gets which tag, at which phase.
+  // Which queue gets which tag.
   struct Notice {
-    Phase phase;
     Completions* to;
     void* tag;
   };
 
+  [[nodiscard]] std::uint32_t* offsets_behind(std::size_t sample_bytes) const {
+    return reinterpret_cast<std::uint32_t*>(memory_.host_in + SlotMemory::offsets_at(sample_bytes));
+  }
   void enqueue(const Batch& batch);
   [[nodiscard]] bool is_recorded(const Batch& batch) const;
   void record_again(const Batch& batch);
   // Launches the recording; false where that cannot be done, and nothing of it is under way.
   bool replay();
-  void reached(Phase phase);
-  template <Phase phase>
-  static void reach(void* slot) {
-    static_cast<Slot*>(slot)->reached(phase);
-  }
+  void done();
   // Adds the times of the last batch to the device's. Throws CudaError.
   void note_times();
 
   SlotDevice& device_;
   const SlotSize size_;
-  const std::size_t samples_at_;
-  static constexpr int all_phases = 2;
 
   std::mutex mutex_;  // of what follows: the device's thread comes here
   std::condition_variable changed_;
-  int phases_reached_ = all_phases;  // nothing is under way
+  bool is_under_way_ = false;
   std::vector<Notice> notices_;
 
   SlotMemory memory_;

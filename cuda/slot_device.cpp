@@ -109,11 +109,6 @@ void SlotDevice::begun() {
   if (under_way_++ == 0) last_moved_ = now;
 }
 
-void SlotDevice::moved() {
-  const std::lock_guard lock(mutex_);
-  last_moved_ = gpus_.now();
-}
-
 void SlotDevice::ended() {
   const std::lock_guard lock(mutex_);
   last_moved_ = last_ended_ = gpus_.now();

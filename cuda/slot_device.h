@@ -87,9 +87,8 @@ class SlotDevice {
   friend class Slot;
   friend class SlotMemory;
 
-  // A batch begins, comes a step further, or has come back.
+  // A batch begins, or has come back.
   void begun();
-  void moved();
   void ended();
 
   Gpus& gpus_;

@@ -52,7 +52,6 @@ void measure_device(cuda::Gpus& gpus, const cuda::GpuInfo& info, const Effort& e
   for (const Geometry& g : all) measure_kernels(*gpu, g, facts.l2_bytes, effort, ceilings, report);
   report.text("#### From host memory through the device and back\n\n");
   for (const Geometry& g : all) measure_slots(gpus, info.index, g, effort, ceilings, report);
-  measure_callback(*gpu, all.front(), effort, report);
 }
 
 std::vector<cuda::GpuInfo> wanted(const std::vector<cuda::GpuInfo>& all,

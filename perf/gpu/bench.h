@@ -118,10 +118,6 @@ void launch_kernels(cuda::Gpu& gpu, const Geometry& geometry, const Effort& effo
 void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
                    const Ceilings& ceilings, Report& report);
 
-// The same way by hand, with a callback of the host between kernels and copy back and without.
-void measure_callback(cuda::Gpu& gpu, const Geometry& geometry, const Effort& effort,
-                      Report& report);
-
 // What follows from the lines of a GPU check, as a table in Markdown. Lines that are missing leave
 // questions open. Throws std::runtime_error where the file cannot be read.
 std::string decisions(const std::string& path);

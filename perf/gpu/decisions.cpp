@@ -5,7 +5,6 @@
 //             whole way
 //   slots   the fewest that come within kNear of the best, in the geometry that wants most
 //   graphs    on where recordings gain kGain, in large batches or small ones
-//   callback  the one between kernels and copy back may stay where it costs less than kCost
 //   auto      seconds = start + files * each, for either backend, out of the smallest and the
 //             largest job: the device from where its line is the lower one
 //   workers   where the processor alone catches up with the device; and how the graph scales
@@ -25,7 +24,7 @@
 namespace melflow::bench {
 namespace {
 
-constexpr double kGain = 0.05, kNear = 0.97, kCost = 0.01;
+constexpr double kGain = 0.05, kNear = 0.97;
 constexpr double kWantedWindows = 0.95e9, kWantedFiles = 600e3;  // a second
 
 using Lines = std::vector<Json>;
@@ -137,19 +136,6 @@ Decision slots(const Lines& all) {
     most = std::max(most, enough->first);
   }
   out.answer = std::to_string(most);
-  return out;
-}
-
-Decision callback(const Lines& all) {
-  Decision out{"callback before the copy back", "", ""};
-  double cost = 0;
-  for (const Json& line : of_kind(all, "callback")) {
-    const double one = 1 - line["with"].get<double>() / line["without"].get<double>();
-    add(out.figures, fmt::format("{}{}: costs {:.1f} %", geometry_of(line),
-                                 line["small"].get<bool>() ? ", small batches" : "", 100 * one));
-    cost = std::max(cost, one);
-  }
-  out.answer = cost < kCost ? "may stay" : "go";
   return out;
 }
 
@@ -281,7 +267,6 @@ std::string decisions(const std::string& path_of_lines) {
                  "no gain on the way"),
       slots(all),
       slots_gain(all, "graphs", "graphs", true, false, "on", "no gain: off would do"),
-      callback(all),
       automatic(all),
       workers(all),
       scaling(all),

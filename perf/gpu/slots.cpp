@@ -32,7 +32,7 @@ void fill(cuda::Slot& slot, const Pack& pack) {
 
 void submit(cuda::Slot& slot, const Pack& pack, cuda::Completions& done) {
   slot.submit(cuda::SampleType::int16, pack.sample_bytes(), pack.frames());
-  slot.when(cuda::Phase::copied_out, done, &slot);
+  slot.when_done(done, &slot);
 }
 
 // Before `done` goes away: a batch that is under way would be posted there.

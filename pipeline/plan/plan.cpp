@@ -63,7 +63,7 @@ void NodeOptions::describe(Schema& s) {
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, unless the stage says otherwise (disk_read: its option depth with engine: "
-          "threads or io_uring; the groups h2d and d2h of mel)")
+          "threads or io_uring; the group h2d of mel)")
       .range(1, 1024)
       .tuning();
   s.field("queue", queue,

@@ -1,19 +1,19 @@
 // cuda_mel: mel spectrogram rows on graphics processors. The work is given to the device by
-// cuda_h2d, all of it at once; an item is here until its rows are computed.
+// cuda_h2d, all of it at once; an item is here until its rows are back in page-locked memory.
 //
 // In:  DeviceBatch.
-// Out: DeviceRows.
+// Out: PinnedRows.
 
 #include "cuda/gpu.h"
 #include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
-#include "stages/device/phase_engine.h"
+#include "stages/device/slot_engine.h"
 #include "stages/facts.h"
 
 namespace melflow {
 namespace {
 
-class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngine {
+class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngine {
  public:
   static constexpr const char* kFeatureStage = "mel";
 
@@ -50,7 +50,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
     return {.passes_on = true, .default_concurrency = 64};  // more than there are slots
   }
   [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
-    return std::make_unique<PhaseEngine<DeviceBatch, DeviceRows>>(cuda::Phase::computed);
+    return std::make_unique<SlotEngine>();
   }
 
   void start(RunContext& run) override { run_->start(run); }
@@ -59,11 +59,11 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
     return run_->summary();
   }
 
-  Result<std::shared_ptr<const DeviceRows>> process(std::shared_ptr<const DeviceBatch> in,
+  Result<std::shared_ptr<const PinnedRows>> process(std::shared_ptr<const DeviceBatch> in,
                                                     ItemContext&) const override {
-    auto out = std::make_shared<DeviceRows>();
+    auto out = std::make_shared<PinnedRows>();
     out->batch = in->batch;
-    return std::shared_ptr<const DeviceRows>(std::move(out));
+    return std::shared_ptr<const PinnedRows>(std::move(out));
   }
 
  private:

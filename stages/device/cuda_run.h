@@ -27,19 +27,12 @@
 
 namespace melflow {
 
-// A batch whose samples go to a device, whose rows are on it, or whose rows are back in page-locked
-// memory.
+// A batch that is under way on a device, and one whose rows are back in page-locked memory.
 struct DeviceBatch {
   static constexpr const char* kName = "device batch";
   std::shared_ptr<CudaBatch> batch;
   [[nodiscard]] std::size_t bytes() const { return batch->sample_bytes(); }
   [[nodiscard]] std::size_t rows() const { return 0; }
-};
-struct DeviceRows {
-  static constexpr const char* kName = "device rows";
-  std::shared_ptr<CudaBatch> batch;
-  [[nodiscard]] std::size_t bytes() const { return batch->row_bytes(); }
-  [[nodiscard]] std::size_t rows() const { return batch->row_count(); }
 };
 struct PinnedRows {
   static constexpr const char* kName = "pinned rows";

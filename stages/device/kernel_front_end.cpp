@@ -21,6 +21,7 @@ cuda::Settings settings_of(const MelPlan& plan) {
   if (options.power != 2.0)
     s.power = options.power == 1.0 ? cuda::PowerKind::magnitude : cuda::PowerKind::other;
   s.exponent = static_cast<float>(options.power / 2.0);
+  s.has_exponent = s.power != cuda::PowerKind::square || s.power_offset > 0.0F;
   s.floor = static_cast<float>(band_floor(options));
   s.log = options.log != MelOptions::Log::none;
   s.amin = static_cast<float>(options.amin);

@@ -100,7 +100,7 @@ void AccumulateOptions::describe(Schema& s) {
 void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
           "where rows are computed; cpu: on the CPU; cuda: on CUDA devices, by the nodes of "
-          "accumulate, h2d, d2h and rows, which are put before and after this one; auto: on CUDA "
+          "accumulate, h2d and rows, which are put before and after this one; auto: on CUDA "
           "devices if there are any, they save more than packing batches for them costs, and rows "
           "are expected to take the CPU at least auto_from, else on the CPU")
       .tuning();
@@ -152,9 +152,6 @@ void MelBackendOptions::describe(Schema& s) {
   s.group("h2d", h2d,
           "node that packs a batch into page-locked memory and sends it to a CUDA device; "
           "concurrency not set: half the number of CPU cores, from 1 to 8")
-      .used_with(kDevice, may_be_device);
-  s.group("d2h", d2h,
-          "node that waits until rows are back from a CUDA device; concurrency not set: 64")
       .used_with(kDevice, may_be_device);
   s.group(
        "rows", rows,
@@ -219,8 +216,7 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
     std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });
   }
   return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
-          std::move(mel), chain_node(spec, "d2h", "cuda_d2h", spec.name),
-          chain_node(spec, "rows", "cuda_rows", spec.name + ".d2h")};
+          std::move(mel), chain_node(spec, "rows", "cuda_rows", spec.name)};
 }
 
 }  // namespace melflow

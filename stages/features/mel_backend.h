@@ -73,7 +73,7 @@ struct MelBackendOptions {
   cuda::Path path = cuda::Path::automatic;
   Operands operands;
   std::optional<AccumulateOptions> accumulate;
-  std::optional<NodeGroup> h2d, d2h, rows;
+  std::optional<NodeGroup> h2d, rows;
 
   void describe(Schema& s);
 };
@@ -93,7 +93,7 @@ struct MelNodeOptions {
 void check(const MelBackendOptions& options, PlanCheck& check);
 
 /// The nodes that stand for a mel node in the graph: itself, or with backend: cuda (or auto, where
-/// there is a device) the chain accumulate, h2d, mel, d2h, rows.
+/// there is a device) the chain accumulate, h2d, mel, rows.
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
 
 }  // namespace melflow

@@ -79,7 +79,7 @@ TEST_CASE("slots: a device that hangs is given up, and nothing is called on it a
     runtime->hangs = true;
     Completions done;
     int tag = 0;
-    taken[0]->when(Phase::copied_out, done, &tag);
+    taken[0]->when_done(done, &tag);
     gpus.time = 1060;
     taken[0]->check();
     gpus.time = 1061;

@@ -11,8 +11,8 @@ using namespace melflow::test;
 namespace {
 
 std::string plain_batch(std::uint32_t frames) {
-  return "mark, copy in " + std::to_string(256 + 4 * frames) + ", copy in " +
-         std::to_string(16 * frames) + ", mark, kernel, kernel, mark, call, mark, copy out " +
+  const std::size_t in = SlotMemory::header + (16 + 4) * frames;
+  return "mark, copy in " + std::to_string(in) + ", mark, kernel, kernel, mark, copy out " +
          std::to_string(4 * kColumns * frames) + ", mark, call";
 }
 
@@ -41,7 +41,8 @@ std::string behind_times(const std::string& calls) {
 
 }  // namespace
 
-TEST_CASE("slots: a batch is copied in, computed and copied out, with its times and two calls") {
+TEST_CASE(
+    "slots: a batch is copied in, computed and copied out, with its times and one call back") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
@@ -52,19 +53,18 @@ TEST_CASE("slots: a batch is copied in, computed and copied out, with its times 
     submit(*slot, 7, 60);
     CHECK(runtime.take_calls() == plain_batch(60));
     Completions done;
-    int computed = 0, copied_out = 0, late = 0;
-    slot->when(Phase::copied_out, done, &copied_out);
-    slot->when(Phase::computed, done, &computed);
+    int early = 0, late = 0;
+    slot->when_done(done, &early);
     std::vector<void*> tags;
     CHECK(!done.wait(tags, 0));
     runtime.run();
-    slot->when(Phase::computed, done, &late);
+    slot->when_done(done, &late);
     CHECK(done.wait(tags, 0));
-    CHECK(tags == std::vector<void*>{&computed, &copied_out, &late});
+    CHECK(tags == std::vector<void*>{&early, &late});
     CHECK(has_rows_of(*slot, 7, 60));
-    // A step is a millisecond: two copies and their mark, two kernels and theirs, the copy out and its.
+    // A step is a millisecond: the copy in and its mark, two kernels and theirs, the copy out and its.
     const SlotTimes t = slots.times();
-    CHECK(t.copy_in == doctest::Approx(0.003));
+    CHECK(t.copy_in == doctest::Approx(0.002));
     CHECK(t.compute == doctest::Approx(0.003));
     CHECK(t.copy_out == doctest::Approx(0.002));
     CHECK(t.batches == 1);
@@ -114,7 +114,7 @@ TEST_CASE("slots: what cannot be recorded, or launched from its recording, goes 
       SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
       calls_of(runtime, slots, {100});
       // Behind the three times of the first batch.
-      const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 14 : 15;
+      const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 11 : 12;
       runtime.fail_at(runtime.calls() + 3 + before, cudaErrorMemoryAllocation);
       const auto calls = calls_of(runtime, slots, {100, 100, 100});
       CHECK(runtime.failed() == failing);
@@ -209,7 +209,7 @@ TEST_CASE("slots: whoever waits for the batch of a slot that goes is told nothin
     const SlotPool::Lease slot = slots.take();
     submit(*slot, 7);
     int tag = 0;
-    slot->when(Phase::copied_out, done, &tag);
+    slot->when_done(done, &tag);
   }
   std::vector<void*> tags;
   CHECK(!done.wait(tags, 0));

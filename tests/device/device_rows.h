@@ -90,7 +90,7 @@ class Job {
   }
   const RowBuffer& rows() {
     check_call(cudaDeviceSynchronize());
-    rows_.read(rows_host_.rows().data);
+    rows_.read(rows_host_.data());
     return rows_host_;
   }
   std::vector<double> values() { return rows().values(); }

@@ -207,7 +207,7 @@ TEST_CASE("cuda slots: a device that breaks between two pieces fails the files b
   for (unsigned i = 0; i < 6; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 31'000, kRate, i);
   // The second of the two pieces of a batch finds the device broken.
-  HostGpus gpus({.break_at = 3});
+  HostGpus gpus({.break_at = 1});
   const cuda::ScopedGpus scope(gpus);
   const JobResult job = run_cuda(
       cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 4KiB}"),

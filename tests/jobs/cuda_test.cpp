@@ -161,15 +161,14 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
   const cuda::ScopedGpus scope(gpus);
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
-  options.sets = {{"mel.h2d.queue", "4"}, {"mel.d2h.concurrency", "2"}};
+  options.sets = {{"mel.h2d.queue", "4"}, {"mel.rows.concurrency", "2"}};
   const JobResult job =
       run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
   REQUIRE_MESSAGE(job.complete(), job.text());
   std::string names;
   for (const StageReport& s : job.report.stages) names += s.name + " ";
-  CHECK(names ==
-        "files read decode segment batch mel.accumulate mel.h2d mel mel.d2h mel.rows write ");
-  CHECK(job.stage("mel.d2h").concurrency == 2);
+  CHECK(names == "files read decode segment batch mel.accumulate mel.h2d mel mel.rows write ");
+  CHECK(job.stage("mel.rows").concurrency == 2);
   for (const EdgeReport& e : job.report.edges) {
     if (e.to == "mel.h2d") CHECK(e.capacity == 4);
     if (e.to == "mel") CHECK(e.capacity == 7);
@@ -317,7 +316,7 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   const TempFolder folder;
   for (unsigned i = 0; i < 60; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
-  HostGpus gpus({.break_at = 5});
+  HostGpus gpus({.break_at = 2});
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
@@ -344,7 +343,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
   const TempFolder folder;
   for (unsigned i = 0; i < 120; ++i)
     write_wav(folder.file(fmt::format("clips/{:03}.wav", i)), 8192, kRate, i);
-  HostGpus gpus({.devices = 2, .break_at = 5});
+  HostGpus gpus({.devices = 2, .break_at = 2});
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);

@@ -50,7 +50,7 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples);
 class RowBuffer {
  public:
   RowBuffer(NumberType type, std::size_t values);
-  Rows rows() { return {bytes_.data(), type_}; }
+  void* data() { return bytes_.data(); }
   std::size_t size_bytes() const { return bytes_.size() * sizeof(std::uint32_t); }
   std::vector<double> values() const;
   // As they are stored; of rows of 16 bits.

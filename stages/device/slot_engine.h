@@ -1,4 +1,4 @@
-// phase_engine.h - an Engine that waits for batches in slots to reach a phase.
+// slot_engine.h - an Engine that waits for the rows of batches in slots to be copied back.
 #pragma once
 
 #include <chrono>
@@ -11,37 +11,35 @@
 #include "cuda/completions.h"
 #include "cuda/slot.h"
 #include "pipeline/stage/stage_kinds.h"
-#include "stages/device/cuda_batch.h"
+#include "stages/device/cuda_run.h"
 
 namespace melflow {
 
-// Holds batches until their slots have reached a phase; driven by one thread.
-template <class In, class Out>
-class PhaseEngine final : public Engine {
+// Driven by one thread.
+class SlotEngine final : public Engine {
  public:
-  explicit PhaseEngine(cuda::Phase phase) : phase_(phase) {}
-
   void begin(void* tag, const Item& item, const ItemContext&) override {
-    auto batch = payload_of<In>(item)->batch;
+    auto batch = payload_of<DeviceBatch>(item)->batch;
     cuda::Slot* slot = batch->slot();
     // Each batch gets a new number, so that a late answer cannot be mistaken for another batch's.
     auto* number = reinterpret_cast<void*>(++last_number_);
     under_way_.emplace(number, UnderWay{tag, std::move(batch)});
     if (slot == nullptr)
-      reached_.post(number);
+      finished_.post(number);
     else
-      slot->when(phase_, reached_, number);
+      slot->when_done(finished_, number);
   }
 
   void collect(std::vector<Done>& done) override {
     std::vector<void*> numbers;
-    reached_.wait(numbers, kPeriod);
+    finished_.wait(numbers, kPeriod);
     for (void* number : numbers) {
       const auto it = under_way_.find(number);
       if (it == under_way_.end()) continue;
-      auto out = std::make_shared<Out>();
+      auto out = std::make_shared<PinnedRows>();
       out->batch = std::move(it->second.batch);
-      done.push_back({it->second.tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
+      done.push_back({it->second.tag,
+                      emission<PinnedRows>(std::shared_ptr<const PinnedRows>(std::move(out)))});
       under_way_.erase(it);
     }
     // A broken device makes no callback, so slots are checked from time to time.
@@ -51,7 +49,7 @@ class PhaseEngine final : public Engine {
     }
   }
 
-  void wake() override { reached_.wake(); }
+  void wake() override { finished_.wake(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -73,8 +71,7 @@ class PhaseEngine final : public Engine {
     }
   }
 
-  cuda::Phase phase_;
-  cuda::Completions reached_;
+  cuda::Completions finished_;
   std::uintptr_t last_number_ = 0;
   std::map<void*, UnderWay> under_way_;
   Clock::time_point asked_ = Clock::now();
