@@ -75,7 +75,7 @@ void AudioRows::stop() {
   {
     std::unique_lock lock(mutex_);
     is_stopping_ = true;
-    computed_->wait(lock, [this] { return prefetched_.empty(); });
+    computed_->wait(lock, [this] { return prefetched_.empty() && computing_ == 0; });
   }
   workers_.reset();
 }
@@ -208,6 +208,19 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
   return lost;
 }
 
+bool AudioRows::hold_workers() const {
+  const std::lock_guard lock(mutex_);
+  if (is_stopping_ || workers_->count() == 1) return false;
+  ++computing_;
+  return true;
+}
+
+void AudioRows::let_go_of_workers() const {
+  const std::lock_guard lock(mutex_);
+  --computing_;
+  computed_->notify_all();
+}
+
 // Who asked first is served first, so that a batch is not held up by those behind it.
 void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const {
   std::mutex mutex;
@@ -225,28 +238,31 @@ void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const
     if (own) error = own;
     if (--left == 0) changed.notify_one();
   };
+  const bool has_workers = hold_workers();
   std::vector<std::size_t> own;  // that need no worker, or one has it already
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::size_t first = wanted[i].first;
-    if (workers_ == nullptr || workers_->count() == 1 || store_.is_being_made(first) ||
-        store_.find(first) != nullptr)
+    if (!has_workers || store_.is_being_made(first) || store_.find(first) != nullptr)
       own.push_back(i);
     else
       workers_->enqueue([&one, i] { one(i); });
   }
   for (const std::size_t i : own) one(i);
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return left == 0; });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return left == 0; });
+  }
+  if (has_workers) let_go_of_workers();
   if (error) std::rethrow_exception(error);
 }
 
 void AudioRows::prefetch(std::span<const Range> ranges) const {
-  if (workers_ == nullptr || workers_->count() == 1) return;
   for (const Range& r : ranges) {
     const std::size_t first = firsts_[entry_of(r.first)];
     if (store_.find(first) != nullptr || store_.is_being_made(first)) continue;
     const std::lock_guard lock(mutex_);
-    if (is_stopping_ || !prefetched_.insert(first).second) continue;
+    if (is_stopping_ || workers_->count() == 1) return;
+    if (!prefetched_.insert(first).second) continue;
     workers_->enqueue([this, first] {
       const auto is_over = [this] {
         const std::lock_guard stopping(mutex_);

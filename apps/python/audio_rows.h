@@ -77,6 +77,9 @@ class AudioRows final : public RowReader, public EndsWithPython {
     RecordingStore::Rows* to = nullptr;
   };
   void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
+  // Whether there are workers, which then stay until let_go_of_workers().
+  [[nodiscard]] bool hold_workers() const;
+  void let_go_of_workers() const;
   [[nodiscard]] std::size_t count_from(std::size_t first) const {
     return manifest().entries_of_recording(first);
   }
@@ -99,7 +102,6 @@ class AudioRows final : public RowReader, public EndsWithPython {
   SourceStage* source_ = nullptr;
   std::vector<std::string> remarks_;
   mutable RecordingStore store_;
-  std::unique_ptr<Workers> workers_;
   std::vector<std::size_t> firsts_;
   std::vector<std::uint64_t> ends_;  // of each entry's rows
   std::vector<FileStamp> stamps_;
@@ -110,7 +112,9 @@ class AudioRows final : public RowReader, public EndsWithPython {
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
   mutable std::unordered_set<std::size_t> prefetched_;  // not computed yet
+  mutable int computing_ = 0;                           // threads that have left work to the workers
   mutable Condition computed_{new std::condition_variable};
+  std::unique_ptr<Workers> workers_;  // there are some until `is_stopping_`
   bool is_stopping_ = false;
 };
 
