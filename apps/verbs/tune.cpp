@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -96,12 +97,12 @@ class Tuning {
   }
   /// Of what would help and is not for this command to change: a line, or nothing.
   [[nodiscard]] std::string not_tried() const {
-    for (const Hint& hint : limits_.hints)
-      if (!search_.may_change(hint.sets))
-        return fmt::format(
-            "not tried, as it is no option of speed alone: {} → about {} files/s, now {}",
-            settings_text(hint.sets), rate_text(hint.likely), rate_text(limits_.files_per_second));
-    return "";
+    const std::vector<Hint> hints = hints_not_tried();
+    if (hints.empty()) return "";
+    return fmt::format(
+        "not tried, as it is no option of speed alone: {} → about {} files/s, now {}",
+        settings_text(hints[0].sets), rate_text(hints[0].likely),
+        rate_text(limits_.files_per_second));
   }
   [[nodiscard]] std::string yaml() const {
     std::vector<std::string> remarks;
@@ -118,8 +119,7 @@ class Tuning {
       for (const auto& [name, value] : best_) out["set"][name] = value;
     out["times_as_fast"] = gain_json(gain_);
     out["files_per_second"] = {{"without", last_.without}, {"with", last_.with}};
-    for (const Hint& hint : limits_.hints) {
-      if (search_.may_change(hint.sets)) continue;
+    for (const Hint& hint : hints_not_tried()) {
       Json& one =
           out["not_tried"].emplace_back(Json{{"set", Json::object()}, {"likely", hint.likely}});
       for (const auto& [name, value] : hint.sets) one["set"][name] = value;
@@ -137,6 +137,12 @@ class Tuning {
  private:
   [[nodiscard]] double left() const {
     return arguments_.budget - std::chrono::duration<double>(Clock::now() - began_).count();
+  }
+  [[nodiscard]] std::vector<Hint> hints_not_tried() const {
+    std::vector<Hint> out;
+    std::copy_if(limits_.hints.begin(), limits_.hints.end(), std::back_inserter(out),
+                 [this](const Hint& hint) { return !search_.may_change(hint.sets); });
+    return out;
   }
   static Json gain_json(const Gain& g) {
     return {{"middle", g.middle}, {"low", g.low}, {"high", g.high}};
