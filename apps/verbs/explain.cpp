@@ -83,6 +83,7 @@ nlohmann::ordered_json verification_json(const Verification& v) {
 int explain(const ExplainArguments& arguments) {
   try {
     const Trials trials(arguments.trial);
+    trials.show_warnings({{}});
     const RunReport report = trials.run();
     const Limits limits = find_limits(report);
     if (!arguments.trial.json) put(stdout, trial_text(limits, report));

@@ -130,9 +130,12 @@ std::vector<Measured> measure(const SweepArguments& arguments, const std::vector
                               const Trials& trials) {
   std::vector<Measured> out, with_cache;
   const std::vector<std::vector<double>> no_figures(arguments.figures.size());
-  for (Trials::Changes& c : combinations(options))
-    out.push_back({std::move(c), {}, {}, no_figures});
-  for (const Measured& m : out) trials.check(m.changes);
+  const std::vector<Trials::Changes> all = combinations(options);
+  for (const Trials::Changes& c : all) {
+    trials.check(c);
+    out.push_back({c, {}, {}, no_figures});
+  }
+  trials.show_warnings(all);
   with_cache = out;
   const auto run = [&](Measured& m, Trials::Cache cache) {
     Json document;

@@ -1,6 +1,7 @@
 #include "apps/verbs/trials.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,15 +15,6 @@
 #include "pipeline/base/cpu.h"
 
 namespace melflow {
-namespace {
-
-Plan first_plan(const PlanArguments& arguments) {
-  Plan plan = arguments.load();
-  for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
-  return plan;
-}
-
-}  // namespace
 
 void TrialArguments::add_to(CLI::App& verb) {
   const std::string what = fmt::format(
@@ -33,10 +25,22 @@ void TrialArguments::add_to(CLI::App& verb) {
 }
 
 Trials::Trials(const TrialArguments& arguments)
-    : arguments_(arguments), outputs_(first_plan(arguments.plan)) {}
+    : arguments_(arguments), outputs_(arguments.plan.load()) {}
 
-Plan Trials::plan_with(const Changes& changes) const {
-  std::vector<std::string> sets = outputs_.sets();
+void Trials::show_warnings(const std::vector<Changes>& all) const {
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> own;
+    for (const Problem& w : plan_with(all[i], {}).warnings) own.push_back(w.str());
+    if (i == 0) shown = own;
+    std::erase_if(shown, [&own](const std::string& text) {
+      return std::find(own.begin(), own.end(), text) == own.end();
+    });
+  }
+  for (const std::string& text : shown) say(stderr, "warning: {}\n", text);
+}
+
+Plan Trials::plan_with(const Changes& changes, std::vector<std::string> sets) const {
   std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
     sets.push_back(fmt::format("{}={}", option, value));
@@ -46,7 +50,7 @@ Plan Trials::plan_with(const Changes& changes) const {
 }
 
 RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document, Cache cache) const {
-  Runner runner(plan_with(changes));
+  Runner runner(plan_with(changes, outputs_.sets()));
   Watch watch{.seconds = arguments_.seconds};
   if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
   begin_peak_resident();

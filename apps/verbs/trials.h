@@ -30,11 +30,13 @@ class Trials {
   /// Options and values, as for --set.
   using Changes = std::vector<std::pair<std::string, std::string>>;
 
-  /// Shows the plan's warnings. `arguments` outlive it.
+  /// `arguments` outlive it.
   explicit Trials(const TrialArguments& arguments);
 
   /// Throws ConfigError where the pipeline cannot be run with these changes.
-  void check(const Changes& changes) const { (void)plan_with(changes); }
+  void check(const Changes& changes) const { (void)plan_with(changes, outputs_.sets()); }
+  /// Shows the warnings on the pipeline with any of these changes: those that all of them have.
+  void show_warnings(const std::vector<Changes>& all) const;
   /// Whether a cache of decoded audio that a run filled is there for the next run, or until clear().
   enum class Cache { removed, kept };
   /// Throws as check() does, and RunError where the run fails. `document`, unless
@@ -48,7 +50,7 @@ class Trials {
   static double rate(const RunReport& report);
 
  private:
-  [[nodiscard]] Plan plan_with(const Changes& changes) const;
+  [[nodiscard]] Plan plan_with(const Changes& changes, std::vector<std::string> sets) const;
 
   const TrialArguments& arguments_;
   const ScratchOutputs outputs_;

@@ -69,6 +69,7 @@ class Tuning {
         search_(options_, arguments.seed) {}
 
   void run() {
+    trials_.show_warnings({{}});
     (void)trials_.run();  // after which the files are in memory for all that follow
     Limits& limits = limits_ = find_limits(trials_.run());
     while (left() > (1 - kForSearch) * arguments_.budget) {

@@ -114,6 +114,16 @@ TEST_CASE("sweep: a cache is measured empty and filled") {
   CHECK(has(table.out, "cache  filled"));
 }
 
+TEST_CASE("sweep: warnings are those that every combination has") {
+  const TempFolder folder;
+  const Ended e = sweep(folder, {"--vary", "files.feed=stream,cache", "--set", "files.cache_path=c",
+                                 "--set", "mel.slots=2", "--repeat", "1"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  CHECK_FALSE(has(e.err, "cache_path"));
+  CHECK(has(e.err, "warning: --set: mel.slots: has no effect without backend: cuda or auto"));
+}
+
 TEST_CASE("sweep: a table for people") {
   const TempFolder folder;
   const Ended e =
