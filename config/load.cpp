@@ -169,6 +169,7 @@ class Reader {
         error(e.key_mark, fmt::format("{}.use: a graph is in one file since melflow 0.2; write the "
                                       "nodes of that file into this graph",
                                       e.key));
+        is_in_parts_ = true;
         continue;
       }
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
@@ -176,7 +177,8 @@ class Reader {
   }
 
   Plan build() {
-    if (spec_.nodes.empty()) throw ConfigError(without_repeats());
+    // Of a graph that lacks nodes, what else would be found wrong only follows from that.
+    if (spec_.nodes.empty() || is_in_parts_) throw ConfigError(without_repeats());
     std::set<Place> known;
     for (const Problem& p : problems_.sorted())
       if (p.mark.column > 0) known.insert(place_of(p.mark));
@@ -237,6 +239,7 @@ class Reader {
   Expectations expect_;
   Problems problems_;
   bool has_unknown_key_ = false;  // at the top level
+  bool is_in_parts_ = false;      // nodes of the graph are in other files
 };
 
 }  // namespace
