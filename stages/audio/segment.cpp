@@ -143,10 +143,14 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     // At the rate that is known, or at the one the mel stage insists on.
     const double rate = rate_;
     if (rate <= 0) {
-      check.error(
-          "",
-          "the sample rate is not known; set the sample_rate of the stage that makes rows (mel, "
-          "samples), or resample");
+      const char* const first = two_stage() ? "long" : "length";
+      const Length& length = two_stage() ? *o.long_windows->length : *o.length;
+      check.error(first, fmt::format("the sample rate is not known{}; set the sample_rate of the "
+                                     "stage that makes rows (mel, samples), or add a node of the "
+                                     "stage resample",
+                                     length.is_time() ? ""
+                                                      : ", and windows of as many samples last "
+                                                        "longer or shorter in files of others"));
       return out;
     }
     const WindowGrid g = grid(rate);

@@ -30,13 +30,13 @@ class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngin
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     melflow::check(run_->options(), check);
-    if (!run_->is_automatic() && !check_devices(check)) return given;
-    Properties out = run_->plan(given, check);
-    if (run_->front().is_planned()) {
+    const bool has_devices = run_->is_automatic() || check_devices(check);
+    Properties out = has_devices ? run_->plan(given, check) : given;
+    if (has_devices && run_->front().is_planned()) {
       check_path(check);
       run_->front().give_required_rows(required);
     }
-    out.set(property::kCudaRun, run_);
+    out.set(property::kCudaRun, run_);  // for the nodes behind, or they would complain, too
     return out;
   }
   // Other operands are other features.

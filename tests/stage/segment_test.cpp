@@ -364,10 +364,21 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
     CAPTURE(row.options);
     CHECK(Bench("segment", row.options).plan(at_rate(16000)).errors == row.errors);
   }
-  // Without a rate, lengths in samples mean nothing to the stages behind.
-  CHECK(Bench("segment", "{length: 25ms}").plan().errors ==
-        std::vector<std::string>{": the sample rate is not known; set the sample_rate of the stage "
-                                 "that makes rows (mel, samples), or resample"});
+  const std::string ways =
+      "; set the sample_rate of the stage that makes rows (mel, samples), or add a node of the "
+      "stage resample";
+  const std::string unknown = "the sample rate is not known";
+  const std::string differ =
+      ", and windows of as many samples last longer or shorter in files of others";
+  const std::tuple<const char*, const char*, std::string> without_rate[] = {
+      {"{length: 25ms}", "length: ", unknown + ways},
+      {"{length: 512}", "length: ", unknown + differ + ways},
+      {"{long: {length: 512}, short: {length: 25ms}}", "long: ", unknown + differ + ways},
+  };
+  for (const auto& [options, place, text] : without_rate) {
+    CAPTURE(options);
+    CHECK(Bench("segment", options).plan().errors == std::vector<std::string>{place + text});
+  }
 }
 
 }  // namespace segment_test
