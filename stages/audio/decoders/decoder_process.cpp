@@ -52,18 +52,16 @@ void bound_memory() {
 
 struct Asked {
   Request request;
-  std::array<std::byte, kMostHead> head{};
   UniqueFd fd;
 };
 
 // False at the end.
 bool receive(Asked& out) {
-  std::array<iovec, 2> parts{iovec{&out.request, sizeof out.request},
-                             iovec{out.head.data(), out.head.size()}};
+  iovec request{&out.request, sizeof out.request};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
+  message.msg_iov = &request;
+  message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t n = 0;
@@ -115,8 +113,7 @@ class Server {
     const Request& r = asked.request;
     sound_.reset();
     file_ = std::move(asked.fd);
-    sound_.emplace(SoundInput(file_.get(), std::span(asked.head).first(r.head), r.begin, r.end,
-                              static_cast<std::size_t>(r.window)));
+    sound_.emplace(SoundInput(file_.get(), r.size, static_cast<std::size_t>(r.window)));
     Reply reply;
     reply.io_error = sound_->io_error();
     if (!sound_->ok()) {

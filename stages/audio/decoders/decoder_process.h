@@ -22,20 +22,18 @@ inline constexpr const char* kVerb =
 inline constexpr int kSocket = 3;                     ///< of the child
 inline constexpr std::size_t kSharedBytes = 1 << 20;  ///< for samples
 inline constexpr std::size_t kLibraryMemory = 128 << 20;  ///< that libraries may take [bytes]
-inline constexpr std::size_t kMostHead = 4096;            ///< bytes before those of the file
 inline constexpr std::size_t kMostText = 4096;
 
 enum class Ask : std::uint32_t {
   shared,  ///< with the descriptor of the memory for samples; no reply
-  open,    ///< with the descriptor of the file; `head` bytes follow
+  open,    ///< with the descriptor of the file
   read_short,
   read_float,
 };
 struct Request {
   Ask ask = Ask::open;
-  std::uint32_t head = 0;
-  std::uint64_t begin = 0, end = 0, window = 0;  // of an open file [bytes]
-  std::int64_t frames = 0;                       // of a read
+  std::uint64_t size = 0, window = 0;  // of an open file [bytes]
+  std::int64_t frames = 0;             // of a read
 };
 
 /// `text` bytes follow: the fault, or the reason why the file was refused.

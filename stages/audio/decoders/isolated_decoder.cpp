@@ -99,7 +99,7 @@ class IsolatedDecoders::Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  void share() { send({.ask = Ask::shared}, {}, shared_fd_.get()); }
+  void share() { send({.ask = Ask::shared}, shared_fd_.get()); }
 
   // Where a child reads the bytes of a file that lies in memory, until drop().
   int put(std::span<const std::byte> bytes) {
@@ -122,13 +122,12 @@ class IsolatedDecoders::Child {
     [[maybe_unused]] const int result = ::ftruncate(file_.get(), 0);
   }
 
-  void send(const Request& request, std::span<const std::byte> head = {}, int fd = -1) {
-    std::array<iovec, 2> parts{iovec{const_cast<Request*>(&request), sizeof request},
-                               iovec{const_cast<std::byte*>(head.data()), head.size()}};
+  void send(const Request& request, int fd = -1) {
+    iovec bytes{const_cast<Request*>(&request), sizeof request};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
     if (fd >= 0) {
       message.msg_control = control.data();
       message.msg_controllen = control.size();
@@ -310,12 +309,9 @@ IsolatedDecoders::Opened IsolatedDecoders::open(SoundInput& input) {
   auto child = lease();
   const SoundInput::Place place = input.place();
   const int fd = place.fd >= 0 ? place.fd : child->put(place.data);
-  child->send({.ask = Ask::open,
-               .head = static_cast<std::uint32_t>(place.head.size()),
-               .begin = place.begin,
-               .end = place.begin + input.size() - place.head.size(),
-               .window = place.fd >= 0 ? place.window : kWindow},
-              place.head, fd);
+  child->send(
+      {.ask = Ask::open, .size = input.size(), .window = place.fd >= 0 ? place.window : kWindow},
+      fd);
   std::string text;
   const Reply reply = child->receive(text);
   if (reply.is_open == 0) {
