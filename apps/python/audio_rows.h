@@ -112,7 +112,7 @@ class AudioRows final : public RowReader, public EndsWithPython {
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
   mutable std::unordered_set<std::size_t> prefetched_;  // not computed yet
-  mutable int computing_ = 0;                           // threads that have left work to the workers
+  mutable int computing_ = 0;  // threads that have left work to the workers
   mutable Condition computed_{new std::condition_variable};
   std::unique_ptr<Workers> workers_;  // there are some until `is_stopping_`
   bool is_stopping_ = false;
