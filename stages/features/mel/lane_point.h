@@ -21,8 +21,6 @@ struct Point {
   }
   MELFLOW_INLINE Point operator+(Point o) const { return {re + o.re, im + o.im}; }
   MELFLOW_INLINE Point operator-(Point o) const { return {re - o.re, im - o.im}; }
-  // Times -i.
-  MELFLOW_INLINE Point turned() const { return {im, Lanes::all(0.0F) - re}; }
   MELFLOW_INLINE Point times(const float* w) const {
     const Lanes w_re = Lanes::all(w[0]), w_im = Lanes::all(w[1]);
     return {mul_sub(re, w_re, im * w_im), mul_add(re, w_im, im * w_re)};

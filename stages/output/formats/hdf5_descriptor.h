@@ -7,7 +7,6 @@
 // the end; the file can then be closed as usual.
 #pragma once
 
-#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -62,8 +61,6 @@ class Hdf5Descriptor {
 
   /// The errno of the first write that failed, 0 without one. Nothing is written after it.
   [[nodiscard]] int error() const { return error_; }
-  /// Gives the file up: nothing is written from now on.
-  void abandon() { fail(ECANCELED); }
 
  private:
   friend struct Hdf5Driver;

@@ -39,11 +39,6 @@ void BatchQueue::close() {
   changed_.notify_all();
 }
 
-bool BatchQueue::is_closed() const {
-  const std::lock_guard lock(mutex_);
-  return is_closed_;
-}
-
 std::size_t BatchQueue::waiting() const {
   const std::lock_guard lock(mutex_);
   return batches_.size();

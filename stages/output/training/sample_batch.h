@@ -46,7 +46,6 @@ class BatchQueue {
   State take(SampleBatch& out, double seconds);
   /// Nobody takes batches any more; those that wait are dropped.
   void close();
-  [[nodiscard]] bool is_closed() const;
   [[nodiscard]] std::size_t waiting() const;
 
  private:
