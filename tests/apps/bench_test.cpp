@@ -18,10 +18,7 @@
 namespace bench_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::Process;
-using test::TempFolder;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 

@@ -16,12 +16,7 @@ namespace corpus_test {
 
 namespace fs = std::filesystem;
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::nodes_to_mel;
-using test::read_text;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 
 namespace {
 

@@ -11,8 +11,7 @@
 namespace device_use_test {
 
 using namespace melflow;
-using test::Ended;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

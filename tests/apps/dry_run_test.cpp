@@ -16,11 +16,7 @@
 namespace dry_run_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::read_text;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 

@@ -12,10 +12,7 @@
 namespace expect_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
-using test::write_toy;
+using namespace melflow::test;
 
 namespace {
 

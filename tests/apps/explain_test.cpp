@@ -12,9 +12,7 @@
 namespace explain_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

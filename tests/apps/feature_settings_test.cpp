@@ -12,10 +12,7 @@
 namespace feature_settings_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 

@@ -13,11 +13,7 @@
 namespace features_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::read_text;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {

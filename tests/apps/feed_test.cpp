@@ -14,10 +14,7 @@
 namespace feed_test {
 
 using namespace melflow;
-using test::Ended;
-using test::Process;
-using test::read_text;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

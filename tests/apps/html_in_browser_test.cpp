@@ -11,9 +11,7 @@
 namespace html_in_browser_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

@@ -18,9 +18,7 @@
 namespace html_report_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -23,10 +23,7 @@
 namespace job_refusals_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 

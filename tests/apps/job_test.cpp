@@ -17,10 +17,7 @@
 namespace job_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 

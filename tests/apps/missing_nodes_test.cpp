@@ -11,9 +11,7 @@
 namespace missing_nodes_test {
 using namespace melflow;
 using Json = nlohmann::json;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 
 // `nodes` between decode and write, which takes `last`.
 std::string pipeline(const std::string& nodes, const std::string& last = "mel") {

@@ -15,8 +15,7 @@
 namespace nvtx_test {
 
 using namespace melflow;
-using test::Ended;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

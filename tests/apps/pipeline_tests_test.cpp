@@ -17,10 +17,7 @@
 namespace pipeline_tests_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
-using test::write_text;
+using namespace melflow::test;
 
 namespace {
 

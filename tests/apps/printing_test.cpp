@@ -17,11 +17,7 @@
 namespace printing_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::Process;
-using test::TempFolder;
-using test::write_toy;
+using namespace melflow::test;
 
 namespace {
 

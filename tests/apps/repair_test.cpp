@@ -18,9 +18,7 @@
 namespace repair_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {

@@ -17,12 +17,7 @@
 namespace run_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::Process;
-using test::read_text;
-using test::TempFolder;
-using test::write_toy;
+using namespace melflow::test;
 
 namespace {
 

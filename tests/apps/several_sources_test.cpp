@@ -16,9 +16,7 @@
 namespace several_sources_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {

@@ -10,9 +10,7 @@
 namespace shipped_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 
 TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does not hide that") {
   const TempFolder folder;

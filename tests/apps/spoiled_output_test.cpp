@@ -11,9 +11,7 @@
 namespace spoiled_output_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {

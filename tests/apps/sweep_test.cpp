@@ -16,9 +16,7 @@
 namespace sweep_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -16,9 +16,7 @@
 namespace trace_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::TempFolder;
+using namespace melflow::test;
 
 namespace {
 

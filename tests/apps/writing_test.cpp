@@ -12,13 +12,7 @@
 namespace writing_test {
 
 using namespace melflow;
-using test::Ended;
-using test::has;
-using test::Process;
-using test::read_text;
-using test::TempFolder;
-using test::write_text;
-using test::write_toy;
+using namespace melflow::test;
 
 namespace {
 

@@ -18,9 +18,7 @@
 namespace melflow::cuda {
 namespace {
 
-using test::fake_memory;
-using test::fake_utilization;
-using test::FakeNvml;
+using namespace melflow::test;
 
 constexpr std::chrono::hours never{1};
 constexpr std::chrono::milliseconds often{1};

@@ -8,8 +8,7 @@
 
 using namespace melflow;
 using namespace melflow::cuda;
-using test::FakeDevice;
-using test::RecordingRuntime;
+using namespace melflow::test;
 
 namespace {
 

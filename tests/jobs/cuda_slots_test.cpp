@@ -10,6 +10,7 @@
 #include "stages/features/mel/mel_plan.h"
 #include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
+#include "tests/support/problems.h"
 
 namespace cuda_slots_test {
 
@@ -332,14 +333,11 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
       {"{train: [0], val: [4]}", "mel.devices: there is no device 4; there are 1"},
   };
   for (const Row& row : rows) {
-    std::string problem;
-    try {
-      run_cuda(
+    const std::string problem = problems_in([&] {
+      return run_cuda(
           cuda_pipeline("", std::string("preset: whisper, backend: cuda, devices: ") + row.devices),
           folder, "out.h5");
-    } catch (const ConfigError& e) {
-      problem = e.what();
-    }
+    });
     CHECK_MESSAGE(problem.find(row.expected) != std::string::npos, problem);
   }
   // Without splits the names are none.

@@ -16,6 +16,7 @@
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
+#include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
 namespace cuda_test {
@@ -202,12 +203,9 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
   std::string told;
   for (const auto& [name, value] : job.stage("mel").summary) told += name + ": " + value.text();
   CHECK(told.find("the test has none") != std::string::npos);
-  std::string problem;
-  try {
-    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "out2.h5");
-  } catch (const ConfigError& e) {
-    problem = e.what();
-  }
+  const std::string problem = problems_in([&] {
+    return run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "out2.h5");
+  });
   CHECK(problem.find("mel.backend: cuda: the test has none; use backend: cpu, or auto") !=
         std::string::npos);
 }
@@ -238,13 +236,10 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.mel));
-    std::string problem;
-    try {
-      run_cuda(cuda_pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel), folder,
-               "out.h5");
-    } catch (const ConfigError& e) {
-      problem = e.what();
-    }
+    const std::string problem = problems_in([&] {
+      return run_cuda(cuda_pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel),
+                      folder, "out.h5");
+    });
     CAPTURE(problem);
     CHECK(problem.find(row.expected) != std::string::npos);
     // The other nodes of the device do not complain of what follows from it.
@@ -370,13 +365,10 @@ TEST_CASE("cuda: rows come from devices of one kind") {
   REQUIRE_MESSAGE(all.complete(), all.text());
   for (const auto& [name, value] : all.stage("mel").summary)
     if (name == "devices") CHECK(value.items().size() == 1);
-  std::string problem;
-  try {
-    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder,
-             "both.h5");
-  } catch (const ConfigError& e) {
-    problem = e.what();
-  }
+  const std::string problem = problems_in([&] {
+    return run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder,
+                    "both.h5");
+  });
   CHECK(problem.find("mel.devices: device 0 is sm_90 and device 1 sm_100: a row would depend") !=
         std::string::npos);
 }
@@ -393,12 +385,8 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
   CHECK(read_output(folder / "auto.h5").texts.at("backend") == "cpu");
   CHECK(automatic.stage("mel").summary.at(0).second.text().find("cuFFT is not here") !=
         std::string::npos);
-  std::string problem;
-  try {
-    run_cuda(cuda_pipeline("", mel + ", backend: cuda"), folder, "cuda.h5");
-  } catch (const ConfigError& e) {
-    problem = e.what();
-  }
+  const std::string problem = problems_in(
+      [&] { return run_cuda(cuda_pipeline("", mel + ", backend: cuda"), folder, "cuda.h5"); });
   CHECK(problem.find("mel.path: cuFFT is not here; or use backend: cpu") != std::string::npos);
 }
 
@@ -653,13 +641,10 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   // Without a device, what is said is about both.
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
-  std::string problem;
-  try {
-    run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cuda"), folder,
-             "out2.h5");
-  } catch (const ConfigError& e) {
-    problem = e.what();
-  }
+  const std::string problem = problems_in([&] {
+    return run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cuda"), folder,
+                    "out2.h5");
+  });
   CAPTURE(problem);
   CHECK(problem.find("mel.backend: cuda: the test has none") != std::string::npos);
   CHECK(problem.find("mel.precision: double: CUDA devices") != std::string::npos);

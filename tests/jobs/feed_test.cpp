@@ -8,6 +8,7 @@
 #include "stages/audio/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
+#include "tests/support/problems.h"
 #include "tests/support/small_disk.h"
 
 namespace feed_test {
@@ -179,12 +180,7 @@ TEST_CASE("feed: a graph without one place for the store is refused") {
   write_wav(folder.file("clips/a.wav"), 8000);
   std::string yaml = with_feed(speech_pipeline({}), "feed: preload");
   const auto message = [&](const std::string& text) -> std::string {
-    try {
-      (void)run_job(text, in_out(folder / "clips", folder / "out.h5"));
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
+    return problems_in([&] { return run_job(text, in_out(folder / "clips", folder / "out.h5")); });
   };
   // A second output straight from decode.
   const std::string two_ends =

@@ -10,6 +10,7 @@
 #include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
+#include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
 namespace samples_test {
@@ -285,12 +286,7 @@ graph:
   rate: {stage: resample, from: decode, rate: 16000}
   cut: {stage: segment, from: rate}
 )" + std::string(row.nodes);
-    std::string got;
-    try {
-      load_plan_text(yaml, "t.yaml");
-    } catch (const ConfigError& e) {
-      got = e.what();
-    }
+    const std::string got = problems_in([&] { return load_plan_text(yaml, "t.yaml"); });
     CHECK(got == row.expected);
   }
 }

@@ -10,6 +10,7 @@
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
+#include "tests/support/problems.h"
 #include "tests/support/python.h"
 #include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
@@ -441,12 +442,7 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
   REQUIRE(run({.write = "sync: false"}, folder, "none.h5").complete());
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "done.h5").complete());
   const auto problem = [&](const Options& options) {
-    try {
-      run(options, folder, "out.h5");
-    } catch (const ConfigError& e) {
-      return std::string(e.what());
-    }
-    return std::string();
+    return problems_in([&] { return run(options, folder, "out.h5"); });
   };
   const auto by = [&](const std::string& file, const std::string& mel = "center: false") {
     return problem({.mel = mel, .between = fmt::format("stage: normalize, file: '{}'", file)});

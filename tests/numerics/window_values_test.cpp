@@ -18,8 +18,7 @@
 namespace melflow::window_values_test {
 namespace {
 
-using test::TempFolder;
-using test::write_bytes;
+using namespace melflow::test;
 
 // As numpy's format says, with a header of any version.
 std::string npy(const std::string& type, const std::string& shape, const std::string& data,

@@ -12,13 +12,7 @@
 namespace bounds_test {
 
 using namespace melflow;
-using test::edge_to;
-using test::Graph;
-using test::Number;
-using test::Outcomes;
-using test::stage;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/pipeline/test_stages.h"
+#include "tests/support/problems.h"
 #include "tests/support/watchdog.h"
 
 namespace compose_test {
@@ -123,12 +124,7 @@ TEST_CASE("compose: problems of a graph come before the run, all at once") {
   graph.source<Text>("texts", names(1), [](std::size_t) { return Text{}; })
       .map<Text, Length>("length", "text", [](const Text&) { return Length{}; })
       .sink<Text>("all", "length", [](const Text&) {});
-  std::string problems;
-  try {
-    graph.run();
-  } catch (const ConfigError& e) {
-    problems = e.what();
-  }
+  const std::string problems = test::problems_in([&] { return graph.run(); });
   CHECK(problems ==
         "length.from: there is no node 'text'. Did you mean 'texts'?\n"
         "all.from: all takes texts, but 'length' (length) gives lengths; write from: texts, since "

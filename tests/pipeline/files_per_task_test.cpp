@@ -12,18 +12,7 @@
 namespace files_per_task_test {
 
 using namespace melflow;
-using test::all_but;
-using test::fails;
-using test::Graph;
-using test::items;
-using test::Number;
-using test::Outcomes;
-using test::remarks;
-using test::stage;
-using test::Texts;
-using test::together;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 TEST_CASE("files per task: so many go together, in order, and the last task has what is left") {
   const Watchdog watchdog("files per task: together");

@@ -9,22 +9,17 @@
 #include "pipeline/base/cpu.h"
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/plan_node.h"
+#include "tests/support/problems.h"
 
 namespace graph_builder_test {
 
 using namespace melflow;
-using test::Graph;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 
 std::string problems_of(const Graph& graph, World& world) {
-  try {
-    (void)build_plan(graph.spec, world.registry);
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "";
+  return problems_in([&] { return build_plan(graph.spec, world.registry); });
 }
 std::string problems_of(const Graph& graph) {
   World world;
@@ -211,14 +206,6 @@ TEST_CASE("builder: start_at is for queues whose items hold nothing that others 
   info.name = "lending";
   info.traits.lends = true;
   world.registry.add(info);
-  const auto problems = [&world](const Graph& g) {
-    try {
-      build_plan(g.spec, world.registry);
-    } catch (const ConfigError& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
   const auto graph = [](const char* node) {
     return Graph()
         .node("files", "numbers")
@@ -226,10 +213,10 @@ TEST_CASE("builder: start_at is for queues whose items hold nothing that others 
         .node("out", "keep", "a")
         .set(node, "start_at", "0.5");
   };
-  CHECK(problems(graph("a")).empty());
-  CHECK(problems(graph("files")).find("files.start_at: numbers is a source and has no queue") !=
-        std::string::npos);
-  CHECK(problems(graph("out"))
+  CHECK(problems_of(graph("a"), world).empty());
+  CHECK(problems_of(graph("files"), world)
+            .find("files.start_at: numbers is a source and has no queue") != std::string::npos);
+  CHECK(problems_of(graph("out"), world)
             .find("out.start_at: what a (lending) gives holds a place on a device") !=
         std::string::npos);
 }

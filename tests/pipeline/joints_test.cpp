@@ -10,9 +10,7 @@
 namespace joints_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 using Edges = std::vector<std::string>;
 
 namespace {

@@ -18,13 +18,7 @@
 namespace made_ahead_test {
 
 using namespace melflow;
-using test::all_but;
-using test::Graph;
-using test::items;
-using test::Number;
-using test::Outcomes;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

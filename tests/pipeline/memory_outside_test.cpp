@@ -16,10 +16,7 @@
 namespace memory_outside_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Number;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -19,10 +19,7 @@
 namespace observer_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Number;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -40,10 +40,7 @@ void* made(std::size_t size) { return fails(size) ? nullptr : std::malloc(size =
 namespace out_of_memory_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Outcomes;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

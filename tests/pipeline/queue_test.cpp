@@ -10,12 +10,7 @@
 namespace queue_test {
 
 using namespace melflow;
-using test::edge_to;
-using test::Graph;
-using test::Number;
-using test::Outcomes;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -15,10 +15,7 @@
 namespace random_graphs_test {
 
 using namespace melflow;
-using test::Draw;
-using test::drawn;
-using test::RandomGraph;
-using test::Watchdog;
+using namespace melflow::test;
 
 namespace {
 

@@ -16,13 +16,7 @@
 namespace runner_endings_test {
 
 using namespace melflow;
-using test::chain;
-using test::Graph;
-using test::kWorkers;
-using test::Number;
-using test::Outcomes;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 // ---- a run that fails -------------------------------------------------------------------------
 

@@ -14,14 +14,7 @@
 namespace runner_test {
 
 using namespace melflow;
-using test::chain;
-using test::Graph;
-using test::kWorkers;
-using test::Number;
-using test::Outcomes;
-using test::stage;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

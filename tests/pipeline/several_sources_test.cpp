@@ -11,10 +11,7 @@
 namespace several_sources_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Row;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -20,12 +20,7 @@
 namespace stress_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Number;
-using test::Outcomes;
-using test::Row;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

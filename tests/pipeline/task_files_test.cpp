@@ -10,21 +10,13 @@
 
 #include "tests/pipeline/files_per_task.h"
 #include "tests/support/printing.h"
+#include "tests/support/problems.h"
 #include "tests/support/watchdog.h"
 
 namespace task_files_test {
 
 using namespace melflow;
-using test::all_but;
-using test::Graph;
-using test::items;
-using test::Number;
-using test::Outcomes;
-using test::remarks;
-using test::stage;
-using test::together;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
   const Watchdog watchdog("files per task: the oldest file");
@@ -295,12 +287,7 @@ TEST_CASE("files per task: the number is in the stored settings, auto where it i
 TEST_CASE("files per task: only a source says it, and only what makes sense") {
   World world;
   const auto error = [&](const Graph& g) -> std::string {
-    try {
-      build_plan(g.spec, world.registry);
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
+    return problems_in([&] { return build_plan(g.spec, world.registry); });
   };
   CHECK(error(together(1, "1")) == "");
   CHECK(error(together(1, "2048")) == "");

@@ -21,11 +21,7 @@
 namespace threads_test {
 
 using namespace melflow;
-using test::Graph;
-using test::Outcomes;
-using test::ThreadLimit;
-using test::Watchdog;
-using test::World;
+using namespace melflow::test;
 
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
+#include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
 namespace row_stage_test {
@@ -76,12 +77,8 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);
-    std::string error;
-    try {
-      run_job(pipeline(row.mel, row.last, row.segment), in_out(folder));
-    } catch (const ConfigError& e) {
-      error = e.what();
-    }
+    const std::string error = problems_in(
+        [&] { return run_job(pipeline(row.mel, row.last, row.segment), in_out(folder)); });
     CHECK(error == row.message);
   }
 }
@@ -114,12 +111,7 @@ TEST_CASE("mel: branches that want other sample rates are refused, and say who w
       "  b: {stage: mel, from: batch, preset: librosa}\n"
       "  w1: {stage: hdf5_write, from: a, path: \"${OUT}\"}\n"
       "  w2: {stage: hdf5_write, from: b, path: \"${OUT}2\"}\n";
-  std::string error;
-  try {
-    run_job(yaml, in_out(folder));
-  } catch (const ConfigError& e) {
-    error = e.what();
-  }
+  const std::string error = problems_in([&] { return run_job(yaml, in_out(folder)); });
   CHECK(
       error.starts_with("test.yaml:7:3: batch: the branches after it want different values of "
                         "sample_rate: 22050 (from 'b' on) and 16000"));

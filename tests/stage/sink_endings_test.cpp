@@ -9,6 +9,7 @@
 #include "tests/stage/sink_jobs.h"
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
+#include "tests/support/problems.h"
 #include "tests/support/skip.h"
 #include "tests/support/small_disk.h"
 
@@ -254,12 +255,7 @@ TEST_CASE("sinks: two that would write the same file are found before the run") 
       CHECK(run_sinks(yaml, folder).complete());
       continue;
     }
-    std::string message;
-    try {
-      run_sinks(yaml, folder);
-    } catch (const ConfigError& e) {
-      message = e.what();
-    }
+    const std::string message = problems_in([&] { return run_sinks(yaml, folder); });
     CHECK(
         message ==
         fmt::format(

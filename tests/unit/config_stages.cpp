@@ -1,4 +1,5 @@
 #include "tests/unit/config_stages.h"
+#include "tests/support/problems.h"
 
 #include <sstream>
 
@@ -141,12 +142,7 @@ Plan load(const std::string& text, const LoadOptions& options) {
 }
 
 std::string problems_of(const std::string& text, const LoadOptions& options) {
-  try {
-    (void)load(text, options);
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "";
+  return problems_in([&] { return load(text, options); });
 }
 
 std::vector<std::string> lines(const std::string& text) {

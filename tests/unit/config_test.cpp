@@ -11,6 +11,7 @@
 
 #include "config/load.h"
 #include "pipeline/base/warned_config_error.h"
+#include "tests/support/problems.h"
 #include "tests/unit/config_stages.h"
 
 namespace config_test {
@@ -269,12 +270,7 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   const auto file = folder / "one.yaml";
   std::ofstream(file) << with_scale(kScale, "version: 1\nnot: 1");
   const auto problem = [&](const std::filesystem::path& path) {
-    try {
-      (void)load_plan(path, {}, config_registry());
-    } catch (const ConfigError& e) {
-      return std::string(e.what());
-    }
-    return std::string();
+    return problems_in([&] { (void)load_plan(path, {}, config_registry()); });
   };
   CHECK(problem(file) == file.string() +
                              ":2:1: not: there is no such key at the top level; the keys are "
