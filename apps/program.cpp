@@ -167,7 +167,7 @@ int run_program(int argc, char** argv, const std::string& shared_files) {
   if (is_decoder_process(argc, argv)) return serve_decoder();
   open_standard_files();
   set_shared_files(shared_files);
-  // A limit on the size of files is then the error of a write, which is told.
+  // With SIGXFSZ ignored, a limit on file sizes is an error of a write, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_verb(argc, argv);
   if (is_printed()) return code;

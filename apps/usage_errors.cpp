@@ -53,7 +53,7 @@ std::string wrong_assignment(const CLI::App& verb, const std::string& argument) 
 // What others call an option, or is not one here; what to write.
 struct OtherOption {
   std::string_view name, here, how;
-  std::string_view verb = "";  // of which alone it is meant
+  std::string_view verb = "";  // the only ones for which it is meant
 };
 constexpr const char* kToStandardOutput =
     "the chart goes to standard output: write > FILE.mmd at the end";

@@ -27,7 +27,7 @@ Json as_written(const std::vector<std::string>& choices) {
   return values;
 }
 
-// Types are known by what help calls them; one this function has not heard of allows anything.
+// Types are known by their names in help; an unknown one allows anything.
 Json value_schema(const Field& f, const std::string& type) {
   if (!f.children.empty())
     return {{"type", "object"},

@@ -42,7 +42,7 @@ struct ExpectedValues {
   void describe(Schema& s);
 };
 
-/// What an output has to be like.
+/// The expected properties of an output.
 struct ExpectedOutput {
   /// The number of rows that a file has; nothing: any number but 0.
   using Rows = std::pair<std::string, std::optional<std::int64_t>>;

@@ -34,7 +34,7 @@ class CudaMel final : public MelProgram {
           std::uint32_t most_frames)
       : device_(device), kernels_(std::in_place, front_end, options, most_frames) {
     // Copies of tables need not have arrived when they return, and streams do not wait for them.
-    // They are on the null stream, which alone is waited for.
+    // They are on the null stream, the only one that is synchronised here.
     must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", device_);
   }
   CudaMel(const CudaMel&) = delete;

@@ -110,7 +110,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSett
   });
 }
 
-// Waits, because a program that ends while a driver is being started may not end well.
+// Waits, since ending the program while a driver is starting may crash.
 Opening::~Opening() {
   if (!is_waited_for_) (void)wait();
 }

@@ -115,7 +115,8 @@ void Slot::enqueue(const Batch& batch) {
   s.call([](void* slot) { static_cast<Slot*>(slot)->done(); }, this);
 }
 
-// A recording copies what it was made for, so what it is used for may not be much less.
+// A recorded graph copies the size that it was made for, so it is used only for batches of nearly
+// that size.
 bool Slot::is_recorded(const Batch& batch) const {
   const auto fits = [](std::size_t wanted, std::size_t made) {
     return wanted <= made && wanted >= made - made / 10;

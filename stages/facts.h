@@ -92,8 +92,8 @@ inline constexpr Property<std::string> kLibraries{"libraries"};
 inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
-/// Whether every route before decides by what a file is, and not by what a list says of it: one that has
-/// not changed goes the same way. Nothing where there is no route.
+/// Whether every route before decides by the content of a file, not by its entry in a list, so that an
+/// unchanged file takes the same branch. Nothing where there is no route.
 inline constexpr Property<bool> kIsRoutedByContent{"is_routed_by_content"};
 /// The chain on devices that an item is in.
 inline constexpr Property<std::shared_ptr<CudaRun>> kCudaRun{"cuda"};

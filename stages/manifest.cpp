@@ -49,7 +49,7 @@ void Manifest::add(std::uint32_t folder, std::string_view name) {
   texts_.resize(texts_.size() + text_names_.size(), 0);
 }
 
-// The file before often has the same, such as its speaker.
+// Often the same text as the file before, such as its speaker.
 void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text) {
   std::uint64_t& at = texts_[i * text_names_.size() + which];
   if (text.empty()) {

@@ -5,7 +5,7 @@
 namespace melflow::other_names {
 namespace {
 
-// name there, where, name here, what its values are here
+// name there, where, name here, its values here
 constexpr OtherName kResample[] = {
     {"sr", "", "rate"},
     {"sample_rate", "", "rate"},

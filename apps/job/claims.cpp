@@ -144,7 +144,7 @@ void Claims::leave(std::size_t part, const std::string& work) {
     const std::string beside = job_.in("workers/" + worker_ + ".left");
     write_checked(beside, {{"worker", worker_}, {"work", work}}, "new");
     (void)rename_file(beside, path(part, ".left"), 0);
-  } catch (const RunError&) {  // then the next one begins the part from its beginning
+  } catch (const RunError&) {  // then the next worker starts the part over
   }
   give_up(part);
 }

@@ -41,7 +41,7 @@ class WorkerSign {
   void give(const std::optional<At>& at) noexcept;
   [[nodiscard]] const std::string& id() const { return id_; }
 
-  /// What the worker `id` has said last.
+  /// The last heartbeat of the worker `id`.
   struct Seen {
     std::uint64_t number = 0;
     std::optional<At> at;

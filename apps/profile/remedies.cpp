@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWorthIt = 1.05;  // less is no hint
 constexpr double kSpare = 1.1;     // room beyond the next limit
-constexpr int kFarthest = 4;       // times as many as were tried: farther nothing is known
+constexpr int kFarthest = 4;       // times as many as were tried: beyond that no prediction
 constexpr std::size_t kMostHints = 3;
 constexpr int kMostChanges = 3;  // in one hint
 
@@ -65,7 +65,7 @@ std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
   }
 }
 
-// Of a node that collects so many files that what follows is done in a few pieces.
+// For a node that collects so many files that later stages get only a few pieces.
 std::optional<Setting> smaller_batches(const RunReport& report) {
   constexpr std::size_t kPieces = 8;  // each slot
   for (std::size_t i = 0; i + 1 < report.stages.size(); ++i) {
@@ -133,7 +133,7 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     std::vector<Setting> sets;
     std::vector<Ceiling> after = now;
     Ceiling limit = begin;
-    // What holds the run back next is lifted, too, where one change alone brings nothing.
+    // The next bottleneck is lifted, too, where one change alone has no effect.
     bool reads_disk = false;
     for (int i = 0; i < kMostChanges; ++i) {
       const auto same = std::find_if(after.begin(), after.end(), [&](const Ceiling& c) {

@@ -270,7 +270,7 @@ void AudioRows::prefetch(std::span<const Range> ranges) const {
       };
       try {
         if (!is_over()) static_cast<void>(rows_of(first));
-      } catch (...) {  // who fetches it meets it, too
+      } catch (...) {  // the caller that fetches it gets it, too
       }
       const std::lock_guard done(mutex_);
       prefetched_.erase(first);

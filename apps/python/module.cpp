@@ -110,7 +110,7 @@ void raise(PyObject* type, const char* text) {
   PyErr_SetObject(type, message.ptr());
 }
 
-// What a message for the command line says of its options, by the arguments of Python.
+// Rewords the options in a message for the command line as arguments of Python.
 std::string with_arguments(std::string text) {
   for (const auto& [option, argument] : {std::pair{"--set", "sets"}, {"--var", "vars"}})
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)

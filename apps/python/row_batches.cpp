@@ -52,8 +52,8 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
   return static_cast<std::uint64_t>(settings_.starts[range] + sample - before);
 }
 
-// Samples that cannot be read any more give their places to others, which are the same wherever the
-// same recordings are lost, and no longer than the batch allows if there are such.
+// Samples that cannot be read any more are replaced by others: the same ones wherever the same
+// recordings are lost, and not longer than the batch allows, if possible.
 void RowBatches::replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch,
                               bool is_urgent) const {
   std::vector<std::int64_t>& samples = batch.samples;

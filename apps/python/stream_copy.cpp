@@ -25,7 +25,7 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
     for (std::size_t i = 0; i < 4; ++i)
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + at) + i, line[i]);
   }
-  _mm_sfence();  // before anybody is told that it is there
+  _mm_sfence();  // before it is announced
   std::memcpy(to + at, from + at, bytes - at);
 #else
   std::memcpy(to, from, bytes);

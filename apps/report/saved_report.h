@@ -1,4 +1,4 @@
-// Reads the document that a run wrote with --json, as far as its speed goes.
+// Reads the figures of speed from the document that a run wrote with --json.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace melflow {
 /// a run, or of one that did nothing.
 RunSpeed read_saved_report(const std::string& path);
 
-/// The comparison of two on one screen; `before`, `after`: what they are called.
+/// The comparison of two on one screen; `before`, `after`: their names.
 std::string comparison_text(const Comparison& comparison, const RunSpeed& before,
                             const RunSpeed& after);
 

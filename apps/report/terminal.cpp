@@ -58,7 +58,7 @@ std::string left_text(const Ledger::Counts& c, double rate) {
   return clock_text(static_cast<double>(c.found - c.closed()) / rate) + " left";
 }
 
-// With codes for the terminal in it; of the rest nothing comes from outside.
+// Contains codes for the terminal; the rest is not from outside, so it needs no escapes.
 void steer(const std::string& text) {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);

@@ -47,7 +47,7 @@ std::vector<std::unique_ptr<FeatureFile>> row_files(const fs::path& folder) {
   return out;
 }
 
-// All files below a folder, of an output that is none of rows.
+// All files below the folder of an output that has no rows.
 std::vector<std::string> paths_below(const fs::path& folder) {
   std::vector<std::string> out;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(folder))

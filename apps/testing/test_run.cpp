@@ -81,7 +81,7 @@ class OneTest {
     const Plan first = load_plan(options_.pipeline, load_);
     check_nodes(first);
     for (const PlanNode& source : sources_of(first)) set_input(source);
-    add_sets(test_.sets);  // an input that the test itself sets counts
+    add_sets(test_.sets);  // the input that the test itself sets takes precedence
     set_outputs(first);
     Runner runner(load_plan(options_.pipeline, load_));
     TestedRun run;

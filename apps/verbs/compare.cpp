@@ -81,7 +81,7 @@ struct Pair {
 
 using Outputs = std::vector<FeatureSettings>;
 
-// A file of rows, and a pipeline with one output, are taken whatever that is called.
+// A file of rows, and a pipeline with one output, are taken whatever the output is called.
 Pair pair_named(const std::string& name, const Outputs& a, const Outputs& b) {
   Pair out{"", find_output(a, name), find_output(b, name)};
   if (out.a == nullptr && out.b == nullptr) throw RunError(no_such_output(a, name));

@@ -94,7 +94,7 @@ constexpr std::string_view kMelNode = R"yaml(  mel:
     log: db                   # one of none, ln, log10, db
 )yaml";
 
-// What follows a mel spectrogram in the code of a library's users.
+// The steps after the mel spectrogram in typical code for a library.
 struct Decibels {
   std::string_view preset;
   std::string_view options;  // lines of YAML

@@ -17,7 +17,7 @@ nlohmann::ordered_json output_json(const FeatureFile& f, bool with_files);
 /// A line for each file of that status: its path, a tab, the reason.
 std::string listed_text(const FeatureFile& f, const char* status);
 
-/// A line for each file that was skipped, failed, or is ok with a remark: its path, what became of
+/// A line for each file that was skipped, failed, or is ok with a warning: its path, what became of
 /// it, the reason, with tabs between.
 std::string all_remarks_text(const FeatureFile& f);
 

@@ -83,7 +83,7 @@ struct MelNode {
   Value settings;  // all that can change a value
 };
 
-// What the plan knows of the rate is in the settings, where none is written.
+// Where no rate is written, the settings have the one that the plan found.
 MelNode mel_node(const PlanNode& node) {
   MelNode out{node.written.empty() ? node.name : node.written, {}, {}};
   Value own = Value::map({});

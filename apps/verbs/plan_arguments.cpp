@@ -89,7 +89,7 @@ std::string find_pipeline(const std::string& name) {
     message += fmt::format("; the pipelines that come with melflow are {}{}",
                            fmt::join(names, ", "), near);
   } else if (is_bare) {
-    // A copy of the program alone has none.
+    // A program that was copied alone has none.
     std::vector<std::string> places;
     for (const fs::path& folder : shipped_places("pipelines", "config/pipelines"))
       places.push_back(folder.lexically_normal().string());

@@ -31,7 +31,7 @@ struct PlanOverrides {
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
   /// Throws ConfigError when a --var names none of these variables.
   void check_used(const std::set<std::string>& asked) const;
-  /// What load() reads a pipeline with.
+  /// The arguments by which load() reads a pipeline.
   [[nodiscard]] LoadOptions load_options() const;
 };
 

@@ -1,4 +1,4 @@
-// melflow status: how far a job is.
+// melflow status: the progress of a job.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>

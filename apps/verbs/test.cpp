@@ -48,7 +48,7 @@ bool is_wanted(const TestArguments& arguments, const std::string& name) {
          std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();
 }
 
-// Names of tests as names of folders.
+// Names of tests, as valid names of folders.
 std::string folder_name(std::size_t number, const std::string& name) {
   std::string out = fmt::format("{:02}-", number);
   for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';

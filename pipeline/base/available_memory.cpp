@@ -22,7 +22,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-// The number behind a name that begins a line.
+// The number after a name at the start of a line.
 std::optional<std::uint64_t> number_after(const std::string& path, std::string_view name) {
   std::ifstream in(path);
   std::string word;

@@ -49,7 +49,7 @@ std::string near_path(const std::string& path) {
   names.reserve(paths.size());
   for (const std::string& p : paths) names.push_back(fs::path(p).filename().string());
   const std::string near = did_you_mean(name, names);
-  // Of a name of one letter every other is near.
+  // Every other name is near to one of a single letter.
   for (std::size_t i = 0; i < names.size(); ++i)
     if (near == did_you_mean(names[i]) &&
         (given.stem().string().size() > 1 || strcasecmp(names[i].c_str(), name.c_str()) == 0))

@@ -70,7 +70,7 @@ Value& Value::set(std::string key, Value value) {
 
 namespace {
 
-// JSON has no bytes that are no UTF-8; those of a path stay as they are.
+// JSON allows only UTF-8; other bytes of a path are kept as they are.
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {

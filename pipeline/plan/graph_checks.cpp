@@ -107,7 +107,7 @@ std::string sinks_of(const GraphDraft& graph, int node) {
   return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
-// Of a node that takes one input and is given several: the one that fits, where the others do not.
+// The only fitting input of a node that takes one and is given several.
 std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
   std::vector<std::string> fitting;
   for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
@@ -124,7 +124,7 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
          "sources, concat puts rows side by side, batches takes several";
 }
 
-// What a node takes, and the node that gives it, one whose output nobody takes yet if there is one.
+// The type that a node takes, and a node that gives it, preferably one whose output is unused.
 std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
   std::string out = fmt::format("{} takes {}", node.info->name, taken_by(*node.info));
   int giver = -1;

@@ -46,7 +46,7 @@ std::string list_text(std::vector<std::string> stages) {
   return fmt::format("{} and {}", fmt::join(stages, ", "), last);
 }
 
-// How a node gets what it takes: from another one, through stages that there are not yet.
+// How to supply the input of a node: from another node, through stages that are still missing.
 struct Fix {
   int node = -1;  // -1: there is no way
   std::vector<std::string> stages;

@@ -9,7 +9,7 @@
 
 namespace melflow {
 
-/// Whether a node of that name without `stage` and `from` has options for one that is put in.
+/// Whether a node of that name without `stage` and `from` has the options of an inserted one.
 bool is_put_in(const Registry& registry, const std::string& name);
 
 /// The graph with a node for each stage that is registered to be put in (StageInfo::is_put_in) and

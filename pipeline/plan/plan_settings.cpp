@@ -40,7 +40,7 @@ std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
   return out;
 }
 
-// What is before the node, and its own settings.
+// The settings of the nodes before this one, and its own.
 void record_feature_settings(Plan& plan, const PlanNode& n) {
   std::vector<Value> stages;
   // By one of several outputs: of that, too, since it decides which items come.

@@ -133,7 +133,7 @@ void name_slowest(RunReport& report, const std::function<std::string(std::size_t
 /// A run whose accounts do not balance has failed.
 void check_accounts(RunReport& report);
 
-/// A source item that is not ok, or ok with a remark: its index, name and record.
+/// A source item that is not ok, or ok with a warning: its index, name and record.
 struct Remark {
   std::size_t index = 0;
   std::string name;

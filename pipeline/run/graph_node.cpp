@@ -61,7 +61,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
   limiter_->decrementer().try_put(-kNobody);
 }
 
-// What is left where a run ended for want of memory.
+// Work that is left when a run ended out of memory.
 GraphNode::~GraphNode() {
   calls_.cancel_held();
   turns_.for_each_waiting([](Work& work) { drop(&work); });
@@ -226,7 +226,7 @@ void GraphNode::leave(const std::vector<Turn>& turns) {
 
 // ---- in the stage -------------------------------------------------------------------------------
 
-// An exception here is none of the stage: memory for the graph itself has run out.
+// An exception here is not the stage's: the graph itself is out of memory.
 void GraphNode::run(Work* work) try {
   work = own(work);
   if (!begin(work)) return;
@@ -378,7 +378,7 @@ void GraphNode::try_end() {
     case NodePlaces::End::now:
       break;
   }
-  // The stage itself is not asked for its half-made batch: it may be what failed.
+  // The stage is not asked for its incomplete batch: that may be what failed.
   calls_.cancel_held();
   for (GraphNode* d : down_) d->input_ended();
 }

@@ -1,4 +1,4 @@
-// GraphNode's accounts: what a visit of its stage cost, and what the report says of the node.
+// GraphNode's accounts: the cost of visits of its stage, and its part of the report.
 
 #include <algorithm>
 #include <utility>

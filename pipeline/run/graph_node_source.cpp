@@ -57,8 +57,8 @@ void GraphNode::granted(Work* work) try {
   graph_.abort(std::current_exception());
 }
 
-// The next task may be made as soon as this one has its place behind; what else it needs is made
-// meanwhile.
+// The next task may be made as soon as this one has its place downstream; the rest of this one is
+// made meanwhile.
 void GraphNode::admit(Work* work) {
   std::size_t end = work->index;
   for (const Work::Made& made : work->made) end += made.records;

@@ -142,7 +142,8 @@ class EngineDriver final : public OwnThreads {
     const std::lock_guard lock(mutex_);
     queue_.put(work);
   }
-  // Where the queue already had work to take, the thread was woken or looks after the next result.
+  // Where the queue already had work to take, the thread was woken, or checks after its next
+  // result.
   void let_in(int more) override {
     const std::unique_lock lock(mutex_);
     const bool wakes = !queue_.can_take();

@@ -68,7 +68,7 @@ class Runner::Impl {
   std::size_t kept_bytes_ = 0;   // by stages, beside the items
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
   std::size_t keep_memory_ = 0;  // Filling::memory
-  std::mutex warnings_mutex_;    // one of its own: a stop() may make a stage warn
+  std::mutex warnings_mutex_;    // a mutex of its own: a stop() may make a stage warn
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> too_many_failures_{false};
@@ -233,7 +233,7 @@ void Runner::Impl::settle(RunReport& report) {
   const Ledger::Counts c = ledger_.counts();
   if (c.not_run > 0) report.ending = Ending::stopped;
   if (too_many_failures_) {
-    // Like a run that was stopped: the sinks keep what is done, with the list of failures.
+    // As in a stopped run, the sinks keep what is done, with the list of failures.
     report.ending = Ending::failed;
     keeps_what_is_done_ = true;
     report.error = fmt::format(

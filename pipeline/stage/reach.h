@@ -48,8 +48,8 @@ class Reach {
   [[nodiscard]] const Node& of(int stage) const { return nodes_[static_cast<std::size_t>(stage)]; }
   /// Who wants to know of what does not get there; of each bit, null for none.
   [[nodiscard]] const std::vector<NotesLeftOut*>& sinks() const { return sinks_; }
-  /// Of a new stream: the sinks that have its record from an earlier run (KeptItems) have taken it,
-  /// and nothing is made for them.
+  /// Marks a new stream as taken by the sinks that have its record from an earlier run (KeptItems),
+  /// so that nothing is made for them.
   void keep(Stream& stream) const;
 
  private:

@@ -84,8 +84,8 @@ class Resumes {
   ~Resumes() = default;
 };
 
-/// Hands on what comes, whatever that is, among the ports that it knows: a type of payload for
-/// `in` and `out` that stands for any of them is in its traits.
+/// Passes on items of any type among the ports that it knows: a type of payload for `in` and `out`
+/// that stands for any of them is in its traits.
 class PassesAny {
  public:
   /// Before plan(): what comes.

@@ -117,7 +117,7 @@ class Combine : public CombineStage {
   /// exception, it is not added, and fails alone.
   virtual Result<bool> push(std::shared_ptr<const In> in, ItemContext& context) = 0;
   /// The combined item, full or not. The parts of `context` are the items added, in that order, each
-  /// of which may be failed or remarked on by its number. An error, or an exception, fails all of
+  /// of which may be failed or get a warning by its number. An error, or an exception, fails all of
   /// them; the next push() begins a new one.
   virtual Result<std::shared_ptr<const Out>> pull(ItemContext& context) = 0;
 

@@ -343,7 +343,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return n < g.long_length ? 0 : (n - g.long_length) / g.long_hop + 1;
   }
 
-  // With a padded one for samples that no whole window covers.
+  // Includes a padded window for samples that no whole window covers.
   [[nodiscard]] std::int64_t all_longs(const WindowGrid& g, std::int64_t n,
                                        std::int64_t shortest) const {
     const std::int64_t whole = whole_longs(g, n);
@@ -353,7 +353,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return n > covered && left >= std::max<std::int64_t>(1, shortest) ? whole + 1 : whole;
   }
 
-  // Samples behind the last window, which no row has.
+  // Samples after the last window, which are in no row.
   void note_tail(const WindowGrid& g, std::int64_t seen, std::int64_t longs, int rate) const {
     const std::int64_t covered = longs == 0 ? 0 : (longs - 1) * g.long_hop + g.long_length;
     if (longs == 0 || covered >= seen || rate <= 0) return;

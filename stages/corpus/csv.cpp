@@ -28,7 +28,7 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
   row_.resize(header_.size());
 }
 
-// What to do where a column is missing: other separators than these, other quotes, or another name.
+// Advice for a missing column: other separators, other quotes, or another name.
 std::string CsvReader::advice_on(const std::string& name, const std::string& header) const {
   for (const char other : {'\t', '|', ';', ','}) {
     const bool is_likely = header_.size() == 1 || other == '\t' || other == '|';

@@ -198,7 +198,7 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
-// One problem is enough of a manifest that is no list by its name.
+// One problem is enough for a manifest that, by its name, is not a list.
 bool may_be_table(const FileListOptions& o) {
   return is_table(o.manifest) || !why_no_list(o.manifest).empty();
 }

@@ -100,7 +100,7 @@ bool JsonLinesReader::read_line() {
   return false;
 }
 
-// Takes the line's cells. Returns what is wrong with it, "" for nothing.
+// Reads the cells of the line. Returns what is wrong with it, "" for nothing.
 std::string JsonLinesReader::parse() {
   const auto bad = [this](const std::string& why) {
     return fmt::format("{}:{}: {}", lines_.path(), line(), why);

@@ -18,8 +18,8 @@ SpanColumns::SpanColumns(const UtteranceColumns& options, TableReader& table, st
       throw RunError(fmt::format("{}: there is no column '{}', which utterances.{} {}", path_,
                                  excerpt(name), option,
                                  option == std::string("start") || options.end || options.duration
-                                     ? "asks for; where each line is a whole recording, leave "
-                                       "out utterances"
+                                     ? "asks for; where each line is a whole recording, omit "
+                                       "utterances"
                                      : "is by default; name the column of the end, or of the "
                                        "duration (utterances: {start: ..., duration: ...})"));
     return c;

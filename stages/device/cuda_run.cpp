@@ -141,7 +141,7 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
   const auto choice = [&gpus, options = options_](std::vector<cuda::Opening::LeftOut>& left_out) {
     std::vector<int> indices;
     for (const cuda::GpuInfo& g : choose(gpus, options, left_out)) indices.push_back(g.index);
-    // With devices: all the plan has warned of devices that are not used.
+    // With devices: all the plan has already warned of devices that are not used.
     if (options.backend == MelBackend::cuda && options.devices.indices.empty()) left_out.clear();
     return indices;
   };

@@ -86,7 +86,7 @@ class CudaRun {
   [[nodiscard]] std::size_t host_batch_bytes() const { return host_batch_bytes_; }
   [[nodiscard]] const SplitDevices& split_devices() const { return split_devices_; }
   void finish();
-  // What the report says of the devices.
+  // The report on the devices.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const { return summary_; }
 
  private:

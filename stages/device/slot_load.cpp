@@ -65,7 +65,7 @@ cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& g
                          std::size_t block_bytes) {
   constexpr std::int64_t kInt16 = sizeof(std::int16_t), kFloat = sizeof(float);
   const std::int64_t sample_bytes = goes_raw(plan) ? kInt16 : kFloat;
-  // A window more for a tail that is padded, whose frames are all for themselves.
+  // One more window for a padded tail, which shares no frames with others.
   const auto with_tail = [&](std::int64_t samples) {
     SlotLoad load = slot_load(plan, grid, samples);
     const std::int64_t more = grid ? grid->per_long * plan.frames(grid->length) : 0;

@@ -210,7 +210,7 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   NodeSpec mel = spec;
   mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
   mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
-  // The node's queue is where batches come in: behind, they hold slots that others wait for.
+  // The node's queue is where batches come in: after it they hold slots that others wait for.
   if (const Value* start_at = spec.options.find("start_at")) {
     first.options.set("start_at", *start_at);
     std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });

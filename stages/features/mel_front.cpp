@@ -48,7 +48,7 @@ bool is_always_finite(const MelPlan& plan) {
   return 2 * value / least < kLimit;
 }
 
-// As text: the sample of the block that is furthest from zero, or is no number.
+// As text: the sample of the block that is farthest from zero, or not a number.
 template <class Sample>
 std::string worst_sample(const Windows& in, double scale) {
   const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);

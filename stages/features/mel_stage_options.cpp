@@ -19,7 +19,7 @@
 namespace melflow {
 namespace {
 
-// Thousands of numbers are not what an output should carry to be known again by.
+// An output should not carry thousands of numbers as part of its identity.
 std::string hash(const std::vector<double>& values) {
   const XXH128_hash_t h = XXH3_128bits(values.data(), values.size() * sizeof(double));
   return fmt::format("{} values, xxh3 {:016x}{:016x}", values.size(), h.high64, h.low64);
@@ -135,7 +135,7 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
     if (samples > 0 && samples < 1) {
-      // us for ms, where that is a length that passes.
+      // Corrects us to ms, where that is a valid length.
       const double meant = 1000 * samples;
       const bool passes = std::abs(meant - std::round(meant)) < 1e-6 * meant;
       out.push_back(

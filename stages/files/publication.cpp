@@ -57,7 +57,7 @@ bool extends(const Members& members) {
                      [](const Member& m) { return m.existing == Existing::extend; });
 }
 
-// ---- what is about to happen, on disk
+// ---- the steps, recorded on disk
 
 // Returns the file, locked.
 UniqueFd write_commit(const std::string& commit, const Members& members, bool sync) {
@@ -235,7 +235,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   }
   if (files.empty()) return;
   const bool is_update = extends(members);
-  // Complete files are not removed whatever happens now; an update is undone instead.
+  // From here on complete files are never removed; an update is undone instead.
   if (!is_update)
     for (PartFile* f : files) f->settle();
   for (PartFile* f : files) f->complete_writes(sync);
@@ -276,7 +276,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
       try {
         lock = write_commit(commit, members, sync);
       } catch (const Failure&) {
-        // What is said below is true without it, too.
+        // The message below is true without it, too.
       } catch (const RunError&) {
       }
     }

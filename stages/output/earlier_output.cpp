@@ -225,7 +225,7 @@ UpdatePreview::Output EarlierOutput::previewed(RunContext& run, const OutputSect
 
 void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
                             std::int64_t extensible_at, UpdatePreview& out) {
-  if (run.is_stopping()) return;  // what was not looked at looks as if it had changed
+  if (run.is_stopping()) return;  // files that were not checked look changed
   out.outputs.push_back(previewed(run, sections, extensible_at));
   if (out.outputs.size() < static_cast<std::size_t>(run.settings.sinks)) return;
   for (std::size_t i = 0; i < run.ledger.counts().found; ++i) {

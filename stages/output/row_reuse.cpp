@@ -102,7 +102,7 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
   std::vector<Now> out(entries.size());
   const auto seen = run.settings.sinks > 1 ? run.services.find_or_make<Seen>() : nullptr;
   if (seen) seen->of.resize(source.manifest().size());
-  constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
+  constexpr std::size_t kStamps = 256;  // hashes take longer, and vary
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
   std::atomic<std::size_t> next{0};
   on_threads(run.workers, [&] {

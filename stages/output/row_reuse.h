@@ -104,7 +104,7 @@ class RowReuse {
   }
   /// index_hash() of it.
   [[nodiscard]] std::string hash() const { return file_->hash(); }
-  /// What the output calls a file of the source that is kept.
+  /// The name in the output of a source file that is kept.
   [[nodiscard]] const std::string& name_of(std::size_t file) const {
     return file_->files()[static_cast<std::size_t>(entries_[file - first_])].path;
   }
@@ -141,7 +141,7 @@ class RowReuse {
                                       const std::vector<std::int64_t>& entries,
                                       const RunContext& run) const;
 
-  // What the entries say of their files that were ok, for a repair; `but` not of these entries.
+  // The entries of files that were ok, for a repair, except those in `but`.
   [[nodiscard]] std::vector<Now> as_they_were(const std::vector<std::int64_t>& entries,
                                               const std::vector<std::size_t>& but) const;
 

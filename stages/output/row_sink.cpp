@@ -27,7 +27,7 @@
 namespace melflow {
 namespace {
 
-// Throws RunError for an output that would take the place of what the run reads.
+// Throws RunError for an output that would replace a file that the run reads.
 void check_is_no_input(const std::string& target, const RunContext& run) {
   if (!has_name(target)) return;
   const auto check = [&](const std::string& input, const char* what) {
@@ -195,7 +195,7 @@ void RowSink::begin(RunContext& run, std::size_t done) {
     return;
   }
   if (parts_ != nullptr) return merge(run);
-  if (run.is_stopping() && resumption_->is_there()) {  // not all of it may have been looked at
+  if (run.is_stopping() && resumption_->is_there()) {  // it may not have been checked completely
     resumption_.reset();
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
       if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "");
@@ -359,8 +359,8 @@ void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows)
   });
 }
 
-// Rows that are made again, by the statistics that the others were normalised by. These are of the rows
-// as they were, so that other rows than those have no place here.
+// Repaired rows are normalised by the statistics of the others. These hold only for the rows as they
+// were, so changed rows are refused.
 void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
   const RowOrder& order = writer_->order();
   const std::vector<std::int64_t> offsets = order.offsets();

@@ -1,4 +1,4 @@
-// What a row sink says of its output in the report.
+// The report of a row sink on its output.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -51,7 +51,8 @@ void RowSink::find_places(const RunContext& run) {
   }
 }
 
-// What decides the bytes of the output. Another order or number of files is found file by file.
+// Everything that decides the bytes of the output. Another order or number of files is detected
+// file by file.
 RunJournal::Facts RowSink::facts(const RunContext& run) const {
   RunJournal::Facts out = row_facts();
   out.emplace_back("layout", layout_facts());
@@ -108,7 +109,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     extended_.push_back(in_place_[s] ? make_row_file(sections_.path(s), Existing::extend)
                                      : nullptr);
   if (done == 0) {
-    // Of an update the journal first, on disk: it says whose the work is.
+    // In an update the journal first, synced: it names the owner of the work file.
     if (updates) {
       journal = new_journal(facts);
       journal->log().sync();
@@ -175,7 +176,7 @@ void RowSink::leave_work(RunContext& run) {
     try {
       checkpoints_->commit();
     } catch (const std::exception&) {
-      // The error that ended the run is the one to tell.
+      // The error that ended the run is the one to report.
     }
     if (checkpoints_->rows() == 0) {
       checkpoints_->remove();

@@ -64,7 +64,7 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
       counted_.push_back({range.first, range.last});
 }
 
-// Before anybody else has to wait.
+// Before other threads have to wait.
 void SinkStatistics::note(const MelBatch& batch, const ItemContext& context) {
   for (std::size_t i = 0; sums_ && i < batch.parts.size(); ++i) {
     const Stream& stream = *context.origin(i).stream;

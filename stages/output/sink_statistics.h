@@ -57,7 +57,7 @@ class SinkStatistics {
   }
   /// The statistics, after settle(); null with statistics: none.
   [[nodiscard]] const ColumnStatistics* settled() const { return settled_ ? &*settled_ : nullptr; }
-  /// Goes by these, which are of other rows, too; before the first row.
+  /// Uses these statistics, which include other rows; to be called before the first row.
   void use(ColumnStatistics statistics) {
     sums_.reset();
     settled_ = std::move(statistics);

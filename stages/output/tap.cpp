@@ -1,4 +1,5 @@
-// tap: what crosses an edge, of a few recordings, to be looked at: numbers as .npy, all else as JSON.
+// tap: saves what crosses an edge, for a few recordings, for inspection: numbers as .npy, all else as
+// JSON.
 //
 // In: file, bytes, waveform, windows, batch or rows.
 //

@@ -155,7 +155,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     }
     out.ranges.push_back(range);
   }
-  // "> 1s" or "< 15s", which any length is.
+  // "> 1s" or "< 15s", which every length satisfies.
   double low = kNoLimit, high = -kNoLimit;
   for (const Range& r : out.ranges) {
     if (r.low == -kNoLimit) high = std::max(high, r.high);

@@ -181,7 +181,7 @@ TEST_CASE(
   CHECK(none.code == 1);
   CHECK(has(none.err,
             "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
-            "spk1/a.wav; correct or remove it"));
+            "spk1/a.wav; correct it, or remove it"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
   const Ended some = melflow_in(folder, {"run", "p.yaml", "-q"});

@@ -248,7 +248,7 @@ TEST_CASE("job: what was planned is not changed by hand") {
   };
   for (const Row& row :
        {Row{"job.json", 30, "job.json: this file is damaged"},
-        Row{"pipeline.yaml", 90, "pipeline.yaml: was changed since it was planned"},
+        Row{"pipeline.yaml", 90, "pipeline.yaml: has changed since it was planned"},
         Row{"manifest.jsonl", 300, "manifest.jsonl: this file is not what `melflow plan` wrote"}}) {
     CAPTURE(row.file);
     const Example example;
@@ -264,7 +264,7 @@ TEST_CASE("job: what was planned is not changed by hand") {
   for (const char* verb : {"status", "work", "merge"}) {
     const Ended ended = melflow_in(example.folder, {verb, "job"});
     CHECK(ended.code != 0);
-    CHECK_MESSAGE(has(ended.err, "manifest.jsonl: was changed since it was planned"), ended.err);
+    CHECK_MESSAGE(has(ended.err, "manifest.jsonl: has changed since it was planned"), ended.err);
   }
 }
 

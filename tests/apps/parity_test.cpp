@@ -224,7 +224,7 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
        "melflow: no_such_python: cannot be started: No such file or directory\n"},
       {{"--reference", "librosa", "a.wav", "--python", "/bin/false"},
        1,
-       "melflow: /bin/false ended with status 1 and no answer: \n"},
+       "melflow: /bin/false exited with status 1 and without an answer: \n"},
   };
   for (const Row& row : rows) {
     const Ended e = verify(folder, row.arguments);

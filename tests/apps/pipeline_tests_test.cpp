@@ -230,7 +230,7 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
       {kSilence, "{ok: -1}", "tests.one.expect.ok: -1 is out of range; allowed: at least 0"},
       {kSilence, "", "tests.one.expect"},
       {kSilence, "{remarks: [a]}", "tests.one.expect.remarks: this is not a map"},
-      {kSilence, "{remarks: {a: [b]}}", "tests.one.expect.remarks.a: write a part of what is said"},
+      {kSilence, "{remarks: {a: [b]}}", "tests.one.expect.remarks.a: write a part of the message"},
       {kSilence, "{outputs: {write: 5}}", "tests.one.expect.outputs.write: this is not a map"},
       {kSilence, "{outputs: {write: {row: 5}}}",
        "tests.one.expect.outputs.write.row: unknown option. Did you mean 'rows'?"},

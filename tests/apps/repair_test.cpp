@@ -240,7 +240,7 @@ TEST_CASE("repair: an index that is another is told by every verb that goes by i
   const std::string bytes = test::read_text(folder / "o.index.npy");
   spoil(folder / "o.index.npy", bytes.find("train/1.wav"));
   const auto before = outputs(folder);
-  const std::string damaged = "what it says of its files";
+  const std::string damaged = "its index is not what was written";
   for (const char* verb : {"verify", "repair", "inspect"}) {
     CAPTURE(verb);
     const Ended ended = melflow_in(folder, {verb, "o.npy"});

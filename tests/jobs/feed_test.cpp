@@ -403,7 +403,7 @@ TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
     const Ran full = run_feed(folder, feed, {}, ", length: 4000");
     check_same(expected, full);
     REQUIRE(full.job.report.warnings.size() == 1);
-    CHECK_MESSAGE(full.job.report.warnings[0].find("is not stored") != std::string::npos,
+    CHECK_MESSAGE(full.job.report.warnings[0].find("stores no further audio") != std::string::npos,
                   full.job.report.warnings[0]);
   }
   check_same(expected, run_feed(folder, feed, {}, ", length: 4000"));

@@ -174,9 +174,10 @@ TEST_CASE("statistics: no training split by its name is an error before anything
   CHECK(error({.write = "statistics: train, statistics_splits: [dev-claen]"})
             .ends_with("out.h5: statistics_splits: no file is in the split 'dev-claen'. Did you "
                        "mean 'dev-clean'? The splits are dev-clean, training_val, test-clean"));
-  CHECK(error({.files = "labels: none", .write = "statistics: train, statistics_splits: [train]"})
-            .ends_with("out.h5: statistics_splits names train, but the corpus has no splits; leave "
-                       "it out for the statistics of all rows, or set splits of file_list"));
+  CHECK(
+      error({.files = "labels: none", .write = "statistics: train, statistics_splits: [train]"})
+          .ends_with("out.h5: statistics_splits names train, but the corpus has no splits; remove "
+                     "it for the statistics of all rows, or set splits of file_list"));
   // Rows that nobody normalises are computed without.
   CHECK(run({.write = "sync: false"}, folder, "out.h5").complete());
 }

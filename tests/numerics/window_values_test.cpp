@@ -114,7 +114,7 @@ TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong
   std::string turned = npy("<f8", "3, 1", three);
   turned.replace(turned.find("False"), 5, "True ");
   write_bytes(path, turned);
-  CHECK(test::complaint([&] { (void)read_npy_array(path); }).find("Fortran's order") !=
+  CHECK(test::complaint([&] { (void)read_npy_array(path); }).find("Fortran order") !=
         std::string::npos);
 }
 

@@ -299,8 +299,8 @@ TEST_CASE("runner: more failures taken over than are allowed end a run before an
       CHECK(o.report.error ==
             "6 of 100 files had failed already, more than max_failures (" + std::string(limit) +
                 ") allows; nothing more was computed; raise max_failures and run it again, or "
-                "correct "
-                "the files first, and all that comes after the first of them is computed again");
+                "fix or exclude the files first, and all that comes after the first of them is "
+                "computed again");
     }
 }
 

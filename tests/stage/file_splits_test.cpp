@@ -385,7 +385,7 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
   CHECK(none.warnings() == Texts{found + "They are in no split (split_unmatched: no_split)"});
   // Where splits are given nothing is drawn; what cannot be checked is named.
   List given(root(folder, "splits: top_dir, split_group: '/(spk[0-9]+)_'"));
-  CHECK(given.warnings() == Texts{found + "Whether they cross splits cannot be told"});
+  CHECK(given.warnings() == Texts{found + "Whether they cross splits is unknown"});
   // Folders that a pattern matches are no recordings.
   folder.write("en/deeper/spk1_99.wav", "x");
   List folders(root(folder, "include: ['en/deep*', 'en/*'], " + ratio));

@@ -36,7 +36,7 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
                     info.frames, seconds(info.frames), decoded, seconds(decoded));
   if (!remark.empty()) return remark;
   remark = cut_off_remark(bytes, size);
-  // It counts in bytes; how much sound that is belongs to it.
+  // It counts in bytes; the message adds the duration.
   return remark.starts_with("short: ")
              ? fmt::format("{}; {} samples ({:.3f} s) are there", remark, decoded, seconds(decoded))
              : remark;

@@ -1,6 +1,5 @@
-// FLAC by libFLAC, in a file of its own or in Ogg. Frames say themselves what they are, which number
-// they have and whether their bytes are whole, and all of that is looked at; the header's count of
-// samples is a promise, not a limit.
+// FLAC by libFLAC, in a file of its own or in Ogg. Every frame states its format, its number and a
+// checksum, and all of these are checked; the header's count of samples is a promise, not a limit.
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
@@ -199,8 +198,8 @@ class FlacDecoder final : public SoundDecoder {
     return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
   }
 
-  // libFLAC would trust the last block that describes the stream, also where its frames are, and
-  // give silence for those that it takes to be missing. Only the first one can be right.
+  // libFLAC would trust the last STREAMINFO block, and give silence for frames that it then takes
+  // to be missing. Only the first one can be right.
   void hide_further_headers(std::uint64_t marker) {
     constexpr int kMostBlocks = 128;
     constexpr std::byte kLast{0x80}, kPadding{1};

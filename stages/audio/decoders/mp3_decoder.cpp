@@ -97,7 +97,7 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
  private:
-  // The samples of the next frame, of its own format; or none, where there is something else to say.
+  // The samples of the next frame, in its own format; none where a fault has to be reported.
   void next_frame() {
     off_t number = 0;
     std::size_t bytes = 0;

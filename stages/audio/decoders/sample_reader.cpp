@@ -65,7 +65,7 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
       out[i] = sum * share;
     }
   }
-  // Of some frames, always the same ones, since all would cost as much as the mean itself.
+  // From a fixed subset of frames, since all would cost as much as the mean itself.
   constexpr std::int64_t kStep = 127;
   for (std::int64_t i = (kStep - count_ % kStep) % kStep; i < n; i += kStep) {
     float sum = 0;

@@ -81,7 +81,7 @@ class Look {
     const bool resampled = rate_ > 0 && rate_ != info.samplerate;
     const bool narrow = (info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16 && info.channels == 1;
     is_plain_ = is_plain_ && has_plain_samples(path) && narrow && !resampled;
-    // No more than a compressed file can be thought to hold: a header may claim anything.
+    // At most what a compressed file can plausibly hold: a header may claim anything.
     const double frames = std::min(static_cast<double>(info.frames), 64 * size);
     decoded_bytes_ +=
         frames * (resampled ? rate_ / info.samplerate : 1) *

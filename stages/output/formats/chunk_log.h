@@ -1,6 +1,6 @@
-// A log of packed chunks in a file: one behind the other in the order of their numbers, each behind
-// a header that vouches for it. Whatever becomes of the program, what is in it can be found again,
-// and the file does not depend on which thread is first.
+// A log of packed chunks in a file: one behind the other in the order of their numbers, each after
+// a header with its checksum. Whenever the program ends, its chunks can be recovered, and the file
+// does not depend on which thread is first.
 #pragma once
 
 #include <condition_variable>

@@ -24,7 +24,7 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }
 }  // namespace
 
-// A complete chunk on its way into the log; it is over when that failed, too.
+// A complete chunk that is being written to the log, until that has succeeded or failed.
 struct ChunkedRowFile::Packing {
   Packing(ChunkedRowFile& file, std::int64_t index) : file_(file), index_(index) {}
   Packing(const Packing&) = delete;

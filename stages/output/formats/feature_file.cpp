@@ -150,7 +150,7 @@ std::string FeatureFile::flaw() const {
         path_, integer("complete").value_or(0));
   if (!is_index_as_written())
     return fmt::format(
-        "{}: this file is damaged: what it says of its files and of itself is not what was written "
+        "{}: this file is damaged: its index is not what was written "
         "({} is {}, not {}); copy it again, or rebuild it (overwrite: true)",
         path_, kIndexHash, index_hash(data()), text(kIndexHash));
   return {};

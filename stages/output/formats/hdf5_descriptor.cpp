@@ -75,7 +75,7 @@ struct Hdf5Driver {
   }
   static haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) { return of(file).eof; }
 
-  // Noughts where nothing was written yet.
+  // Zeros where nothing was written yet.
   static herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t at, std::size_t bytes,
                      void* to) {
     const File& f = of(file);

@@ -20,7 +20,7 @@
 namespace melflow {
 namespace {
 
-// What a file is made of, from its beginning, in pieces that are worth a call.
+// Writes a file from its beginning, in pieces that are large enough for a call.
 class Appender {
  public:
   explicit Appender(const PartFile& file) : file_(file) {}

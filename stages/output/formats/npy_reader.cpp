@@ -62,7 +62,7 @@ std::vector<double> numbers_or_nan(const Json& list) {
   return out;
 }
 
-// A number with a fraction or an exponent is none, however large: get<>() would convert it.
+// Not an integer if it has a fraction or an exponent: get<>() would convert it.
 std::int64_t integer_of(const Json& json) {
   if (!json.is_number_integer()) throw RunError(json.dump() + " where an integer is expected");
   return json.get<std::int64_t>();

@@ -48,7 +48,7 @@ struct BatchCut {
 /// In the order of the list; `lengths`: of its samples [rows].
 BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimits& limits);
 
-/// Of similar length. With draws, neighbours in the order of lengths come together by chance, so that
+/// Of similar length. With draws, neighbours in the order of lengths come together at random, so that
 /// equal lists give different batches, and the rest may have any length.
 BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
                        Draws* draws);

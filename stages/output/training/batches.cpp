@@ -377,7 +377,7 @@ class Batches final : public Sink<MelBatch>,
     }
   }
 
-  // On whatever thread the file failed.
+  // Called on the thread on which the file failed.
   void closed(std::size_t file) {
     const std::lock_guard lock(mutex_);
     std::vector<PlacedPart> ready;
@@ -403,7 +403,7 @@ class Batches final : public Sink<MelBatch>,
     second_.clear();
   }
 
-  // With the mutex. One thread makes batches, of what others find ready, too.
+  // With the mutex. One thread makes batches, also of the parts that others made ready.
   void make_batches(std::unique_lock<std::mutex>& lock) {
     if (is_making_) return;
     is_making_ = true;

@@ -94,7 +94,7 @@ bool SampleBatcher::place(const SampleView& sample) {
 }
 
 bool SampleBatcher::put_in_bucket(const SampleView& sample) {
-  // What is left of it is less than a batch.
+  // The rest is less than a batch.
   if (!has_room(bucket_, memory_of(sample)) && !bucket_.held.empty()) {
     if (bucket_.most == 0) bucket_.most = bucket_.held.size();
     if (!give_bucket(false)) return false;
@@ -141,7 +141,7 @@ bool SampleBatcher::place_row(const SampleView& sample) {
   return batch_.files.size() < settings_.size || give();
 }
 
-// How long the batch is padded to is known when it is full.
+// The padded length is known when the batch is full.
 bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
