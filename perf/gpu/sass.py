@@ -1,33 +1,42 @@
 """Counts what the fused kernel's machine code does for a window, without a device.
 
-In:  sass.py CODE LAUNCH...
-     CODE: `nvdisasm -c -gi` of cubins compiled with -lineinfo; LAUNCH: from melflow_kernel_launches.
-Out: a table, a line a launch, and one of the first launch by the parts of a window. Exit status 1 when the
-     code's rows are not those of the kernel compiled for the host.
+The kernel is compiled for sm_90 as the program's build does, disassembled, and its code is run here: one block of four
+warps, lane by lane, with the argument and tables that mel_kernels.cu makes for the settings of the two-stage job
+(kernel_launch.cpp). Its rows have to be those of a transform in double precision, or the exit status is 1.
 
-The code is run: one block, lane by lane, so loops, branches and addresses are those of these tables. Counted: warp
-instructions that are issued. Computed from the addresses of each access: wavefronts, the cycles for which an access
-keeps shared memory or L1 busy - the most words in one bank of 32, half a warp at a time for 8 bytes a lane and a
-quarter for 16; of global memory the lines of 128 bytes. What a cache misses, and how long anything waits, is not
-seen. The window is one in the middle: the difference between two runs that differ by some.
+A window in the middle is counted: the difference between a run of three frames a warp and one of two.
+
+  instructions  warp instructions that are issued, those that a predicate turns off included
+  wavefronts    cycles for which an access keeps the load/store unit's data stage busy, from its addresses. Shared memory:
+                the most words in one of 32 banks, for 8 bytes a lane half a warp at a time, for 16 a quarter; lanes that
+                read the same word count once. A shuffle: 1. Global memory: lines of 128 bytes. What a cache misses and
+                how long anything waits is not seen.
+
+Needs nvcc, nvdisasm (in CUDA's toolkit, and in the Python package nvidia-cuda-nvdisasm) and a C++20 compiler.
 """
 
 import argparse
 import collections
-import itertools
 import math
+import operator
+import os
 import re
+import shutil
 import struct
+import subprocess
 import sys
+import tempfile
 
-LANES = 32
-FULL = (1 << LANES) - 1
+LANES = range(32)
 MASK = 0xFFFFFFFF
+SHARED = 0x400  # where a block's dynamic shared memory begins; the system has what is before
 PARAMETERS = 0x210  # of the constant bank, from compute capability 9.0 on
+SIZES = (256, 400, 512, 1024, 2048)
+OPERANDS = ("float32", "float16", "bfloat16")  # in the order of NumberType
 
 
 def to_float(bits):
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
+    return struct.unpack("<f", struct.pack("<I", bits & MASK))[0]
 
 
 def to_bits(value):
@@ -37,125 +46,135 @@ def to_bits(value):
         return 0xFF800000 if value < 0 else 0x7F800000
 
 
-def signed(value, bits=32):
-    return value - (1 << bits) if value >> (bits - 1) & 1 else value
+def to_half(value):
+    return struct.unpack("<H", struct.pack("<e", value))[0]
 
 
-def half(bits):
-    return struct.unpack("<e", struct.pack("<H", bits))[0]
-
-
-def half_bits(value):
-    if value != value:
-        return 0x7FFF
-    try:
-        return struct.unpack("<H", struct.pack("<e", value))[0]
-    except OverflowError:
-        return 0xFC00 if value < 0 else 0x7C00
-
-
-def brain_bits(value):
+def to_bfloat(value):
     bits = to_bits(value)
-    if value != value:
-        return 0x7FFF
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
-def fused(a, b, c):
-    if any(math.isinf(x) or math.isnan(x) for x in (a, b, c)):
-        return a * b + c if not (math.isinf(a) and b == 0 or math.isinf(b) and a == 0) else math.nan
-    return a * b + c  # the product is exact in double; rounded twice, which the limit of the rows allows
+def signed(value, bits=32):
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def lookup(table, a, b, c):
+    """Bit by bit: the bit of the table that the three bits are the number of."""
+    value = 0
+    for i in range(8):
+        if table >> i & 1:
+            value |= (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
+    return value & MASK
+
+
+def permute(a, how, b):
+    data, value = (a | b << 32).to_bytes(8, "little"), 0
+    for i in range(4):
+        nibble = how >> 4 * i & 15
+        byte = data[nibble & 7]
+        value |= ((0xFF if byte & 0x80 else 0) if nibble & 8 else byte) << 8 * i
+    return value
 
 
 class Instruction:
-    def __init__(self, address, text, part):
-        self.address, self.part = address, part
-        guard, text = re.fullmatch(r"(@!?U?P[0-9T]+ )?\s*(.*)", text).groups()
-        self.guard = guard[1:].strip() if guard else "PT"
-        self.text = text
-        self.name, _, rest = text.partition(" ")
+    def __init__(self, address, text, phase):
+        self.address, self.text, self.phase = address, text, phase
+        guard, self.name, rest = re.fullmatch(r"@?(!?U?P[0-9T]+)?\s*(\S+)\s*(.*)", text).groups()
+        self.guard = guard or "PT"
         self.kind, *self.flags = self.name.split(".")
-        self.operands = [o.strip() for o in re.split(r",(?![^\[]*\])", rest)] if rest.strip() else []
-        self.operands = [o.replace(".reuse", "") for o in self.operands]
+        self.operands = [o.strip().replace(".reuse", "") for o in re.split(r",(?![^\[]*\])", rest)] if rest else []
 
 
-def parse(text, source):
-    """Kernels by symbol: instructions by their place, labels. `source`: file name -> its lines."""
-    kernels, chain = {}, []
+def parse(text):
+    """Of `nvdisasm -c -gi`, by kernel: instructions, and the index of the instruction behind each label."""
+    kernels, places, sources, is_open = {}, [], {}, False
     for line in text.splitlines():
         if found := re.match(r"\.text\.(\S+):", line):
-            code, labels, waiting = [], {}, []
-            kernels[found[1]] = code, labels
+            code, labels = kernels[found[1]] = [], {}
         elif found := re.match(r"(\.L_x_\d+|\$\S+):", line):
-            waiting.append(found[1])
-        elif found := re.match(r'\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?', line):
-            if not chain or chain[-1] is None:
-                chain = []
-            chain.append((found[1], int(found[2])))
+            labels[found[1]] = len(code)
+        elif found := re.match(r'\s*//## File "([^"]*)", line (\d+)', line):
+            places = places + [found.groups()] if is_open else [found.groups()]
+            is_open = True
         elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", line):
-            for label in waiting:
-                labels[label] = len(code)
-            waiting = []
-            code.append(Instruction(int(found[1], 16), found[2], part_of(chain, source)))
-            if chain and chain[-1] is not None:
-                chain.append(None)
+            code.append(Instruction(int(found[1], 16), found[2], phase_of(places, sources)))
+            is_open = False
     return kernels
 
 
-def part_of(chain, source):
-    """The phase that fused_kernel.cuh calls in the outermost line of code that an instruction is of."""
-    places = [p for p in chain if p is not None]
-    if not places:
-        return "-"
+def phase_of(places, sources):
+    """The function of fused_phases.h that the kernel's own line, the last of an inlined chain, calls."""
+    if not places or not places[-1][0].endswith("fused_kernel.cuh"):
+        return "other"
     name, line = places[-1]
-    if not name.endswith("fused_kernel.cuh"):
-        return "-"
-    found = re.search(r"F::(\w+)", source(name)[line - 1])
+    if name not in sources:
+        with open(name) as file:
+            sources[name] = file.read().splitlines()
+    found = re.search(r"F::(\w+)\(", sources[name][int(line) - 1])
     return found[1] if found else "loop"
 
 
 class Launch:
-    """What melflow_kernel_launches wrote: a line a field, bytes in hexadecimal."""
+    """What kernel_launch.cpp wrote: a line a field, bytes in hexadecimal."""
 
-    def __init__(self, path):
-        self.memory, self.after = [], []
-        with open(path) as file:
-            for line in file:
-                key, value = line.rstrip("\n").split(" ", 1)
-                if key in ("memory", "after"):
-                    address, data = value.split(" ")
-                    getattr(self, key).append((int(address), bytes.fromhex(data)))
-                else:
-                    setattr(self, key, value)
-        self.threads, self.shared, self.frames = int(self.threads), int(self.shared), int(self.frames)
-        self.of_warp = int(self.of_warp)
-        self.count_at = int(self.count_at)
-        self.argument = bytes.fromhex(self.argument)
+    def __init__(self, text):
+        self.memory = []
+        for line in text.splitlines():
+            key, *values = line.split()
+            if key == "memory":
+                self.memory.append((int(values[0]), bytes.fromhex(values[1])))
+            else:
+                setattr(self, key, bytes.fromhex(values[0]) if key in ("argument", "expected") else int(values[0]))
 
 
 class Warp:
     def __init__(self, index):
         self.index = index
-        self.places = [0] * LANES  # of the lanes' next instructions; None: ended
-        self.registers = [collections.defaultdict(int) for _ in range(LANES)]
-        self.is_waiting = False
+        self.places = [0] * 32  # of the lanes' next instructions; None: ended
+        self.values = collections.defaultdict(lambda: [0] * 32)  # of registers and predicates, by lane
+        self.waits = False
 
 
 class Machine:
-    """One block of a launch."""
+    """One block that works on `frames` frames."""
 
     def __init__(self, kernel, launch, frames):
         self.code, self.labels = kernel
-        self.launch = launch
         self.segments = [(address, bytearray(data)) for address, data in launch.memory]
-        self.store(launch.count_at, struct.pack("<I", frames))
         self.shared = bytearray(b"\xff" * launch.shared)
-        constants = bytearray(PARAMETERS) + bytearray(launch.argument) + bytearray(16)
-        struct.pack_into("<3I3I", constants, 0, launch.threads, 1, 1, 1, 1, 1)
+        constants = bytearray(PARAMETERS) + launch.argument + bytes(64)
+        struct.pack_into("<6I", constants, 0, launch.threads, 1, 1, 1, 1, 1)
         self.constants = bytes(constants)
-        self.issued = collections.Counter()
-        self.wavefronts = collections.Counter()
-        self.steps = [self.compile(i) for i in self.code]
+        self.store(launch.count_at, struct.pack("<I", frames))
+        self.issued, self.wavefronts = collections.Counter(), collections.Counter()
+        self.steps = [None] * len(self.code)
+        self.warps = [Warp(i) for i in range(launch.threads // 32)]
+
+    def run(self):
+        while any(p is not None for w in self.warps for p in w.places):
+            for warp in self.warps:
+                while not warp.waits and any(p is not None for p in warp.places):
+                    self.step(warp)
+            for warp in self.warps:
+                warp.waits = False
+        return self
+
+    def step(self, warp):
+        # The lanes that are furthest behind: those that took different branches meet again.
+        place = min(p for p in warp.places if p is not None)
+        here = [lane for lane in LANES if warp.places[lane] == place]
+        i = self.code[place]
+        if self.steps[place] is None:
+            self.steps[place] = self.predicate(i.guard), self.compile(i)
+        guard, act = self.steps[place]
+        self.issued[i.address] += 1
+        for lane in here:
+            warp.places[lane] = place + 1
+        lanes = [lane for lane in here if guard(warp, lane)]
+        if lanes:
+            act(warp, lanes)
 
     # ---- memory
 
@@ -163,596 +182,449 @@ class Machine:
         for start, data in self.segments:
             if start <= address and address + size <= start + len(data):
                 return data, address - start
-        raise ValueError(f"an access to {address:#x}, where nothing is")
-
-    def load(self, address, size):
-        data, at = self.find(address, size)
-        return data[at : at + size]
+        raise ValueError(f"an access to global memory where nothing is: {address:#x}")
 
     def store(self, address, value):
         data, at = self.find(address, len(value))
         data[at : at + len(value)] = value
 
-    # ---- operands
+    # ---- operands: functions (warp, lane)
 
-    def reader(self, text, flt=False, inverted=False):
-        """A function of a lane's registers that returns an operand's bits."""
-        if text.startswith("-|") and text.endswith("|"):
-            of = self.reader(text[2:-1], flt)
-            return lambda r: of(r) | 0x80000000
-        if text.startswith("|"):
-            of = self.reader(text[1:-1], flt)
-            return lambda r: of(r) & 0x7FFFFFFF
-        if re.match(r"-[RUc]", text):
-            of = self.reader(text[1:], flt)
-            if flt:
-                return lambda r: of(r) ^ 0x80000000
-            return (lambda r: of(r) ^ MASK) if inverted else lambda r: -of(r) & MASK
-        if text.startswith("~"):
-            of = self.reader(text[1:], flt)
-            return lambda r: of(r) ^ MASK
-        if text in ("RZ", "URZ", "SRZ"):
-            return lambda r: 0
-        if found := re.fullmatch(r"(U?R\d+)(?:\.(64|H0|H1|H0_H0|H1_H1|B\d))?", text):
-            name, part = found[1], found[2]
-            if part in ("H1", "H1_H1"):
-                return lambda r: r[name] >> 16
-            if part in ("H0", "H0_H0"):
-                return lambda r: r[name] & 0xFFFF
-            return lambda r: r[name]
-        if found := re.fullmatch(r"c\[0x0\]\[(0x[0-9a-f]+)\]", text):
-            value = struct.unpack_from("<I", self.constants, int(found[1], 16))[0]
-            return lambda r: value
+    def reader(self, text, is_float=False, in_place_of_minus=None):
+        if text[0] in "-~!" and not re.match(r"-(0x|\d|INF|QNAN)", text):
+            of = self.reader(text[1:], is_float)
+            if is_float:
+                return lambda w, k: of(w, k) ^ 0x80000000
+            if text[0] == "~" or in_place_of_minus == "~":
+                return lambda w, k: of(w, k) ^ MASK
+            return lambda w, k: (of(w, k) ^ MASK) + 1  # the carry of -0 included
+        if text[0] == "|":
+            of = self.reader(text[1:-1], is_float)
+            return lambda w, k: of(w, k) & 0x7FFFFFFF
+        if re.fullmatch(r"U?RZ(\.\w+)?|SRZ", text):
+            return lambda w, k: 0
+        if found := re.fullmatch(r"(U?R\d+)(?:\.(\w+))?", text):
+            name, part = found.groups()
+            shift = {None: 0, "64": 0, "U32": 0, "H0": 0, "H0_H0": 0, "H1": 16, "H1_H1": 16,
+                     **{f"B{n}": 8 * n for n in LANES[:4]}}[part]
+            return lambda w, k: w.values[name][k] >> shift
+        if text.startswith("c["):
+            at = self.address(text)
+            return lambda w, k: struct.unpack_from("<I", self.constants, at(w, k))[0]
         if re.fullmatch(r"-?0x[0-9a-f]+", text):
             value = int(text, 16) & MASK
-            return lambda r: value
-        value = to_bits(float(text.replace("QNAN", "nan").replace("INF", "inf")))
-        if not flt:
-            value = int(text) & MASK
-        return lambda r: value
+        else:
+            value = float(re.sub(r"[QS]NAN", "nan", text))
+            value = to_bits(value) if is_float else int(value) & MASK
+        return lambda w, k: value
 
     @staticmethod
     def predicate(text):
-        name = text.lstrip("!")
+        name, wanted = text.lstrip("!"), text[0] != "!"
         if name in ("PT", "UPT"):
-            return (lambda r: False) if text[0] == "!" else lambda r: True
-        return (lambda r: not r[name]) if text[0] == "!" else lambda r: bool(r[name])
-
-    @staticmethod
-    def pair(name, index=1):
-        if name in ("RZ", "URZ"):
-            return name
-        prefix, number = re.fullmatch(r"(U?R)(\d+)", name).groups()
-        return f"{prefix}{int(number) + index}"
+            return lambda w, k: wanted
+        return lambda w, k: bool(w.values[name][k]) == wanted
 
     def address(self, text):
-        """[R2+0x400], desc[UR10][R4.64+-0x400], [UR4]: a function that returns the sum."""
-        inner = re.findall(r"\[([^\]]*)\]", text)[-1]
+        """The sum of what is in the last brackets: [R2+0x400], desc[UR10][R4.64+-0x400], c[0x0][R2]."""
         parts = []
-        for term in inner.split("+"):
-            term = term.removesuffix(".U32") if term.startswith("UR") else term
-            if term.endswith(".64"):
-                low, high = term[:-3], self.pair(term[:-3])
-                parts.append(lambda r, low=low, high=high: r[low] | r[high] << 32)
-            elif re.fullmatch(r"-?0x[0-9a-f]+", term):
-                value = int(term, 16)
-                parts.append(lambda r, value=value: value)
-            elif found := re.fullmatch(r"(R\d+)\.X(\d+)", term):
-                parts.append(lambda r, n=found[1], f=int(found[2]): r[n] * f)
+        for term in re.findall(r"\[([^\]]*)\]", text)[-1].split("+"):
+            if found := re.fullmatch(r"(R\d+)\.X(\d+)", term):
+                parts.append(lambda w, k, n=found[1], f=int(found[2]): w.values[n][k] * f)
+            elif term.startswith("-0x"):
+                parts.append(lambda w, k, value=int(term, 16): value)
             else:
-                parts.append(self.reader(term))
-        return lambda r: sum(part(r) for part in parts)
+                parts.append(self.wide(term[:-3]) if term.endswith(".64") else self.reader(term))
+        return lambda w, k: sum(part(w, k) for part in parts)
+
+    @staticmethod
+    def next_of(name, by=1):
+        return re.sub(r"\d+", lambda n: str(int(n[0]) + by), name)
+
+    def wide(self, text):
+        if text.startswith("c["):
+            at = self.address(text)
+            return lambda w, k: struct.unpack_from("<Q", self.constants, at(w, k))[0]
+        low = self.reader(text)
+        high = self.reader(self.next_of(text)) if re.fullmatch(r"U?R\d+", text) else lambda w, k: 0
+        return lambda w, k: low(w, k) | high(w, k) << 32
 
     # ---- instructions
 
-    def compile(self, instruction):
-        """A function (warp, lanes): what the instruction does for these lanes."""
-        kind = instruction.kind
-        make = getattr(self, "op_" + kind.lower(), None)
-        if make is not None:
-            return make(instruction)
-        per_lane = self.plain(instruction)
-        if per_lane is None:
-            def unknown(_warp, _lanes):
-                raise ValueError(f"sass.py does not know {instruction.text}")
-            return unknown
+    def compile(self, i):
+        """A function (warp, lanes): what the instruction does. A uniform one is one of every lane."""
+        special = getattr(self, "op_" + i.kind.lower(), None)
+        if special:
+            return special(i)
+        kind = i.kind.removeprefix("U")
+        results, sources = [i.operands[0]], i.operands[1:]
+        is_compare = kind in ("ISETP", "FSETP", "PLOP3")
+        while sources and re.fullmatch(r"U?P[0-9T]", sources[0]) and len(results) < 2 + (kind == "IADD3"):
+            results.append(sources.pop(0))
+        if kind == "LOP3" and re.fullmatch(r"U?P[0-9T]", results[0]):
+            results.insert(0, sources.pop(0))
+        of = self.values(kind, i, sources)
+        if of is None:
+            raise ValueError(f"an instruction that sass.py does not know: {i.text}")
+        is_wide = "WIDE" in i.flags or "64" in i.flags and kind == "LDC"
+        name, others = results[0], [r for r in results[1:] if r not in ("PT", "UPT")]
 
         def run(warp, lanes):
-            for lane in lanes:
-                per_lane(warp.registers[lane])
+            found = [of(warp, k) for k in lanes]
+            if name.startswith("U"):
+                found, lanes = [found[0]] * 32, LANES
+            for k, value in zip(lanes, found):
+                if is_compare:
+                    value, other = value
+                else:
+                    other = value >> 32 if kind != "LOP3" else value & MASK
+                if not name.endswith(("RZ", "PT")):
+                    warp.values[name][k] = value & MASK
+                    if is_wide:
+                        warp.values[self.next_of(name)][k] = value >> 32 & MASK
+                for o in others:
+                    warp.values[o][k] = bool(other)
         return run
 
-    def plain(self, instruction):
-        """A function of a lane's registers, for what only reads and writes them."""
-        ops, flags, kind = instruction.operands, instruction.flags, instruction.kind
-        kind = kind.removeprefix("U") if kind not in ("UR2UR",) else kind
-        rd = ops[0] if ops else None
+    def values(self, kind, i, sources):
+        """A function (warp, lane) that returns the result, carry and all; None: unknown."""
+        flags, name = i.flags, i.name
+        minus = "~" if "X" in flags else None
+        predicates = [self.predicate(s) for s in sources if re.fullmatch(r"!?U?P[0-9T]", s)]
+        sources = [s for s in sources if not re.fullmatch(r"!?U?P[0-9T]", s)]
+        is_float = kind in ("FADD", "FMUL", "FFMA", "FSEL", "FSETP", "FMNMX", "MUFU", "F2FP")
+        operands = [self.reader(s, is_float, minus) for s in sources]
+        a, b, c = (operands + [lambda w, k: 0] * 3)[:3]
+        p = predicates[0] if predicates else lambda w, k: False
+        cast = signed if "U32" not in flags else (lambda x: x & MASK)
 
-        def to(function):
-            def run(r):
-                r[rd] = function(r) & MASK
-            return run
+        def floats(function):
+            return lambda w, k: to_bits(function(*(to_float(o(w, k)) for o in operands)))
 
-        def values(names, flt=False, inverted=False):
-            return [self.reader(n, flt, inverted) for n in names]
-
-        def wide(function):
-            high = self.pair(rd)
-            def run(r):
-                value = function(r)
-                r[rd], r[high] = value & MASK, value >> 32 & MASK
-            return run
-
-        def floats(function, n=None):
-            of = values(ops[1 : None if n is None else n + 1], flt=True)
-            return to(lambda r: to_bits(function(*(to_float(f(r)) for f in of))))
-
-        def wide_reader(name):
-            low = self.reader(name)
-            if name in ("RZ", "URZ") or not re.match(r"U?R\d", name):
-                return low
-            high = self.reader(self.pair(name))
-            return lambda r: low(r) | high(r) << 32
-
-        if kind == "MOV" or instruction.name.startswith("IMAD.MOV"):
-            return to(self.reader(ops[-1]))
-        if kind == "IMAD":
-            if ops[1].startswith("P") and ops[1][1:].isdigit():
-                return None
-            carry = self.predicate(ops[4]) if "X" in flags else None
-            a, b = values(ops[1:3])
-            c = self.reader(ops[3], inverted=carry is not None)
-            if "WIDE" in flags:
-                c = wide_reader(ops[3])
-                if "U32" in flags:
-                    return wide(lambda r: a(r) * b(r) + c(r))
-                return wide(lambda r: signed(a(r)) * signed(b(r)) + c(r))
-            if "HI" in flags:
-                if "U32" in flags:
-                    return to(lambda r: (a(r) * b(r) >> 32) + c(r))
-                return to(lambda r: (signed(a(r)) * signed(b(r)) >> 32) + c(r))
-            if carry:
-                return to(lambda r: a(r) * b(r) + c(r) + carry(r))
-            return to(lambda r: a(r) * b(r) + c(r))
-        if kind in ("IADD3", "VIADD"):
-            outs, rest = [], ops[1:]
-            while re.fullmatch(r"U?P[0-9T]", rest[0]):
-                outs.append(rest.pop(0))
-            carries = []
-            while re.fullmatch(r"!?U?P[0-9T]", rest[-1]):
-                carries.append(self.predicate(rest.pop()))
-            if "X" not in flags:
-                carries = []
-            of = values(rest, inverted=bool(carries))
-            def run(r):
-                value = sum(f(r) for f in of) + sum(c(r) for c in carries)
-                # -x of 0 is 2^32 to the carry.
-                if not carries:
-                    value += sum(1 << 32 for t, f in zip(rest, of) if re.match(r"-[RU]", t) and f(r) == 0)
-                if outs:
-                    r[outs[0]] = value >> 32 != 0
-                r[rd] = value & MASK
-            return run
-        if kind in ("VIADDMNMX", "VIMNMX", "IMNMX"):
-            least = self.predicate(ops[-1])
-            of = values(ops[1:-1])
-            cast = (lambda x: x) if "U32" in flags else signed
-            def run(r):
-                first = of[0](r) if len(of) == 2 else (of[0](r) + of[1](r)) & MASK
-                pick = min if least(r) else max
-                r[rd] = pick(cast(first), cast(of[-1](r))) & MASK
-            return run
-        if kind == "LEA":
-            out = None
-            rest = ops[1:]
-            if re.fullmatch(r"U?P[0-9T]", rest[0]):
-                out = rest.pop(0)
-            carry = self.predicate(rest.pop()) if "X" in flags else None
-            shift = int(rest.pop(), 16)
-            if "HI" in flags:
-                if "SX32" in flags:
-                    a, b = values(rest)
-                    value = lambda r: (signed(a(r)) << shift >> 32) + b(r) + (carry(r) if carry else 0)
-                else:
-                    a, b, c = values(rest)
-                    value = lambda r: (((c(r) << 32 | a(r)) << shift) >> 32 & MASK) + b(r) + (carry(r) if carry else 0)
-            else:
-                a, b = values(rest)
-                value = lambda r: (a(r) << shift & MASK) + b(r)
-            def run(r):
-                found = value(r)
-                if out:
-                    r[out] = found >> 32 & 1
-                r[rd] = found & MASK
-            return run
-        if kind == "LOP3":
-            rest = ops[:]
-            out = rest.pop(0) if re.fullmatch(r"U?P[0-9T]", rest[0]) else None
-            target = rest[0]
-            a, b, c = values(rest[1:4])
-            table = int(rest[4], 16)
-            def run(r):
-                x, y, z = a(r), b(r), c(r)
-                value = 0
-                for bits in range(8):
-                    if table >> bits & 1:
-                        value |= (x if bits & 4 else ~x) & (y if bits & 2 else ~y) & (z if bits & 1 else ~z)
-                value &= MASK
-                if out:
-                    r[out] = value != 0
-                if target not in ("RZ", "URZ"):
-                    r[target] = value
-            return run
-        if kind == "SHF":
-            a, n, c = values(ops[1:4])
-            if "L" in flags and "HI" not in flags:
-                return to(lambda r: a(r) << (n(r) & 63) if n(r) < 32 else 0)
-            if "HI" in flags and ops[1] in ("RZ", "URZ") and "R" in flags:
-                if "S32" in flags:
-                    return to(lambda r: signed(c(r)) >> min(n(r), 31))
-                return to(lambda r: c(r) >> n(r) if n(r) < 32 else 0)
-            return None
-        if kind == "SEL":
-            a, b = values(ops[1:3])
-            which = self.predicate(ops[3])
-            return to(lambda r: a(r) if which(r) else b(r))
-        if kind == "FSEL":
-            a, b = values(ops[1:3], flt=True)
-            which = self.predicate(ops[3])
-            return to(lambda r: a(r) if which(r) else b(r))
-        if kind in ("ISETP", "FSETP"):
-            compare = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==", "NE": "!="}
-            is_float = kind == "FSETP"
-            a, b = values(ops[2:4], flt=is_float)
-            with_other = self.predicate(ops[4])
-            extended = self.predicate(ops[5]) if "EX" in flags else None
-            word = flags[0]
-            symbol = compare.get(word.removesuffix("U") if len(word) == 3 else word)
-            both = "OR" not in flags
-            if is_float:
-                def test(r):
-                    x, y = to_float(a(r)), to_float(b(r))
-                    nan = x != x or y != y
-                    if word == "NAN":
-                        return nan
-                    if word == "NUM":
-                        return not nan
-                    if nan:
-                        return len(word) == 3
-                    return eval_compare(symbol, x, y)
-            else:
-                cast = (lambda x: x) if "U32" in flags else signed
-                def test(r):
-                    x, y = cast(a(r)), cast(b(r))
-                    if extended and x == y:
-                        return extended(r) if symbol in ("<", "<=", ">", ">=", "==") else extended(r)
-                    return eval_compare(symbol, x, y)
-            out = ops[0]
-            def run(r):
-                result = test(r)
-                r[out] = (result and with_other(r)) if both else (result or with_other(r))
-            return run
-        if kind == "PLOP3":
-            out = ops[0]
-            of = [self.predicate(o) for o in ops[2:5]]
-            table = int(ops[5], 16)
-            def run(r):
-                r[out] = bool(table >> (4 * of[0](r) + 2 * of[1](r) + of[2](r)) & 1)
-            return run
-        if kind == "PRMT":
-            a, how, b = values(ops[1:4])
-            def run(r):
-                data = (a(r) | b(r) << 32).to_bytes(8, "little")
-                select, value = how(r), 0
-                for i in range(4):
-                    nibble = select >> 4 * i & 15
-                    byte = data[nibble & 7]
-                    if nibble & 8:
-                        byte = 0xFF if byte & 0x80 else 0
-                    value |= byte << 8 * i
-                r[rd] = value
-            return run
-        if kind == "FADD":
-            return floats(lambda a, b: a + b)
-        if kind == "FMUL":
-            return floats(lambda a, b: a * b if not (math.isinf(a) and b == 0) else math.nan)
-        if kind == "FFMA":
-            return floats(fused)
-        if kind == "FMNMX":
-            least = self.predicate(ops[3])
-            a, b = values(ops[1:3], flt=True)
-            def run(r):
-                x, y = to_float(a(r)), to_float(b(r))
-                pick = min if least(r) else max
-                r[rd] = to_bits(y if x != x else x if y != y else pick(x, y))
-            return run
-        if kind == "HFMA2":
-            a, b = (half_bits(float(o)) for o in ops[-2:])
-            return to(lambda r: a << 16 | b)
-        if kind == "HADD2" and "F32" in flags:
-            of = self.reader(ops[2])
-            return to(lambda r: to_bits(half(of(r) & 0xFFFF)))
-        if kind == "F2FP":
-            pack = half_bits if "F16" in flags else brain_bits
-            a, b = values(ops[1:3], flt=True)
-            return to(lambda r: pack(to_float(a(r))) << 16 | pack(to_float(b(r))))
-        if kind in ("I2F", "I2FP"):
-            of = self.reader(ops[1])
-            if "S16" in flags:
-                return to(lambda r: to_bits(float(signed(of(r) & 0xFFFF, 16))))
-            if "U32" in flags or "U16" in flags:
-                return to(lambda r: to_bits(float(of(r))))
-            return to(lambda r: to_bits(float(signed(of(r)))))
-        if kind == "MUFU":
-            of = self.reader(ops[1], flt=True)
-            how = {"RCP": lambda x: 1 / x, "RSQ": lambda x: x**-0.5, "SQRT": math.sqrt, "LG2": math.log2,
-                   "EX2": lambda x: 2.0**x}[flags[0]]
-            return to(lambda r: to_bits(how(to_float(of(r)))))
-        if kind in ("LDC", "ULDC"):
-            at = self.constants_at(ops[1])
+        if kind in ("MOV", "R2UR"):
+            return a
+        if kind == "LDC":
             if "64" in flags:
-                return wide(lambda r: struct.unpack_from("<Q", self.constants, at(r))[0])
-            form = "<B" if "U8" in flags else "<H" if "U16" in flags else "<I"
-            return to(lambda r: struct.unpack_from(form, self.constants, at(r))[0])
-        if kind == "R2UR":
-            return to(self.reader(ops[-1]))
+                return self.wide(sources[0])
+            bits = 0xFF if "U8" in flags else 0xFFFF if "U16" in flags else MASK
+            return lambda w, k: a(w, k) & bits
+        if kind in ("IADD3", "VIADD"):
+            return lambda w, k: sum(o(w, k) for o in operands) + sum(q(w, k) for q in predicates if "X" in flags)
+        if kind == "IMAD":
+            if "WIDE" in flags:
+                c = self.wide(sources[2])
+                return lambda w, k: cast(a(w, k)) * cast(b(w, k)) + c(w, k)
+            if "HI" in flags:
+                return lambda w, k: (cast(a(w, k)) * cast(b(w, k)) >> 32) + c(w, k)
+            return lambda w, k: a(w, k) * b(w, k) + c(w, k) + ("X" in flags and p(w, k))
+        if kind in ("VIADDMNMX", "VIMNMX", "IMNMX", "FMNMX"):
+            if kind == "FMNMX":
+                cast = to_float
+            least = len(operands) - 1
+
+            def extreme(w, k):
+                x, y = cast(a(w, k) + b(w, k) if least == 2 else a(w, k)), cast(operands[least](w, k))
+                if x != x or y != y:
+                    return to_bits(y if x != x else x)
+                chosen = (min if p(w, k) else max)(x, y)
+                return to_bits(chosen) if kind == "FMNMX" else chosen
+            return extreme
+        if kind == "LEA":
+            if "HI" not in flags:
+                shift = operands[2]
+                return lambda w, k: ((a(w, k) << shift(w, k)) & MASK) + b(w, k)
+            shift = operands[-1]
+            high = (lambda w, k: signed(a(w, k)) >> 32) if "SX32" in flags else c
+            return lambda w, k: (((high(w, k) << 32 | a(w, k)) >> (32 - shift(w, k)) & MASK) + b(w, k)
+                                 + ("X" in flags and p(w, k)))
+        if kind == "SHF":
+            to_left, is_64 = flags[0] == "L", "U64" in flags or "S64" in flags
+            def shift(w, k):
+                low, n, high = a(w, k), b(w, k) & (63 if is_64 else 31), c(w, k)
+                if not is_64 and "HI" not in flags:
+                    return low << n if to_left else low >> n
+                both = (signed(high) if flags[1][0] == "S" else high) << 32 | low
+                both = both << n if to_left else both >> n
+                return both >> 32 if "HI" in flags else both
+            return lambda w, k: shift(w, k) & MASK
+        if kind == "LOP3":
+            table = operands[3]
+            return lambda w, k: lookup(table(w, k), a(w, k), b(w, k), c(w, k))
+        if kind == "PLOP3":
+            q, tables = predicates, [int(s, 16) for s in sources]
+            return lambda w, k: [t >> (4 * q[0](w, k) + 2 * q[1](w, k) + q[2](w, k)) & 1 for t in tables]
+        if kind in ("SEL", "FSEL"):
+            return lambda w, k: a(w, k) if p(w, k) else b(w, k)
+        if kind == "PRMT":
+            return lambda w, k: permute(a(w, k), b(w, k), c(w, k))
+        if kind in ("ISETP", "FSETP"):
+            return self.compare(flags, a, b, predicates, to_float if is_float else cast)
+        if kind in ("FADD", "FMUL", "FFMA"):  # a product is exact in double; a sum is rounded twice, rarely otherwise
+            return floats({"FADD": lambda x, y: x + y, "FMUL": lambda x, y: x * y,
+                           "FFMA": lambda x, y, z: x * y + z}[kind])
+        if kind == "HFMA2" and sources[0] == "-RZ":  # how a constant comes into a register
+            value = to_half(float(sources[2])) << 16 | to_half(float(sources[3]))
+            return lambda w, k: value
+        if kind == "HADD2" and "F32" in flags:
+            return lambda w, k: to_bits(struct.unpack("<e", struct.pack("<H", b(w, k) & 0xFFFF))[0])
+        if kind == "F2FP":
+            pack = to_half if "F16" in flags else to_bfloat
+            return lambda w, k: pack(to_float(a(w, k))) << 16 | pack(to_float(b(w, k)))
+        if kind in ("I2F", "I2FP"):
+            bits = 16 if "S16" in flags or "U16" in flags else 32
+            if "U32" in flags or "U16" in flags:
+                return lambda w, k: to_bits(float(a(w, k) & ((1 << bits) - 1)))
+            return lambda w, k: to_bits(float(signed(a(w, k), bits)))
+        if kind == "MUFU":
+            return floats({"RCP": lambda x: 1 / x, "RSQ": lambda x: x**-0.5, "SQRT": math.sqrt, "LG2": math.log2,
+                           "EX2": lambda x: 2.0**x}[flags[0]])
         return None
 
-    def constants_at(self, text):
-        inner = re.fullmatch(r"c\[0x0\]\[(.*)\]", text)[1]
-        of = self.address(f"[{inner}]")
-        return of
-
-    def op_ldc(self, i):
-        return self.lanes_of(self.plain(i))
-
     @staticmethod
-    def lanes_of(per_lane):
-        def run(warp, lanes):
-            for lane in lanes:
-                per_lane(warp.registers[lane])
+    def compare(flags, a, b, predicates, cast):
+        word = flags[0]
+        is_unordered = cast is to_float and len(word) == 3 and word not in ("NAN", "NUM")
+        test = getattr(operator, word[:2].lower()) if word not in ("NAN", "NUM") else None
+        combine = {"AND": operator.and_, "OR": operator.or_, "XOR": operator.xor}[
+            next(f for f in flags[1:] if f in ("AND", "OR", "XOR"))]
+
+        def run(w, k):
+            x, y = cast(a(w, k)), cast(b(w, k))
+            is_nan = x != x or y != y
+            if test is None:
+                found = is_nan == (word == "NAN")
+            elif is_nan:
+                found = is_unordered
+            else:
+                found = predicates[1](w, k) if "EX" in flags and x == y else test(x, y)
+            return combine(found, predicates[0](w, k)), combine(not found, predicates[0](w, k))
         return run
 
     def op_s2r(self, i):
-        target, source = i.operands
+        name, source = i.operands
         def run(warp, lanes):
-            for lane in lanes:
-                known = {"SR_TID.X": 32 * warp.index + lane, "SR_CTAID.X": 0, "SR_CgaCtaId": 0, "SR_LANEID": lane}
-                warp.registers[lane][target] = known[source]
+            for k in lanes if name[0] == "R" else LANES:
+                warp.values[name][k] = {"SR_TID.X": 32 * warp.index + k, "SR_LANEID": k, "SR_CTAID.X": 0,
+                                        "SR_CgaCtaId": 0}[source]
         return run
 
     op_s2ur = op_s2r
 
     def op_cs2r(self, i):
-        target = i.operands[0]
-        high = self.pair(target)
+        names = [i.operands[0]] + ([self.next_of(i.operands[0])] if "32" not in i.flags else [])
         def run(warp, lanes):
-            for lane in lanes:
-                warp.registers[lane][target] = warp.registers[lane][high] = 0
+            for name in names:
+                for k in lanes:
+                    warp.values[name][k] = 0
         return run
 
     def op_nop(self, _):
         return lambda warp, lanes: None
 
-    op_bssy = op_bsync = op_warpsync = op_endcollective = op_nop
+    op_bssy = op_bsync = op_warpsync = op_nop
 
     def op_bra(self, i):
-        if "DIV" in i.flags:
-            return lambda warp, lanes: None
+        if "DIV" in i.flags:  # taken where not all lanes are here
+            def check(_warp, lanes):
+                if len(lanes) < 32:
+                    raise ValueError("lanes are not together at a barrier of their warp")
+            return check
         target = self.labels[re.search(r"`\((.*)\)", i.text)[1]]
-        where = self.predicate(i.operands[0]) if len(i.operands) == 2 else lambda r: True
+        where = self.predicate(i.operands[0]) if len(i.operands) == 2 else lambda w, k: True
         def run(warp, lanes):
-            for lane in lanes:
-                if where(warp.registers[lane]):
-                    warp.places[lane] = target
+            for k in lanes:
+                if where(warp, k):
+                    warp.places[k] = target
         return run
 
     def op_exit(self, _):
         def run(warp, lanes):
-            for lane in lanes:
-                warp.places[lane] = None
+            for k in lanes:
+                warp.places[k] = None
         return run
 
     def op_bar(self, _):
         def run(warp, _lanes):
-            warp.is_waiting = True
+            warp.waits = True
         return run
 
-    @staticmethod
-    def width(flags):
-        for flag, size in (("128", 16), ("64", 8), ("U16", 2), ("16", 2), ("U8", 1)):
-            if flag in flags:
-                return size
-        return 4
-
-    def access(self, i, is_store, is_shared):
-        size = self.width(i.flags)
-        target = i.operands[1] if is_store else i.operands[0]
-        at = self.address(i.operands[0] if is_store else i.operands[1])
-        words = [target if n == 0 else self.pair(target, n) for n in range((size + 3) // 4)]
-        sources = [self.reader(w) for w in words]
-
+    def op_shfl(self, i):
+        done, target, source, *rest = i.operands
+        source, by, limit = (self.reader(o) for o in (source, *rest))
         def run(warp, lanes):
-            addresses = {lane: at(warp.registers[lane]) for lane in lanes}
-            self.wavefronts[i.address] += wavefronts(addresses, size, is_shared)
-            for lane, address in addresses.items():
-                r = warp.registers[lane]
-                if is_shared:
-                    address -= 0x400
-                    if address < 0 or address + size > len(self.shared):
-                        raise ValueError(f"{i.text}: byte {address} of {len(self.shared)} of shared memory")
-                if address % size:
-                    raise ValueError(f"{i.text}: address {address:#x} is not aligned")
-                if is_store:
-                    value = b"".join(struct.pack("<I", f(r)) for f in sources)[:size]
-                    if is_shared:
-                        self.shared[address : address + size] = value
-                    else:
-                        self.store(address, value)
-                else:
-                    value = bytes(self.shared[address : address + size] if is_shared else self.load(address, size))
-                    for n, word in enumerate(words):
-                        r[word] = int.from_bytes(value[4 * n : 4 * n + 4], "little")
+            self.wavefronts[i.address] += 1
+            found = {}
+            for k in lanes:
+                n, c = by(warp, k), limit(warp, k)
+                group = c >> 8 & 31
+                last = k & group | c & 31 & ~group
+                other = {"IDX": k & group | n & ~group & 31, "BFLY": k ^ n, "DOWN": k + n, "UP": k - n}[i.flags[0]]
+                inside = other >= last if i.flags[0] == "UP" else other <= last
+                found[k] = source(warp, other if inside else k), inside
+            for k, (value, inside) in found.items():
+                warp.values[target][k] = value
+                if done != "PT":
+                    warp.values[done][k] = inside
         return run
 
     def op_lds(self, i):
-        return self.access(i, False, True)
+        return self.access(i, *i.operands, False)
 
     def op_sts(self, i):
-        return self.access(i, True, True)
+        return self.access(i, *reversed(i.operands), True)
 
-    def op_ldg(self, i):
-        return self.access(i, False, False)
+    op_ldg, op_stg = op_lds, op_sts
 
-    def op_stg(self, i):
-        return self.access(i, True, False)
+    def access(self, i, register, place, is_store):
+        size = next((n for flag, n in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("16", 2), ("U8", 1), ("8", 1))
+                     if flag in i.flags), 4)
+        is_shared, at = i.kind.endswith("S"), self.address(place)
+        names = [self.next_of(register, n) for n in range((size + 3) // 4)]
+        sources = [self.reader(n) for n in names]
 
-    # Of a thread's own memory: what is spilled, an access of its own for each lane's word.
-    def op_ldl(self, i):
-        return self.local(i, False)
-
-    def op_stl(self, i):
-        return self.local(i, True)
-
-    def local(self, i, is_store):
-        size = self.width(i.flags)
-        target = i.operands[1] if is_store else i.operands[0]
-        at = self.address(i.operands[0] if is_store else i.operands[1])
-        words = [target if n == 0 else self.pair(target, n) for n in range((size + 3) // 4)]
         def run(warp, lanes):
-            self.wavefronts[i.address] += len(words)
-            for lane in lanes:
-                r = warp.registers[lane]
-                for n, word in enumerate(words):
-                    place = f"local {at(r) + 4 * n}"
-                    if is_store:
-                        r[place] = r[word]
-                    else:
-                        r[word] = r[place]
+            addresses = {k: at(warp, k) - SHARED * is_shared for k in lanes}
+            self.wavefronts[i.address] += wavefronts(addresses, size) if is_shared else len(
+                {a // 128 for a in addresses.values()})
+            for k, address in addresses.items():
+                if address % size or is_shared and not 0 <= address <= len(self.shared) - size:
+                    raise ValueError(f"{i.text}: address {address:#x} in {len(self.shared):#x} bytes, {size} a lane")
+                data, address = (self.shared, address) if is_shared else self.find(address, size)
+                if is_store:
+                    value = b"".join(struct.pack("<I", of(warp, k) & MASK) for of in sources)
+                    data[address : address + size] = value[:size]
+                    continue
+                value = int.from_bytes(data[address : address + size], "little")
+                if "S16" in i.flags:
+                    value = signed(value, 16)
+                for n, name in enumerate(names):
+                    if name != "RZ":
+                        warp.values[name][k] = value >> 32 * n & MASK
         return run
 
-    # ---- running
+    def op_ldl(self, i):
+        return self.spill(i, *i.operands, False)
 
-    def run(self):
-        warps = [Warp(i) for i in range(self.launch.threads // LANES)]
-        while any(any(p is not None for p in w.places) for w in warps):
-            for warp in warps:
-                self.run_warp(warp)
-            for warp in warps:
-                warp.is_waiting = False
-        return self
+    def op_stl(self, i):
+        return self.spill(i, *reversed(i.operands), True)
 
-    def run_warp(self, warp):
-        guards = [self.predicate(i.guard) for i in self.code]
-        while not warp.is_waiting:
-            alive = [p for p in warp.places if p is not None]
-            if not alive:
-                return
-            place = min(alive)  # lanes that diverged meet again behind the branch
-            instruction = self.code[place]
-            here = [lane for lane in range(LANES) if warp.places[lane] == place]
-            for lane in here:
-                warp.places[lane] = place + 1
-            lanes = [lane for lane in here if guards[place](warp.registers[lane])]
-            self.issued[instruction.address] += 1
-            if lanes:
-                self.steps[place](warp, lanes)
+    def spill(self, i, register, place, is_store):
+        """Of a lane's own memory, which lies so that a warp's words are neighbours."""
+        at, size = self.address(place), 4 if "128" in i.flags else 2 if "64" in i.flags else 1
+        def run(warp, lanes):
+            self.wavefronts[i.address] += size
+            for k in lanes:
+                for n in range(size):
+                    names = [self.next_of(register, n), f"local {at(warp, k) + 4 * n}"]
+                    to, source = reversed(names) if is_store else names
+                    warp.values[to][k] = warp.values[source][k] if source != "RZ" else 0
+        return run
 
 
-def eval_compare(symbol, x, y):
-    return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[symbol]
-
-
-def wavefronts(addresses, size, is_shared):
-    if not addresses:
-        return 0
-    if not is_shared:
-        return len({a // 128 for a in addresses.values()} | {(a + size - 1) // 128 for a in addresses.values()})
-    lanes = LANES * 4 // max(size, 4)  # at a time
-    total = 0
-    for first in range(0, LANES, lanes):
+def wavefronts(addresses, size):
+    together, total = 32 * 4 // max(size, 4), 0
+    for first in range(0, 32, together):
         banks = collections.defaultdict(set)
-        for lane in range(first, first + lanes):
-            if lane in addresses:
-                for word in range(addresses[lane] // 4, (addresses[lane] + size + 3) // 4):
-                    banks[word % 32].add(word)
-        total += max((len(words) for words in banks.values()), default=0)
+        for k in range(first, first + together):
+            for word in range(addresses[k] // 4, (addresses[k] + size + 3) // 4) if k in addresses else ():
+                banks[word % 32].add(word)
+        total += max(map(len, banks.values()), default=0)
     return total
 
 
-def occupancy(registers, shared, threads):
-    """Warps that a multiprocessor of compute capability 9.0 has room for."""
-    warps = threads // LANES
-    by_registers = 65536 // (-(-registers * LANES // 256) * 256) // warps
+def warps_of_processor(registers, shared, threads):
+    """That compute capability 9.0 has room for: 64 warps, 64 Ki registers, 228 KiB of which a block takes 1 more."""
+    warps = threads // 32
+    by_registers = 65536 // (-(-registers * 32 // 256) * 256) // 4 * 4 // warps
     by_shared = 233472 // (-(-(shared + 1024) // 128) * 128)
     return warps * min(by_registers, by_shared, 64 // warps, 32)
 
 
-def rows_differ(machine, launch):
-    """The largest difference between float32 rows of the code and those of the kernel on the host."""
-    worst = 0.0
-    for address, expected in launch.after:
-        data, at = machine.find(address, len(expected))
-        for ours, theirs in zip(struct.iter_unpack("<f", bytes(data[at : at + len(expected)])), struct.iter_unpack("<f", expected)):
-            if ours[0] != ours[0]:
-                return math.inf
-            worst = max(worst, abs(ours[0] - theirs[0]))
-    return worst
+def largest_difference(machine, launch):
+    data, at = machine.find(launch.rows_at, len(launch.expected))
+    n = len(launch.expected) // 4
+    rows, expected = (struct.unpack_from(f"<{n}f", *x) for x in ((data, at), (launch.expected, 0)))
+    return max(math.inf if a != a else abs(a - b) for a, b in zip(rows, expected))
+
+
+def tool(name, given, package=None):
+    places = [given, shutil.which(name), f"/usr/local/cuda/bin/{name}"]
+    if found := next((p for p in places if p and os.access(p, os.X_OK)), None):
+        return found
+    sys.exit(f"sass.py: no {name} in PATH, /usr/local/cuda/bin or --{name}: it is in CUDA's toolkit"
+             + (f" and in the Python package {package} (nvidia/cu*/bin)" if package else ""))
+
+
+def call(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"sass.py: {' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout, done.stderr
+
+
+HOST = ("perf/gpu/kernel_launch.cpp", "cuda/mel_kernels.cu", "cuda/band_pieces.cpp", "cuda/mel_tables.cpp",
+        "cuda/cufft_library.cpp", "cuda/shared_library.cpp", "stages/device/kernel_front_end.cpp",
+        *(f"stages/features/mel/mel_{part}.cpp" for part in ("plan", "options", "option_table", "filterbank", "window", "signal")))
 
 
 def main():
+    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("code")
-    parser.add_argument("resources", help="what nvcc -Xptxas -v said")
-    parser.add_argument("launch", nargs="+")
+    parser.add_argument("--size", type=int, choices=SIZES, action="append", help="samples of a window [512]")
+    parser.add_argument("--operands", choices=OPERANDS, default="float32")
+    parser.add_argument("--samples", choices=("int16", "float32"), default="int16")
+    parser.add_argument("--phases", action="store_true", help="by the functions of fused_phases.h, too")
+    parser.add_argument("--source", default=root, help="the source tree whose kernel is counted [this one]")
+    parser.add_argument("--nvcc", help="[in PATH]")
+    parser.add_argument("--nvdisasm", help="[in PATH]")
     options = parser.parse_args()
-    files = {}
-
-    def source(name):
-        if name not in files:
-            with open(name) as file:
-                files[name] = file.read().splitlines()
-        return files[name]
-
-    with open(options.code) as file:
-        kernels = parse(file.read(), source)
-    with open(options.resources) as file:
-        said = file.read()
+    nvcc = tool("nvcc", options.nvcc)
+    beside = os.path.join(os.path.dirname(nvcc), "nvdisasm")
+    nvdisasm = tool("nvdisasm", options.nvdisasm or (beside if os.path.exists(beside) else None), "nvidia-cuda-nvdisasm")
+    os.chdir(options.source)
     failed = False
-    by_part = []
-    print("| launch | registers | spilled [B] | shared a block [B] | warps an SM | warp instructions a window | wavefronts a window: shared | L1 |")
-    print("|---|---|---|---|---|---|---|---|")
-    for path in options.launch:
-        launch = Launch(path)
-        kernel = kernels[launch.symbol]
-        a_pass = launch.threads // LANES * launch.of_warp
-        whole = Machine(kernel, launch, launch.frames).run()
-        part = Machine(kernel, launch, launch.frames - 2 * a_pass).run()
-        per_window = 2 * a_pass
-        parts = collections.defaultdict(lambda: [0, 0, 0, 0])
-        for i in kernel[0]:
-            n = whole.issued[i.address] - part.issued[i.address]
-            cost = whole.wavefronts[i.address] - part.wavefronts[i.address]
-            of_part = parts[i.part]
-            of_part[0] += n / per_window
-            if i.kind in ("FADD", "FMUL", "FFMA"):
-                of_part[1] += n / per_window
-            of_part[2 if i.kind in ("LDS", "STS") else 3] += cost / per_window
-        resources = re.search(re.escape(launch.symbol) + r".*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", said, re.S)
-        registers = int(resources[3])
-        total = [sum(p[k] for p in parts.values()) for k in range(4)]
-        print(f"| {launch.name} | {registers} | {resources[1]}, {resources[2]} | {launch.shared} | "
-              f"{occupancy(registers, launch.shared, launch.threads)} | {total[0]:.0f} | {total[2]:.0f} | {total[3]:.0f} |")
-        difference = rows_differ(whole, launch)
-        if not difference <= float(launch.limit):
-            print(f"sass.py: {launch.name}: rows differ by {difference} from those of the host's kernel", file=sys.stderr)
-            failed = True
-        by_part.append((launch.name, parts, total))
-    name, parts, total = by_part[0]
-    print(f"\n| {name}: part of a window | warp instructions | of these float | wavefronts: shared | L1 |\n|---|---|---|---|---|")
-    for part, p in itertools.chain(parts.items(), [("sum", total)]):
-        if any(p):
-            print(f"| {part} | {p[0]:.0f} | {p[1]:.0f} | {p[2]:.0f} | {p[3]:.0f} |")
+    print("| window | registers | spills of the size's kernels, stored and loaded [B] | shared of a block [B] | warps an SM "
+          "| instructions | wavefronts | largest difference of a row |\n|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        host, cubin = f"{folder}/launch", f"{folder}/cubin"
+        here = os.path.join(root, HOST[0])
+        call(os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-I.", "-Itests/emulated", "-x", "c++", here, *HOST[1:],
+             "-o", host, "-ldl")
+        for size in options.size or [512]:
+            launch = Launch(call(host, str(size), str(OPERANDS.index(options.operands)), options.samples)[0])
+            _, said = call(nvcc, "-cubin", "-arch=sm_90", "-std=c++20", "-O3", "-DNDEBUG", "-lineinfo", "-Xptxas", "-v",
+                           "-I.", f"cuda/fused_{size}.cu", "-o", cubin)
+            kernels = parse(call(nvdisasm, "-c", "-gi", cubin)[0])
+            suffix = "s" if options.samples == "int16" else "f"
+            pattern = rf"fused_kernelI.*E{suffix}LNS\w*NumberTypeE{OPERANDS.index(options.operands)}E"
+            symbol = next(s for s in kernels if re.search(pattern, s))
+            resources = {s: (int(registers), int(stored), int(loaded)) for s, stored, loaded, registers in re.findall(
+                r"entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+                said, re.S)}
+            a_round = launch.windows // 3
+            whole, part = (Machine(kernels[symbol], launch, n * a_round).run() for n in (3, 2))
+            difference = largest_difference(whole, launch)
+            counts = collections.defaultdict(lambda: [0, 0])
+            for i in kernels[symbol][0]:
+                for n, of in enumerate(("issued", "wavefronts")):
+                    more = (getattr(whole, of)[i.address] - getattr(part, of)[i.address]) / a_round
+                    counts[i.phase][n] += more
+                    counts[None][n] += more
+            registers = resources[symbol][0]
+            print(f"| {size} {options.samples}, {options.operands} | {registers} "
+                  f"| {sum(r[1] for r in resources.values())}, {sum(r[2] for r in resources.values())} | {launch.shared} "
+                  f"| {warps_of_processor(registers, launch.shared, launch.threads)} | {counts[None][0]:.0f} "
+                  f"| {counts[None][1]:.0f} | {difference:.2g} |")
+            if options.phases:
+                print("\n| phase | instructions | wavefronts |\n|---|---|---|")
+                for phase, (n, cost) in counts.items():
+                    if phase and n:
+                        print(f"| {phase} | {n:.0f} | {cost:.0f} |")
+                print()
+            limit = 0.02 if options.operands == "float32" else 0.5  # dB
+            if not difference <= limit:
+                print(f"sass.py: {size}: rows differ by {difference}, more than {limit}", file=sys.stderr)
+                failed = True
     return int(failed)
 
 
