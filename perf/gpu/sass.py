@@ -621,7 +621,7 @@ def main():
                     if phase and n:
                         print(f"| {phase} | {n:.0f} | {cost:.0f} |")
                 print()
-            limit = 0.02 if options.operands == "float32" else 0.5  # dB
+            limit = 1e-4 if options.operands == "float32" else 0.1  # dB
             if not difference <= limit:
                 print(f"sass.py: {size}: rows differ by {difference}, more than {limit}", file=sys.stderr)
                 failed = True
