@@ -52,7 +52,8 @@ std::vector<float> rows_in_double(const cuda::FrontEnd& front, const std::vector
       double re = 0, im = 0;
       for (std::size_t i = 0; i < n; ++i) {
         const double x = static_cast<double>(samples[offset + i]) * front.window[i] / 32768;
-        const double angle = 2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
+        const double angle =
+            2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
         re += x * std::cos(angle);
         im -= x * std::sin(angle);
       }
@@ -76,7 +77,9 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorName(cudaError_t) { return ""; }
 const char* cudaGetErrorString(cudaError_t) { return ""; }
 cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = 1, cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  return *value = 1, cudaSuccess;
+}
 cudaError_t cudaMalloc(void** to, std::size_t bytes) {
   *to = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   memory[*to] = bytes;
@@ -88,7 +91,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
+                                                          std::size_t) {
   return *blocks = 1, cudaSuccess;
 }
 cudaError_t cudaLaunchKernel(const void*, dim3, dim3 threads, void** arguments, std::size_t shared,
@@ -136,12 +140,14 @@ int main(int, char** argv) {
   std::vector<float> scaled(samples);
   for (float& s : scaled) s /= 32768;
 
-  cuda::MelKernels kernels(front, {cuda::Path::fused, static_cast<NumberType>(std::atoi(argv[2])), {}},
-                           windows);
+  cuda::MelKernels kernels(
+      front, {cuda::Path::fused, static_cast<NumberType>(std::atoi(argv[2])), {}}, windows);
   cuda::MelKernels::Launch launch;
   launch.sample_type = is_int16 ? cuda::SampleType::int16 : cuda::SampleType::float32;
-  launch.samples = is_int16 ? static_cast<void*>(upload(std::vector<std::int16_t>(samples.begin(), samples.end())))
-                            : static_cast<void*>(upload(scaled));
+  launch.samples =
+      is_int16
+          ? static_cast<void*>(upload(std::vector<std::int16_t>(samples.begin(), samples.end())))
+          : static_cast<void*>(upload(scaled));
   launch.offsets = upload(offsets);
   launch.n_frames = upload(std::vector<std::uint32_t>{windows});
   launch.capacity = windows;
@@ -149,7 +155,8 @@ int main(int, char** argv) {
   kernels.launch(nullptr, launch);
 
   std::printf("windows %u\ncount_at %zu\nrows_at %zu\n", windows,
-              reinterpret_cast<std::size_t>(launch.n_frames), reinterpret_cast<std::size_t>(launch.rows));
+              reinterpret_cast<std::size_t>(launch.n_frames),
+              reinterpret_cast<std::size_t>(launch.rows));
   for (const auto& [data, bytes] : memory)
     print(("memory " + std::to_string(reinterpret_cast<std::size_t>(data))).c_str(), data, bytes);
   const std::vector<float> expected = rows_in_double(front, samples, offsets);

@@ -548,10 +548,10 @@ def largest_difference(machine, launch):
 
 
 def tool(name, given, package=None):
-    places = [given, shutil.which(name), f"/usr/local/cuda/bin/{name}"]
+    places = [given] if given else [shutil.which(name), f"/usr/local/cuda/bin/{name}"]
     if found := next((p for p in places if p and os.access(p, os.X_OK)), None):
         return found
-    sys.exit(f"sass.py: no {name} in PATH, /usr/local/cuda/bin or --{name}: it is in CUDA's toolkit"
+    sys.exit(f"sass.py: no {name} {given or 'in PATH or /usr/local/cuda/bin, nor --' + name}: it is in CUDA's toolkit"
              + (f" and in the Python package {package} (nvidia/cu*/bin)" if package else ""))
 
 
@@ -597,12 +597,17 @@ def main():
             kernels = parse(call(nvdisasm, "-c", "-gi", cubin)[0])
             suffix = "s" if options.samples == "int16" else "f"
             pattern = rf"fused_kernelI.*E{suffix}LNS\w*NumberTypeE{OPERANDS.index(options.operands)}E"
-            symbol = next(s for s in kernels if re.search(pattern, s))
+            symbol = next((s for s in kernels if re.search(pattern, s)), None)
+            if symbol is None:
+                sys.exit(f"sass.py: cuda/fused_{size}.cu has no kernel like {pattern}; it has {', '.join(kernels)}")
             resources = {s: (int(registers), int(stored), int(loaded)) for s, stored, loaded, registers in re.findall(
                 r"entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
                 said, re.S)}
             a_round = launch.windows // 3
-            whole, part = (Machine(kernels[symbol], launch, n * a_round).run() for n in (3, 2))
+            try:
+                whole, part = (Machine(kernels[symbol], launch, n * a_round).run() for n in (3, 2))
+            except ValueError as error:
+                sys.exit(f"sass.py: {size}: {error}")
             difference = largest_difference(whole, launch)
             counts = collections.defaultdict(lambda: [0, 0])
             for i in kernels[symbol][0]:
