@@ -193,8 +193,7 @@ void GraphNode::send(Work* work, Clock::time_point now) {
     if (d->run_) d->offer(now, Came::by_queue);
 }
 
-void GraphNode::wait_again(Work* work) {
-  const Came came = work->came;
+void GraphNode::put_in_queue(Work* work) {
   if (threads_) {
     threads_->put(work);
   } else {
@@ -202,7 +201,17 @@ void GraphNode::wait_again(Work* work) {
     tsan::release(work);
     waiting_->try_put(message);
   }
+}
+
+void GraphNode::wait_again(Work* work) {
+  const Came came = work->came;
+  put_in_queue(work);
   offer(Clock::now(), came);
+}
+
+void GraphNode::go_on(Work* work) {
+  put_in_queue(work);
+  graph_.resume(*this, nullptr);
 }
 
 void GraphNode::let_in(int more) {
@@ -334,10 +343,10 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
       work->record = next.records().first;
       work->records = next.records().count;
     }
-    if (outcome.rest == StageCalls::Rest::block)
-      graph_.gate().ask(work, *this, work->is_part ? work->part_cost : next.block_cost());
-    else
+    if (outcome.rest != StageCalls::Rest::block)
       wait_again(work);
+    else if (graph_.gate().ask(work, *this, work->is_part ? work->part_cost : next.block_cost()))
+      go_on(work);
   }
   if (sent != nullptr)
     send(sent, now);

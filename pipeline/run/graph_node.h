@@ -87,6 +87,8 @@ class GraphNode {
 
   /// Puts work that has been in the stage back into the queue, for its next block or its turn.
   void wait_again(Work* work);
+  /// Lets in one more of what lies in the queue: what stands first there.
+  void offer_again() { offer(Clock::now(), Came::again); }
   /// Begins the source's work.
   void start();
 
@@ -140,6 +142,8 @@ class GraphNode {
   void issue_turns(Work& work);
   bool address(Work& work, Clock::time_point now);
   void send(Work* work, Clock::time_point now);
+  void put_in_queue(Work* work);
+  void go_on(Work* work);
   void offer(Clock::time_point now, Came came) { let_in(places_.offer(now, came)); }
   void let_in(int more);
   void free_place(Clock::time_point now, std::size_t branch) {

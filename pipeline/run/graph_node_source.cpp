@@ -39,7 +39,7 @@ void GraphNode::make() {
   if (f.goes_on) {
     const std::size_t files = made->out.size();
     Work* work = made.release();
-    graph_.gate().ask(work, *this, work->cost);
+    if (graph_.gate().ask(work, *this, work->cost)) granted(work);
     // Others may make the next task meanwhile.
     if (!graph_.is_stopping()) graph_.files().work_ahead(files);
   } else {

@@ -10,22 +10,23 @@ namespace melflow {
 MemoryGate::MemoryGate(RunContext& run)
     : run_(run), kept_(run.budget == nullptr ? 0 : run.budget->used()) {}
 
-void MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto later = [](const Waiter& a, const Waiter& b) { return IsYounger()(b.work, a.work); };
-    const Waiter w{work, &node, bytes, node.is_source()};
-    waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), w, later), w);
-    // Announced before pump() tries, so that a release in between is not missed.
-    is_waiting_.store(true);
-  }
-  pump();
+bool MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
+  const Waiter asker{work, &node, bytes, node.is_source()};
+  return tell(&asker) == Told::asker;
 }
 
-bool MemoryGate::pump() {
+MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
   std::vector<Waiter> granted, cut_off;
   {
     const std::lock_guard lock(mutex_);
+    if (asker != nullptr) {
+      const auto later = [](const Waiter& a, const Waiter& b) {
+        return IsYounger()(b.work, a.work);
+      };
+      waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), *asker, later), *asker);
+      // Announced before it is tried, so that a release in between is not missed.
+      is_waiting_.store(true);
+    }
     granted.reserve(waiters_.size());
     cut_off.reserve(waiters_.size());
     bool source_waits = false;  // items are admitted in their order
@@ -46,14 +47,20 @@ bool MemoryGate::pump() {
     waiters_.resize(kept);
     note_waiting(kept > 0);
     changed_.notify_all();
-    if (granted.empty() && cut_off.empty()) return false;
+    if (granted.empty() && cut_off.empty()) return Told::nobody;
     ++told_;
     ++telling_;
   }
-  for (const Waiter& w : granted) w.node->granted(w.work);
+  Told out = Told::others;
+  for (const Waiter& w : granted) {
+    if (asker != nullptr && w.work == asker->work)
+      out = Told::asker;
+    else
+      w.node->granted(w.work);
+  }
   for (const Waiter& w : cut_off) w.node->cut_off(w.work);
   --telling_;
-  return true;
+  return out;
 }
 
 // Null where there is none, neither of the budget nor for the reservation itself.

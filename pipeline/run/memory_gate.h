@@ -23,12 +23,12 @@ class MemoryGate {
   /// What is reserved already stays so for the whole run.
   explicit MemoryGate(RunContext& run);
 
-  /// Asks for `bytes` bytes for `work`. The gate calls granted() or cut_off() of the node when that
-  /// is decided, perhaps before this returns.
-  void ask(Work* work, GraphNode& node, std::size_t bytes);
+  /// Asks for `bytes` bytes for `work`. True: it has them. Else the gate calls granted() or cut_off()
+  /// of the node when that is decided, perhaps before this returns.
+  [[nodiscard]] bool ask(Work* work, GraphNode& node, std::size_t bytes);
   /// Checks all waiting work, after memory came back or work may have failed. Returns whether any
   /// node was called.
-  bool pump();
+  bool pump() { return tell(nullptr) != Told::nobody; }
   /// Calls pump() if any work waits.
   void memory_freed() {
     if (is_waiting_.load()) pump();
@@ -54,6 +54,10 @@ class MemoryGate {
     std::size_t bytes;
     bool is_source;
   };
+  enum class Told { nobody, others, asker };
+  // Adds `asker`, unless it is null, and calls the nodes of all that is decided, but for that one's
+  // where it gets its memory.
+  Told tell(const Waiter* asker);
   void note_waiting(bool waiting);
   [[nodiscard]] std::shared_ptr<const Reservation> reserve(const Waiter& w);
 

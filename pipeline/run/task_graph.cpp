@@ -120,9 +120,13 @@ struct TaskGraph::Resume {
   GraphNode* node;
   Work* work;
   void operator()() const {
-    tsan::acquire(work);
     try {
-      node->wait_again(work);
+      if (work == nullptr) {
+        node->offer_again();
+      } else {
+        tsan::acquire(work);
+        node->wait_again(work);
+      }
     } catch (...) {
       graph->abort(std::current_exception());
     }
@@ -131,9 +135,9 @@ struct TaskGraph::Resume {
 };
 
 void TaskGraph::resume(GraphNode& node, Work* work) {
-  if (!node.is_on_workers()) return node.wait_again(work);
+  if (!node.is_on_workers()) return work == nullptr ? node.offer_again() : node.wait_again(work);
   graph_.reserve_wait();
-  tsan::release(work);
+  if (work != nullptr) tsan::release(work);
   try {
     arena_.enqueue(Resume{this, &node, work});
   } catch (...) {

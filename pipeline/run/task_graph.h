@@ -77,7 +77,7 @@ class TaskGraph {
   void admitted(std::size_t end) { admitted_.store(end); }
   /// Puts `work`, which has its memory, into its node's queue again, behind all tasks that workers
   /// have already: they run the task that was spawned last first, so one long file would keep them
-  /// from all others.
+  /// from all others. Null: it lies there already, so that the oldest of what lies there goes on then.
   void resume(GraphNode& node, Work* work);
   /// Makes an edge and records it for the report; the program's only call of make_edge.
   template <class From, class To>

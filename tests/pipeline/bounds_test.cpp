@@ -206,6 +206,28 @@ TEST_CASE("bounds: blocks of one item run side by side only where the stage says
   CHECK(one_by_one.log("a").probe.peak() == 1);
 }
 
+TEST_CASE("bounds: of items in many blocks the oldest goes on first, so that it is soon complete") {
+  const Watchdog watchdog("bounds: oldest first");
+  World world;
+  std::vector<std::size_t> came;  // not guarded: there is one worker
+  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    came.push_back(n.item);
+    return {};
+  };
+  const Outcomes o = test::run(Graph()
+                                   .node("files", "numbers", "", {{"items", "20"}})
+                                   .node("cut", "expand", "files", {{"blocks", "900"}})
+                                   .node("out", "keep", "cut")
+                                   .workers(1),
+                               world);
+  CHECK(o.report.counts.ok == 20);
+  const auto first = static_cast<std::size_t>(test::block_count(0, 900));
+  REQUIRE(first > 100);
+  const auto last = std::find(came.rbegin(), came.rend(), 0U).base() - came.begin();
+  // The others begin meanwhile, with a block or two.
+  CHECK(static_cast<std::size_t>(last) < first + 40);
+}
+
 TEST_CASE("bounds: a queue fills up to its capacity and no further") {
   const Watchdog watchdog("bounds: queue");
   for (int queue : {1, 2, 5}) {
