@@ -15,9 +15,8 @@ bool SoundInput::load() {
   window_size_ = 0;
   while (window_size_ < window_.size() && at_ + window_size_ < size_) {
     const auto want = std::min<std::uint64_t>(window_.size(), size_ - at_) - window_size_;
-    const ssize_t n =
-        ::pread(fd_, window_.data() + window_size_, want,
-                static_cast<off_t>(begin_ + window_at_ - head_.size() + window_size_));
+    const ssize_t n = ::pread(fd_, window_.data() + window_size_, want,
+                              static_cast<off_t>(window_at_ + window_size_));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) error_ = errno;
     if (n <= 0) break;
@@ -32,10 +31,7 @@ std::size_t SoundInput::read(std::span<std::byte> out) {
   while (done < out.size() && at_ < size_) {
     const std::byte* from = nullptr;
     std::uint64_t have = 0;
-    if (at_ < head_.size()) {
-      from = head_.data() + at_;
-      have = head_.size() - at_;
-    } else if (data_ != nullptr) {
+    if (data_ != nullptr) {
       from = data_ + at_;
       have = size_ - at_;
     } else {

@@ -20,14 +20,6 @@ class SoundInput {
   /// Reads `fd` (kept open by the caller) in pieces of `window` bytes.
   SoundInput(int fd, std::uint64_t size, std::size_t window)
       : fd_(fd), window_(window), size_(size) {}
-  /// Reads `head`, followed by the bytes [begin, end) of `fd`.
-  SoundInput(int fd, std::span<const std::byte> head, std::uint64_t begin, std::uint64_t end,
-             std::size_t window)
-      : head_(head.begin(), head.end()),
-        fd_(fd),
-        begin_(begin),
-        window_(window),
-        size_(head.size() + (end - begin)) {}
 
   /// Reads as many bytes as there are, up to out.size(), from at() on, and moves at() behind them.
   std::size_t read(std::span<std::byte> out);
@@ -42,20 +34,6 @@ class SoundInput {
   /// Shows all bytes as they are, for another decoder.
   void restore() { replaced_.clear(); }
 
-  /// Where the bytes are, for a reader in another process: in memory, or behind `head` in a file from `begin` on.
-  struct Place {
-    std::span<const std::byte> data, head;
-    int fd = -1;
-    std::uint64_t begin = 0;
-    std::size_t window = 0;
-  };
-  [[nodiscard]] Place place() const {
-    if (fd_ < 0) return {{data_, static_cast<std::size_t>(size_)}, {}, -1, 0, 0};
-    return {{}, head_, fd_, begin_, window_.size()};
-  }
-  /// Notes an error of such a reader.
-  void fail(int error) { error_ = error; }
-
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int error() const { return error_; }
 
@@ -67,9 +45,7 @@ class SoundInput {
   bool load();
 
   const std::byte* data_ = nullptr;  // the whole file, or
-  std::vector<std::byte> head_;      // what stands before the bytes of the file
   int fd_ = -1;
-  std::uint64_t begin_ = 0;  // from this one on
   std::vector<std::byte> window_;
   std::uint64_t window_at_ = 0;
   std::size_t window_size_ = 0;
