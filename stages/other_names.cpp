@@ -65,7 +65,8 @@ constexpr OtherName kDecode[] = {
     {"ahead", "melflow 0.1", "",
      "leave it out: one worker decodes a recording from its beginning to its end"},
     {"isolation", "melflow 0.1", "",
-     "leave it out: every run notes in its journal what it decodes, so that the same command, given "
+     "leave it out: every run notes in its journal what it decodes, so that the same command, "
+     "given "
      "again, finds a file with which the program ends, and leaves it out"},
     {"patience", "melflow 0.1", "timeout"},
 };

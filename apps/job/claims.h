@@ -65,7 +65,8 @@ class Claims {
       : job_(job), worker_(std::move(worker)), patience_(patience) {}
 
   struct Taken {
-    std::string work;    ///< the name in work/ under which it is to be made, with what was done where that can be gone on with
+    std::string
+        work;  ///< the name in work/ under which it is to be made, with what was done where that can be gone on with
     std::string before;  ///< the name under which somebody made it who is silent; "" for nobody
   };
   /// Takes a part that nobody is at, or somebody who is gone; nothing where another worker is at it. Throws RunError.

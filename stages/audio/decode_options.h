@@ -78,10 +78,11 @@ struct DecodeOptions {
             "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
-    s.field("timeout", timeout,
-            "longest processor time that a library may take for one block of a file [s], after which "
-            "it hangs: the run is ended, and the same command goes on and leaves the file out if it "
-            "hangs again; 0: any time")
+    s.field(
+         "timeout", timeout,
+         "longest processor time that a library may take for one block of a file [s], after which "
+         "it hangs: the run is ended, and the same command goes on and leaves the file out if it "
+         "hangs again; 0: any time")
         .range(0, 86400)
         .tuning();
   }

@@ -164,7 +164,7 @@ class Decoder final : public BlockCursor {
   std::shared_ptr<const RawBytes> raw_;
   FileState before_;  // of a file that is read as it is decoded
   const SF_INFO info_;
-  const bool is_count_known_;  // by the header; no more than a promise
+  const bool is_count_known_;           // by the header; no more than a promise
   std::optional<SampleReader> reader_;  // until this ends
   const DecodeOptions& options_;
   SampleType type_;

@@ -102,17 +102,19 @@ void note_under_way(RunContext& run, const std::string& path, const UnderWay::En
     end = [leave = resume.leave, &files](std::uint64_t file, int timeout) {
       std::size_t i = 0;
       while (i < files.size() && UnderWay::key(files.path(i)) != file) ++i;
-      leave(fmt::format("{}: its decoder has not come back for {} s of processor time (timeout of "
-                        "decode), so the run is ended. The same command goes on, and leaves the "
-                        "file out if that happens again",
-                        i < files.size() ? excerpt(files.path(i)) : "a file", timeout));
+      leave(
+          fmt::format("{}: its decoder has not come back for {} s of processor time (timeout of "
+                      "decode), so the run is ended. The same command goes on, and leaves the "
+                      "file out if that happens again",
+                      i < files.size() ? excerpt(files.path(i)) : "a file", timeout));
     };
   under_way->keep_in(std::move(memory.mapping), memory.bytes, known, std::move(end));
   if (suspects.empty()) return;
-  run.ledger.subscribe([under_way, suspects = std::move(suspects)](std::size_t index, Outcome outcome) {
-    if (outcome == Outcome::not_run) return;
-    if (const auto it = suspects.find(index); it != suspects.end()) under_way->pass(it->second);
-  });
+  run.ledger.subscribe(
+      [under_way, suspects = std::move(suspects)](std::size_t index, Outcome outcome) {
+        if (outcome == Outcome::not_run) return;
+        if (const auto it = suspects.find(index); it != suspects.end()) under_way->pass(it->second);
+      });
 }
 
 }  // namespace melflow

@@ -139,10 +139,10 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
       Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count, target_.sync,
                         updates});
   const UnderWay::Entries& left = resumption_->under_way();
-  note_under_way(run, target_.path,
-                 left.empty() && part_ && !part_->before.empty() ? left_under_way(part_->before)
-                                                                 : left,
-                 *checkpoints_);
+  note_under_way(
+      run, target_.path,
+      left.empty() && part_ && !part_->before.empty() ? left_under_way(part_->before) : left,
+      *checkpoints_);
 }
 
 std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size_t section,

@@ -5,8 +5,7 @@
 
 namespace melflow {
 
-SoundFile::SoundFile(SoundInput input)
-    : input_(std::make_unique<SoundInput>(std::move(input))) {
+SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
   const ReadAt read = input_->reader();
   const SoundKind kind = sound_kind(read);
   if (kind.is_bw64)  // the same as RF64, which libsndfile knows
