@@ -139,10 +139,10 @@ TEST_CASE("under way: what takes more than its time is named, and what waits is 
     while (named == 0) {
     }
     CHECK(named == 6);
+    waits.join();
     const Entries left = memory.left();
     CHECK(std::find(left.begin(), left.end(), UnderWay::Entry{6, State::hung}) != left.end());
   }
-  waits.join();
 }
 
 }  // namespace under_way_test
