@@ -97,6 +97,7 @@ TEST_CASE("under way: one at a time while there are suspects") {
   std::atomic<bool> is_in{false}, asks{false};
   const auto other = [&] {
     asks = true;
+    asks.notify_all();
     const UnderWay::Mark mark(&run, 8, 0);
     is_in = true;
   };
