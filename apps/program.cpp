@@ -28,7 +28,6 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/warned_config_error.h"
-#include "stages/audio/decoders/decoder_process.h"
 #include "stages/files/own_file.h"
 #include "stages/version.h"
 
@@ -164,7 +163,6 @@ bool is_printed() {
 }  // namespace
 
 int run_program(int argc, char** argv, const std::string& shared_files) {
-  if (is_decoder_process(argc, argv)) return serve_decoder();
   open_standard_files();
   set_shared_files(shared_files);
   // With SIGXFSZ ignored, a limit on file sizes is an error of a write, which is reported.

@@ -85,7 +85,6 @@ inline constexpr Property<std::shared_ptr<Feed>> kFeed{"feed"};
 /// The source's hashes of files' contents, to be filled in by the first node that can.
 inline constexpr Property<std::shared_ptr<ContentHashes>> kContents{"contents"};
 /// The most bytes of a file that lies in memory.
-inline constexpr Property<std::size_t> kMostInMemory{"most_in_memory"};
 /// The libraries that decide the samples, with their versions; nothing where there are none.
 inline constexpr Property<std::string> kLibraries{"libraries"};
 /// What the list of files says of every file.

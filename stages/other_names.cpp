@@ -64,6 +64,10 @@ constexpr OtherName kDecode[] = {
     {"rate", "", "resample.rate", "in a node after this one: {stage: resample, rate: VALUE}"},
     {"ahead", "melflow 0.1", "",
      "remove it: one worker decodes a recording from its beginning to its end"},
+    {"isolation", "melflow 0.1", "",
+     "remove it: every run notes in its journal what it decodes, so that the same command, given "
+     "again, finds a file with which the program ends, and excludes it"},
+    {"patience", "melflow 0.1", "timeout"},
 };
 
 constexpr OtherValue kDecodeValues[] = {

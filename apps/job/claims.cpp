@@ -104,16 +104,17 @@ Claims::State Claims::state_of(const std::string& worker) {
   return now - it->second.since >= patience_ ? State::is_silent : State::lives;
 }
 
-std::optional<std::string> Claims::take(std::size_t part) {
+std::optional<Claims::Taken> Claims::take(std::size_t part) {
   const std::string claim = path(part, ".json"), left = path(part, ".left");
   const std::string aside = job_.in("workers/" + worker_ + ".aside");
-  std::string work = job_.name(part) + "." + worker_;
+  std::string work = job_.name(part) + "." + worker_, silent;
   if (has_name(claim)) {
     const auto before = read(job_, part);
     const State state = state_of(before ? before->worker : fmt::format("?{}", job_.name(part)));
     if (state == State::lives) return std::nullopt;
     if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // somebody else has
     ::unlink(aside.c_str());
+    if (state == State::is_silent && before) silent = before->work;
     if (state == State::has_ended && before) {
       work = before->work;
       for (const char* ending : {".json", ".lock"})
@@ -127,7 +128,7 @@ std::optional<std::string> Claims::take(std::size_t part) {
   if (!write_new(claim, {{"worker", worker_}, {"work", work}},
                  job_.in("workers/" + worker_ + ".claim")))
     return std::nullopt;
-  return work;
+  return Taken{std::move(work), std::move(silent)};
 }
 
 void Claims::forget(std::size_t part) {

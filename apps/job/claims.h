@@ -64,10 +64,13 @@ class Claims {
   Claims(const Job& job, std::string worker, Seconds patience)
       : job_(job), worker_(std::move(worker)), patience_(patience) {}
 
-  /// Takes a part that nobody is at, or somebody who is gone. Returns the name in work/ under which it
-  /// is to be made, with what an earlier worker has done where that can be gone on with; nothing where
-  /// another worker is at it. Throws RunError.
-  std::optional<std::string> take(std::size_t part);
+  struct Taken {
+    std::string
+        work;  ///< the name in work/ under which it is to be made, with what was done where that can be gone on with
+    std::string before;  ///< the name under which somebody made it who is silent; "" for nobody
+  };
+  /// Takes a part that nobody is at, or somebody who is gone; nothing where another worker is at it. Throws RunError.
+  std::optional<Taken> take(std::size_t part);
   /// The part is done, whoever has made it.
   void forget(std::size_t part);
   /// The part is not to be made by this worker any more.

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/exit_codes.h"
 #include "apps/job/checked_json.h"
 #include "apps/job/part_record.h"
 #include "apps/report/format.h"
@@ -65,10 +66,9 @@ class Worker {
   void stop();
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
   [[nodiscard]] bool is_done(std::size_t part) const;
-  void make(std::size_t part, const std::string& work);
-  RunReport compute(std::size_t part, const std::string& path, OutputPart& made);
-  void publish(std::size_t part, const std::string& path, const RunReport& report,
-               const OutputPart& made);
+  void make(std::size_t part, const Claims::Taken& taken);
+  RunReport compute(std::size_t part, OutputPart& made);
+  void publish(std::size_t part, const RunReport& report, const OutputPart& made);
   void note_failure(std::size_t part, const std::string& why);
   void wait_for_others();
   [[nodiscard]] Claims::Seconds pause() const {
@@ -146,12 +146,12 @@ Worked Worker::run() {
         done_.insert(part);
         continue;
       }
-      const auto work = claims_.take(part);
-      if (!work) {
+      const auto taken = claims_.take(part);
+      if (!taken) {
         waits = true;
         continue;
       }
-      make(part, *work);
+      make(part, *taken);
       has_made = true;
     }
     if (has_made) waited_ = kFirstWait;
@@ -168,17 +168,20 @@ void Worker::wait_for_others() {
   waited_ = std::min(2 * waited_, pause());
 }
 
-void Worker::make(std::size_t part, const std::string& work) {
+void Worker::make(std::size_t part, const Claims::Taken& taken) {
+  const std::string& work = taken.work;
+  const auto path_of = [this](const std::string& name) { return job_.in("work/" + name + ".h5"); };
   OutputPart made;
-  const std::string path = job_.in("work/" + work + ".h5");
+  made.path = path_of(work);
+  if (!taken.before.empty()) made.before = path_of(taken.before);
   try {
-    const RunReport report = compute(part, path, made);
+    const RunReport report = compute(part, made);
     if (report.ending == Ending::stopped) return claims_.leave(part, work);
     if (report.ending == Ending::failed) {
       note_failure(part, report.error);
       return claims_.leave(part, work);
     }
-    publish(part, path, report, made);
+    publish(part, report, made);
     claims_.give_up(part);
   } catch (...) {
     claims_.leave(part, work);
@@ -186,19 +189,23 @@ void Worker::make(std::size_t part, const std::string& work) {
   }
 }
 
-RunReport Worker::compute(std::size_t part, const std::string& path, OutputPart& made) {
+RunReport Worker::compute(std::size_t part, OutputPart& made) {
   Plan plan = job_.load(options_.workers);
   plan.settings.is_part = true;
   plan.max_failures = {};  // of all parts together: merging checks it
   const ManifestRange range = job_.parts[part];
   plan.services.add(
       std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})));
-  const auto output = std::make_shared<OutputPart>();
-  output->path = path;
+  const auto output = std::make_shared<OutputPart>(made);
   output->row_facts = job_.row_facts;
   plan.services.add(output);
-  set_resume(plan.services, {Resume::When::automatic, [this](const std::string& text) {
+  set_resume(plan.services, {Resume::When::automatic,
+                             [this](const std::string& text) {
                                if (!options_.quiet) say(stderr, "{}\n", text);
+                             },
+                             [](const std::string& why) {
+                               complain(why);
+                               _exit(kStopped);
                              }});
   Runner runner(std::move(plan));
   const auto is_at = [&](Runner* now) {
@@ -217,8 +224,8 @@ RunReport Worker::compute(std::size_t part, const std::string& path, OutputPart&
   return report;
 }
 
-void Worker::publish(std::size_t part, const std::string& path, const RunReport& report,
-                     const OutputPart& made) {
+void Worker::publish(std::size_t part, const RunReport& report, const OutputPart& made) {
+  const std::string& path = made.path;
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat st {};
   if (!fd || ::fstat(fd.get(), &st) != 0)

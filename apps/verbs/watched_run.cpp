@@ -1,5 +1,7 @@
 #include "apps/verbs/watched_run.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -8,8 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "apps/exit_codes.h"
+#include "apps/report/printing.h"
 #include "apps/signals.h"
 #include "pipeline/base/threads.h"
+#include "stages/output/resume.h"
 
 namespace melflow {
 namespace {
@@ -58,6 +63,12 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
           display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
       },
       [&] { display.leave(); });
+  if (const auto resume = runner.plan().services.find<Resume>())
+    resume->leave = [&display](const std::string& why) {
+      display.leave();
+      complain(why);
+      _exit(kStopped);
+    };
   const StopAfter limit(runner, watch.seconds);
   std::optional<SeriesSampler> sampler;
   if (watch.with_series) sampler.emplace(runner);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,13 +17,12 @@
 #include "stages/audio/audio_libraries.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"
-#include "stages/audio/decoders/decoder_process.h"
-#include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/facts.h"
+#include "stages/files/under_way.h"
 #include "stages/items.h"
 #include "stages/length_ahead.h"
 
@@ -32,7 +30,7 @@ namespace melflow {
 
 namespace {
 
-class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, public ReadsLength {
+class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
  public:
   explicit Decode(DecodeOptions options) : options_(options) {}
 
@@ -42,14 +40,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
       check.error("fit", "nothing would be left of a recording; give a length or remove it");
     if (options_.fit && given.get_or(property::kHasUtterances, false))
       check.error("fit", "cuts recordings, but their utterances are wanted; remove it");
-    if (options_.isolation == Isolation::process && !can_start_decoders())
-      check.error(
-          "isolation",
-          "process needs the program melflow, or one made with melflow_add_program, to start "
-          "itself again; here melflow runs inside of another program. Remove it, or give the "
-          "configuration to melflow run");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
-    most_in_memory_ = given.get_or(property::kMostInMemory, std::size_t{0});
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
     Properties out = given;
@@ -90,21 +81,13 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
     return BufferPool::rounded(bytes);
   }
 
-  // Each recording that is being decoded has a process, with a copy of one that lies in memory.
-  [[nodiscard]] std::size_t kept_memory(const RunContext&, int concurrency) const override {
-    if (options_.isolation == Isolation::none) return 0;
-    return static_cast<std::size_t>(concurrency) *
-           (IsolatedDecoders::child_memory() + most_in_memory_);
-  }
-
   void start(RunContext& run) override {
-    if (options_.isolation == Isolation::process)
-      isolated_ = std::make_unique<IsolatedDecoders>(std::chrono::seconds(options_.patience),
-                                                     run.stop_requested);
+    under_way_ = run.services.find_or_make<UnderWay>();
+    under_way_->expect(options_.timeout);
   }
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
-                                       ItemContext& context) const override try {
+                                       ItemContext& context) const override {
     if (raw->file && raw->file->stored) {
       if (auto cursor = stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0)))
         return cursor;
@@ -113,9 +96,12 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
       raw = std::move(*again);
     }
     if (const auto plain = plain_in(*raw)) return plain_block(std::move(raw), *plain);
+    const std::uint64_t file = UnderWay::key(raw->file->path);
+    if (under_way_ != nullptr)
+      if (const char* why = under_way_->why_left_out(file)) return ItemError::failed(why);
+    const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
     SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
-                              : SoundInput(raw->fd.get(), raw->size, raw->window),
-                    isolated_.get());
+                              : SoundInput(raw->fd.get(), raw->size, raw->window));
     if (!sound.ok()) {
       if (sound.io_error() != 0)
         return ItemError::failed(
@@ -142,19 +128,15 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const BlockSize block{block_bytes(*raw, info.samplerate), block_multiple_};
-    return decoded_blocks(std::move(raw), std::move(sound), options_, block);
-  } catch (const DecoderStopped&) {
-    return no_blocks(context);
-  } catch (const DecoderLost& e) {
-    return ItemError::failed(e.what());
+    return decoded_blocks(std::move(raw), std::move(sound), options_, block, {under_way_, file});
   }
 
-  // FFmpeg's lengths are times, and with isolation no library is to run here.
+  // FFmpeg's lengths are times.
   [[nodiscard]] std::optional<RecordingLength> length_in_header(
       const FileRef& file) const override {
     if (file.stored)
       return RecordingLength{file.stored->info().sample_rate, file.stored->info().count};
-    if (options_.isolation != Isolation::none || !file.problem.empty()) return std::nullopt;
+    if (!file.problem.empty()) return std::nullopt;
     constexpr std::size_t kWindow = 16 * 1024;  // headers are short
     static const FileReader reader({kWindow, 0, true, Advise::none});
     int error = 0;
@@ -199,9 +181,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory, publ
   }
 
   DecodeOptions options_;
-  std::unique_ptr<IsolatedDecoders> isolated_;     // null: libraries run here
+  std::shared_ptr<UnderWay> under_way_;            // of the run; null before it
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
-  std::size_t most_in_memory_ = 0;                 // of a file [bytes]
   double expected_rate_ = 0;         // [Hz] what the stages behind want; 0 when they do not say
   std::int64_t block_multiple_ = 0;  // samples; 0: any
   double lowest_rate_ = 0;           // [Hz] blocks of slower files are shortened in proportion

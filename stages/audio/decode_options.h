@@ -54,20 +54,12 @@ struct EnumNames<Truncated> {
                                                                  {"fail", Truncated::fail}};
 };
 
-enum class Isolation { none, process };
-template <>
-struct EnumNames<Isolation> {
-  static constexpr std::pair<const char*, Isolation> values[] = {{"none", Isolation::none},
-                                                                 {"process", Isolation::process}};
-};
-
 struct DecodeOptions {
   Downmix downmix;
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
-  Isolation isolation = Isolation::none;
-  int patience = 30;
+  int timeout = 300;
 
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
@@ -86,14 +78,12 @@ struct DecodeOptions {
             "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
-    s.field("isolation", isolation,
-            "where libraries decode; none: in this process; process: in processes of their own, so "
-            "that one that crashes or hangs on a file costs that file and not the run")
-        .tuning();
-    s.field("patience", patience,
-            "longest time that a process of isolation may work on one block [s]; after that it is "
-            "ended, and the file fails")
-        .range(1, 86400)
+    s.field(
+         "timeout", timeout,
+         "longest processor time that a library may take for one block of a file [s], after which "
+         "it hangs: the run is ended, and the same command goes on and leaves the file out if it "
+         "hangs again; 0: any time")
+        .range(0, 86400)
         .tuning();
   }
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 
 #include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/end_remark.h"
-#include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/reading/file_reader.h"
 
@@ -44,13 +44,14 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          BlockSize block)
-      : raw_(std::move(raw)),
+          BlockSize block, NotedFile noted)
+      : noted_(std::move(noted)),
+        raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
-        reader_(std::move(sound), options.downmix),
+        reader_(std::in_place, std::move(sound), options.downmix),
         options_(options),
-        type_(reader_.type()) {
+        type_(reader_->type()) {
     block_frames_ = static_cast<std::int64_t>(block.bytes / size_of(type_));
     if (block.multiple > 0 && block.multiple <= block_frames_)
       block_frames_ -= block_frames_ % block.multiple;
@@ -59,27 +60,33 @@ class Decoder final : public BlockCursor {
     ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
-  Result<Block> next(ItemContext& context) override try {
+  ~Decoder() override {
+    const auto mark = this->mark();
+    reader_.reset();
+  }
+
+  Result<Block> next(ItemContext& context) override {
+    const auto mark = this->mark();
     auto block = next_block(context);
     if (block && !block->more && raw_->fd)
       if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_))
         return std::move(*error);
     return block;
-  } catch (const DecoderStopped&) {
-    return not_done(context);
-  } catch (const DecoderLost& e) {
-    return ItemError::failed(e.what());
   }
 
  private:
+  [[nodiscard]] UnderWay::Mark mark() const {
+    return {noted_.in.get(), noted_.file, options_.timeout};
+  }
+
   Result<Block> next_block(ItemContext& context) {
     const std::int64_t want = block_size();
     auto buffer = std::make_shared<Buffer>(
         context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
     std::int64_t have = take(buffer->data(), want);
-    if (reader_.bad_sample() >= 0)
+    if (reader_->bad_sample() >= 0)
       return ItemError::failed(
-          fmt::format("sample {} is not a finite number", reader_.bad_sample()));
+          fmt::format("sample {} is not a finite number", reader_->bad_sample()));
     if (!over_ && fit_ < 0) look_ahead();
     if (!judged_ && (over_ || (fit_ >= 0 && given_ + want == fit_))) {
       judged_ = true;
@@ -97,9 +104,9 @@ class Decoder final : public BlockCursor {
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, reader_.count(), is_count_known_ ? info_.frames : 0,
+    out->file = {info_.samplerate, reader_->count(), is_count_known_ ? info_.frames : 0,
                  info_.channels};
-    out->untimed_from = reader_.untimed_from();
+    out->untimed_from = reader_->untimed_from();
     const bool more = !out->last;
     return Block{std::move(out), more};
   }
@@ -118,7 +125,7 @@ class Decoder final : public BlockCursor {
     ahead_count_ -= have;
     while (have < want && !over_) {
       const std::int64_t n =
-          reader_.read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
+          reader_->read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
       if (n <= 0) over_ = true;
       have += std::max<std::int64_t>(n, 0);
     }
@@ -128,19 +135,19 @@ class Decoder final : public BlockCursor {
   // Whether this block is the last is only known when there is nothing behind it.
   void look_ahead() {
     if (ahead_count_ > 0) return;
-    ahead_count_ = reader_.read(ahead_.data(), std::min(kChunk, block_frames_));
+    ahead_count_ = reader_->read(ahead_.data(), std::min(kChunk, block_frames_));
     over_ = ahead_count_ == 0;
   }
 
   // Once, when the file has no more to give: is that what it promised?
   std::optional<ItemError> judge(ItemContext& context) {
-    const std::int64_t decoded = reader_.count();
-    if (reader_.io_error() != 0) {
+    const std::int64_t decoded = reader_->count();
+    if (reader_->io_error() != 0) {
       return ItemError::failed(
-          fmt::format("cannot be read on: {}", std::strerror(reader_.io_error())));
+          fmt::format("cannot be read on: {}", std::strerror(reader_->io_error())));
     }
     std::string remark =
-        end_remark({info_, is_count_known_, over_}, reader_, reader_of(*raw_), raw_->size);
+        end_remark({info_, is_count_known_, over_}, *reader_, reader_of(*raw_), raw_->size);
     if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
         remark = "the header was never completed, the sizes in it are 0";
@@ -148,16 +155,17 @@ class Decoder final : public BlockCursor {
       return ItemError::skipped("holds no samples");
     }
     if (!remark.empty() && options_.truncated == Truncated::fail) return ItemError::failed(remark);
-    if (reader_.levels().cancel()) remark += (remark.empty() ? "" : "; ") + std::string(kCancel);
+    if (reader_->levels().cancel()) remark += (remark.empty() ? "" : "; ") + std::string(kCancel);
     if (!remark.empty()) context.warn(remark);
     return std::nullopt;
   }
 
+  NotedFile noted_;
   std::shared_ptr<const RawBytes> raw_;
   FileState before_;  // of a file that is read as it is decoded
   const SF_INFO info_;
-  const bool is_count_known_;  // by the header, which may be wrong
-  SampleReader reader_;
+  const bool is_count_known_;           // by the header, which may be wrong
+  std::optional<SampleReader> reader_;  // until this ends
   const DecodeOptions& options_;
   SampleType type_;
   std::int64_t block_frames_ = 0;
@@ -194,24 +202,11 @@ class PlainBlock final : public BlockCursor {
 
 }  // namespace
 
-Expand<RawBytes, Waveform>::Block not_done(ItemContext& context) {
-  for (const Origin& o : *context.item().origins) o.stream->cancel();
-  return {nullptr, false};
-}
-
-std::unique_ptr<BlockCursor> no_blocks(ItemContext& context) {
-  class Nothing final : public BlockCursor {
-    Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
-      return Expand<RawBytes, Waveform>::Block{nullptr, false};
-    }
-  };
-  not_done(context);
-  return std::make_unique<Nothing>();
-}
-
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, BlockSize block) {
-  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block);
+                                            const DecodeOptions& options, BlockSize block,
+                                            NotedFile noted) {
+  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block,
+                                   std::move(noted));
 }
 
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,

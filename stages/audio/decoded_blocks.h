@@ -9,12 +9,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
+#include "stages/files/under_way.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -26,15 +28,17 @@ struct BlockSize {
   std::int64_t multiple = 0;  ///< of so many samples, where a block holds as many; 0: any number
 };
 
+/// Where it is noted that a library is at the file.
+struct NotedFile {
+  std::shared_ptr<UnderWay> in;  ///< null: nowhere
+  std::uint64_t file = 0;
+};
+
 /// Decodes `sound`, which reads from `raw`, into blocks of size `block`, the last one less. `options` must
 /// stay as long as the blocks are asked for.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, BlockSize block);
-
-/// Says of the item that it is not done, since the run is being stopped: it gives nothing more.
-Expand<RawBytes, Waveform>::Block not_done(ItemContext& context);
-/// Likewise, of one that is not open yet.
-std::unique_ptr<BlockCursor> no_blocks(ItemContext& context);
+                                            const DecodeOptions& options, BlockSize block,
+                                            NotedFile noted);
 
 /// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are: nothing
 /// is copied, and the block keeps the bytes.

@@ -100,7 +100,6 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     Properties out = given;
-    out.set(property::kMostInMemory, options_.whole.count);
     if (options_.engine != ReadEngine::uring) return out;
     if (const std::string why = uring_refusal(); !why.empty())
       check.warning("engine",

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,19 @@ namespace {
 
 constexpr std::string_view kLogMark = "melflow log 1\n";
 constexpr std::uint32_t kLongest = 256 << 20;  // of a record [bytes]
+constexpr std::uint32_t kChanges = 1U << 31;   // in its length
+
+std::uint64_t hash_of(std::string_view record, std::uint32_t length, std::uint64_t before) {
+  return (length & kChanges) != 0 ? XXH3_64bits_withSeed(&length, sizeof length, before)
+                                  : XXH3_64bits_withSeed(record.data(), record.size(), before);
+}
+
+// In a record that begins at `at`, behind its first byte, the first place that is aligned in the file.
+std::size_t aligned_in(std::uint64_t at) {
+  constexpr std::uint64_t kAlignment = 64;
+  const std::uint64_t begin = at + sizeof(std::uint32_t);
+  return static_cast<std::size_t>((begin + kAlignment) / kAlignment * kAlignment - begin);
+}
 
 }  // namespace
 
@@ -41,18 +55,20 @@ std::unique_ptr<LogFile> LogFile::open(const std::string& path) {
 }
 
 bool LogFile::next(std::string& record) {
-  std::uint32_t length = 0;
+  std::uint32_t marked = 0;
   std::uint64_t hash = 0;
   const auto get = [&](void* to, std::size_t bytes, std::uint64_t at) {
     return read_whole(fd_.get(), to, bytes, at) == 0;
   };
-  if (!get(&length, sizeof length, place_.at) || length > kLongest) return false;
+  if (!get(&marked, sizeof marked, place_.at)) return false;
+  const std::uint32_t length = marked & ~kChanges;
+  if (length > kLongest) return false;
   // Its end first: a length that is damaged asks for no memory.
   const std::uint64_t end = place_.at + sizeof length + length;
   if (!get(&hash, sizeof hash, end)) return false;
   record.resize(length);
   if (!get(record.data(), length, place_.at + sizeof length) ||
-      XXH3_64bits_withSeed(record.data(), length, place_.hash) != hash)
+      hash_of(record, marked, place_.hash) != hash)
     return false;
   place_ = {end + sizeof hash, hash};
   return true;
@@ -63,8 +79,27 @@ void LogFile::cut() const {
 }
 
 void LogFile::append(std::string_view record) {
-  const auto length = static_cast<std::uint32_t>(record.size());
-  const std::uint64_t hash = XXH3_64bits_withSeed(record.data(), record.size(), place_.hash);
+  append(record, static_cast<std::uint32_t>(record.size()));
+}
+
+LogFile::Mapped LogFile::append_changing(char first, std::size_t changing) {
+  const std::size_t before = aligned_in(place_.at);
+  const std::uint64_t begin = place_.at + sizeof(std::uint32_t) + before;
+  std::string record(before + changing, '\0');
+  record.front() = first;
+  append(record, static_cast<std::uint32_t>(record.size()) | kChanges);
+  const std::uint64_t in_page = begin % static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  Mapped out{{fd_.get(), begin - in_page, in_page + changing, PROT_READ | PROT_WRITE}, {}};
+  if (out.mapping.data() != nullptr) out.bytes = {out.mapping.data() + in_page, changing};
+  return out;
+}
+
+std::string_view LogFile::changing_of(std::string_view record, const Place& place) {
+  return record.substr(std::min(record.size(), aligned_in(place.at)));
+}
+
+void LogFile::append(std::string_view record, std::uint32_t length) {
+  const std::uint64_t hash = hash_of(record, length, place_.hash);
   std::string bytes(sizeof length + record.size() + sizeof hash, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);
   std::memcpy(bytes.data() + sizeof length, record.data(), record.size());

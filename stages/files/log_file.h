@@ -5,14 +5,17 @@
 //   a record   its length as uint32, its bytes, and XXH3 of them, seeded with that of the record
 //              before, as uint64; all little-endian
 //
-// So a record counts only when it and all before it are what was written.
+// So a record counts only when it and all before it are what was written. Of a record whose length has its highest bit set the
+// bytes may change at any time: the hash is that of the length.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -41,6 +44,15 @@ class LogFile {
 
   /// Adds a record at the present place, which is the end. Throws RunError.
   void append(std::string_view record);
+  /// Adds a record that begins with `first` and whose last bytes may change: `changing` zeros, aligned to 64 in the file, which it
+  /// gives as memory; none where the file system maps no files. Throws RunError.
+  struct Mapped {
+    MappedRange mapping;
+    std::span<std::byte> bytes;
+  };
+  Mapped append_changing(char first, std::size_t changing);
+  /// Those bytes, of a record that next() gave from `place` on.
+  static std::string_view changing_of(std::string_view record, const Place& place);
   /// Waits until all records are on disk. Throws RunError.
   void sync() const;
   /// Waits until its name is on disk. Throws RunError.
@@ -49,6 +61,7 @@ class LogFile {
 
  private:
   LogFile(std::string path, UniqueFd fd);
+  void append(std::string_view record, std::uint32_t length);
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string path_;

@@ -52,6 +52,11 @@ void Checkpoints::complete(std::vector<std::string> hashes) {
   journal_->log().sync();
 }
 
+LogFile::Mapped Checkpoints::note_under_way(std::size_t entries) {
+  const std::lock_guard lock(mutex_);
+  return journal_->append_under_way(entries);
+}
+
 std::int64_t Checkpoints::rows() const {
   std::int64_t out = 0;
   for (std::size_t s = 0; s < rows_.size(); ++s) out += rows_[s] - uses_.files[s]->first_row();

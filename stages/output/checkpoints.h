@@ -51,6 +51,8 @@ class Checkpoints {
   /// The output, whose files have these hashes, is about to have its name. On disk when it returns.
   /// Throws RunError.
   void complete(std::vector<std::string> hashes);
+  /// Adds a record for so many files that are under way, each empty (RunJournal). Throws RunError.
+  LogFile::Mapped note_under_way(std::size_t entries);
   /// The output is published.
   void remove() const { journal_->log().remove(); }
 

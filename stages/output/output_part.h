@@ -15,6 +15,7 @@ namespace melflow {
 /// normalised.
 struct OutputPart {
   std::string path;
+  std::string before;           ///< where another program made it, which is gone; "" for none
   bool with_statistics = true;  ///< where the sink has statistics
   RunJournal::Facts
       row_facts;  ///< that decide the bytes of rows; with others the run does not begin; none: any

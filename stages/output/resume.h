@@ -17,6 +17,8 @@ struct Resume {
   };
   When when = When::automatic;
   std::function<void(const std::string&)> tell;  ///< says what was found; may be empty
+  /// Ends the program, since a decoder hangs, and says so; empty: one that hangs is left to itself.
+  std::function<void(const std::string&)> leave = {};
 };
 
 /// To be called before the run.

@@ -54,6 +54,7 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
     has_rows_ = said.has_rows;
     return;
   }
+  under_way_ = UnderWay::judge(said.under_way);
   for (std::size_t s = 0; s < uses.sections.size(); ++s) {
     if (!has_name(part_of(uses.works[s]))) return;
     files_of_sections_.push_back(uses.open(s));
@@ -95,6 +96,8 @@ Resumption::Said Resumption::look_through() {
       out.must_verify = boot.empty() || begin->boot != boot;
     else if (std::holds_alternative<RunJournal::Ending>(record))
       out.must_verify = true;
+    else if (const auto* under_way = std::get_if<UnderWay::Entries>(&record))
+      out.under_way = *under_way;
     else if (const auto* complete = std::get_if<RunJournal::Complete>(&record))
       out.complete = complete->hashes;
     else if (const auto* commit = std::get_if<RunJournal::Commit>(&record))

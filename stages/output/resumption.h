@@ -54,6 +54,8 @@ class Resumption {
   [[nodiscard]] std::size_t files() const { return files_; }
   /// Why of work that is there no file can be kept; "" where one can, or there is no work.
   [[nodiscard]] std::string why_of_no_use() const;
+  /// What it says of recordings that were being decoded when it ended.
+  [[nodiscard]] const UnderWay::Entries& under_way() const { return under_way_; }
   /// Why work that is there cannot be gone on with; "" where it can, or there is none.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
@@ -88,6 +90,7 @@ class Resumption {
   struct Said {
     bool must_verify = true;
     bool has_rows = false;
+    UnderWay::Entries under_way;
     std::vector<std::string> complete;  // the hashes of the output, where it was
   };
   [[nodiscard]] Said look_through();
@@ -100,6 +103,7 @@ class Resumption {
   std::vector<Section> sections_;
   std::size_t files_ = 0;
   std::string refusal_;
+  UnderWay::Entries under_way_;
   std::string unlike_;        // the first file that is not what the journal says
   bool has_rows_ = false;     // though they cannot be gone on with
   std::string stamped_path_;  // of the last file looked at: utterances share theirs

@@ -10,6 +10,7 @@
 #include "stages/files/publication.h"
 #include "stages/files/undo_file.h"
 #include "stages/output/joint_publication.h"
+#include "stages/output/left_under_way.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {
@@ -138,6 +139,11 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
       std::move(journal), committed,
       Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count, target_.sync,
                         updates});
+  const UnderWay::Entries& left = resumption_->under_way();
+  note_under_way(
+      run, target_.path,
+      left.empty() && part_ && !part_->before.empty() ? left_under_way(part_->before) : left,
+      *checkpoints_);
 }
 
 std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size_t section,

@@ -17,7 +17,14 @@ namespace melflow {
 namespace {
 
 // The first byte of a record; in the order of RunJournal::Record.
-enum class Kind : char { facts = 'F', begin = 'B', commit = 'C', ending = 'E', complete = 'N' };
+enum class Kind : char {
+  facts = 'F',
+  begin = 'B',
+  commit = 'C',
+  ending = 'E',
+  complete = 'N',
+  under_way = 'U'
+};
 
 class Packer {
  public:
@@ -105,7 +112,7 @@ RunJournal::File take_file(Unpacker& from) {
   return out;
 }
 
-RunJournal::Record unpack(std::string_view bytes) {
+RunJournal::Record unpack(std::string_view bytes, const LogFile::Place& place) {
   Unpacker from(bytes);
   switch (from.take<Kind>()) {
     case Kind::facts: {
@@ -130,6 +137,8 @@ RunJournal::Record unpack(std::string_view bytes) {
       while (!from.is_empty()) out.hashes.push_back(from.text());
       return out;
     }
+    case Kind::under_way:
+      return UnderWay::read(std::as_bytes(std::span(LogFile::changing_of(bytes, place))));
   }
   throw std::out_of_range("kind of record");
 }
@@ -185,7 +194,7 @@ bool RunJournal::next(Record& record) {
   const LogFile::Place before = log_->place();
   if (!log_->next(bytes)) return false;
   try {
-    record = unpack(bytes);
+    record = unpack(bytes, before);
     return true;
   } catch (const std::out_of_range&) {  // of another version
     log_->go_to(before);
@@ -221,6 +230,10 @@ void RunJournal::append(const Complete& complete) {
   Packer to(Kind::complete);
   for (const std::string& hash : complete.hashes) to.text(hash);
   log_->append(to.bytes());
+}
+
+LogFile::Mapped RunJournal::append_under_way(std::size_t entries) {
+  return log_->append_changing(static_cast<char>(Kind::under_way), entries * UnderWay::kEntry);
 }
 
 }  // namespace melflow

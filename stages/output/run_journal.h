@@ -4,6 +4,7 @@
 //
 //   facts    what decides the bytes of the output, by name: only a run with the same ones goes on
 //   begin    the boot of the machine on which a run begins or goes on
+//   under way  which recordings it is at, and what is known of some (files/under_way.h); the bytes change
 //   commit   what became of the next files of the corpus, all of whose rows are in the work file
 //   ending   from here on the work file may be changed in other ways than by more rows
 //   complete by what the files of the output are known that is about to have its name
@@ -18,6 +19,7 @@
 
 #include "pipeline/stage/ledger.h"
 #include "stages/files/log_file.h"
+#include "stages/files/under_way.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 
@@ -50,7 +52,7 @@ class RunJournal {
   struct Complete {
     std::vector<std::string> hashes;  ///< index_hash() of each file
   };
-  using Record = std::variant<Facts, Begin, Commit, Ending, Complete>;
+  using Record = std::variant<Facts, Begin, Commit, Ending, Complete, UnderWay::Entries>;
 
   /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now cuda), ...";
   /// "" where in none.
@@ -74,6 +76,8 @@ class RunJournal {
   void append(const Commit& commit);
   void append(Ending);
   void append(const Complete& complete);
+  /// With room for so many entries, all of them empty.
+  LogFile::Mapped append_under_way(std::size_t entries);
 
  private:
   explicit RunJournal(std::unique_ptr<LogFile> log) : log_(std::move(log)) {}

@@ -286,7 +286,7 @@ TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives i
   sign("far", 1, "another boot");
   Claims patient(job, "patient", Seconds(3600)), impatient(job, "impatient", Seconds(0));
   CHECK(!patient.take(0));
-  CHECK(impatient.take(0) == "0000.impatient");
+  CHECK(impatient.take(0)->work == "0000.impatient");
   CHECK(!patient.take(0));
   CHECK(Claims::read(job, 0)->worker == "impatient");
   // One that has left no sign, and a claim that was not written to its end, likewise.
@@ -300,14 +300,14 @@ TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives i
   REQUIRE(claim(3, "near"));
   sign("near", 1, RunJournal::boot_now());
   write_text(job.in("workers/near.lock"), "");
-  CHECK(patient.take(3) == "0003.near");
+  CHECK(patient.take(3)->work == "0003.near");
   CHECK(!fs::exists(job.in("workers/near.json")));
   // What is left goes on under its name.
   patient.leave(3, "0003.near");
   CHECK(!Claims::read(job, 3));
-  CHECK(impatient.take(3) == "0003.near");
+  CHECK(impatient.take(3)->work == "0003.near");
   impatient.give_up(3);
-  CHECK(impatient.take(3) == "0003.impatient");
+  CHECK(impatient.take(3)->work == "0003.impatient");
   // Of this machine, which lives.
   const WorkerSign me(job);
   const_cast<WorkerSign&>(me).give(WorkerSign::At{0, 1, 3});

@@ -317,5 +317,6 @@ EDITS = [
     ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    feed: preload\n  more: {stage: file_list, root: clips, feed: preload}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
     ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    update_by: content\n  more: {stage: file_list, root: clips, update_by: content}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
     ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: read, ahead: 4}'),
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: read, isolation: process, patience: 60}'),
     ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: 4}}'),
 ]

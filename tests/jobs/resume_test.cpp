@@ -316,4 +316,42 @@ TEST_CASE("log file: what was appended comes back, up to the first byte that is 
   CHECK(read() == records);
 }
 
+TEST_CASE(
+    "log file: bytes of a record that may change are what was last put there, and all behind them "
+    "counts") {
+  const TempFolder folder;
+  const std::string path = folder / "log";
+  constexpr std::size_t kBytes = 5000;
+  const auto read = [&] {
+    std::vector<std::string> out;
+    const auto log = LogFile::open(path);
+    for (LogFile::Place at = log->place();; at = log->place()) {
+      std::string record;
+      if (!log->next(record)) return out;
+      out.emplace_back(record.front() == 'm' ? LogFile::changing_of(record, at) : record);
+    }
+  };
+  {
+    const auto log = LogFile::create(path);
+    log->append("first");
+    const LogFile::Mapped changing = log->append_changing('m', kBytes);
+    REQUIRE(changing.bytes.size() == kBytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(changing.bytes.data()) % 64 == 0);
+    log->append("last");
+    changing.bytes.front() = std::byte{'a'};
+    changing.bytes.back() = std::byte{'z'};
+  }
+  const std::string changed = "a" + std::string(kBytes - 2, '\0') + "z";
+  CHECK(read() == std::vector<std::string>{"first", changed, "last"});
+  // Its length is vouched for.
+  const std::string bytes = read_bytes(path);
+  for (const std::size_t at : {31, 32, 33, 34}) {
+    CAPTURE(at);
+    std::string spoiled = bytes;
+    spoiled[at] = static_cast<char>(spoiled[at] ^ 1);
+    folder.write("log", spoiled);
+    CHECK(read() == std::vector<std::string>{"first"});
+  }
+}
+
 }  // namespace resume_test

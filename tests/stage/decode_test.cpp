@@ -618,15 +618,6 @@ TEST_CASE("decode: small files of plain samples are charged by their size, other
   CHECK(fit.stage().output_bound({"a.mp3", 100}, 0) == BufferPool::rounded(40'960 * 4));
 }
 
-TEST_CASE("decode: processes of its own are refused in a program that cannot start itself again") {
-  Bench bench("decode", "{isolation: process}");
-  const auto errors = bench.plan().errors;
-  REQUIRE(errors.size() == 1);
-  CHECK(errors[0].starts_with("isolation: process needs the program melflow"));
-  CHECK_THROWS_AS(Bench("decode", "{isolation: thread}"), ConfigError);
-  CHECK_THROWS_AS(Bench("decode", "{patience: 0}"), ConfigError);
-}
-
 TEST_CASE("decode: a fit of nothing is refused, and so are options out of range") {
   for (const char* fit : {"0", "0s", "0ms"}) {
     CAPTURE(std::string(fit));
@@ -636,7 +627,7 @@ TEST_CASE("decode: a fit of nothing is refused, and so are options out of range"
               "fit: nothing would be left of a recording; give a length or remove it"});
   }
   for (const char* options :
-       {"{block: 4KiB}", "{downmix: sum}", "{truncated: ignore}", "{fit: -1}"}) {
+       {"{block: 4KiB}", "{downmix: sum}", "{truncated: ignore}", "{fit: -1}", "{timeout: -1}"}) {
     CAPTURE(std::string(options));
     CHECK_THROWS_AS(Bench("decode", options), ConfigError);
   }

@@ -3,12 +3,9 @@
 #include <array>
 #include <utility>
 
-#include "stages/audio/decoders/isolated_decoder.h"
-
 namespace melflow {
 
-SoundFile::SoundFile(SoundInput input, IsolatedDecoders* isolated)
-    : input_(std::make_unique<SoundInput>(std::move(input))) {
+SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
   const ReadAt read = input_->reader();
   const SoundKind kind = sound_kind(read);
   if (kind.is_bw64)  // the same as RF64, which libsndfile knows
@@ -19,16 +16,7 @@ SoundFile::SoundFile(SoundInput input, IsolatedDecoders* isolated)
       return;
     }
   }
-  if (isolated == nullptr) {
-    open(kind);
-    return;
-  }
-  auto opened = isolated->open(*input_);
-  is_by_ffmpeg_ = opened.is_by_ffmpeg;
-  if (auto* decoder = std::get_if<0>(&opened.sound))
-    decoder_ = std::move(*decoder);
-  else
-    reason_ = std::get<1>(std::move(opened.sound));
+  open(kind);
 }
 
 void SoundFile::open(const SoundKind& kind) {

@@ -10,13 +10,9 @@
 
 namespace melflow {
 
-class IsolatedDecoders;
-
 class SoundFile {
  public:
-  /// With `isolated`, which must outlive this object, libraries run in other processes; this and
-  /// read() then throw DecoderLost where one is lost.
-  explicit SoundFile(SoundInput input, IsolatedDecoders* isolated = nullptr);
+  explicit SoundFile(SoundInput input);
 
   /// False when it is no sound file, for the reason why(), or when reading failed with io_error().
   [[nodiscard]] bool ok() const { return decoder_ != nullptr; }

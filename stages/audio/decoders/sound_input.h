@@ -34,19 +34,6 @@ class SoundInput {
   /// Shows all bytes as they are, for another decoder.
   void restore() { replaced_.clear(); }
 
-  /// Where the bytes are, for a reader in another process: in memory, or in a file.
-  struct Place {
-    std::span<const std::byte> data;
-    int fd = -1;
-    std::size_t window = 0;
-  };
-  [[nodiscard]] Place place() const {
-    if (fd_ < 0) return {{data_, static_cast<std::size_t>(size_)}, -1, 0};
-    return {{}, fd_, window_.size()};
-  }
-  /// Notes an error of such a reader.
-  void fail(int error) { error_ = error; }
-
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int error() const { return error_; }
 

@@ -1,0 +1,114 @@
+// Which files a run is at, in memory that is shared with a file: what stands there when the process is ended, however that
+// comes, is read by the next run (decision 19).
+//
+// A piece of that memory has entries of 64 bytes: a file by the hash of its path, 0 for none, and its state, each 8 bytes.
+// As many as there are workers, for those under way; then one for each file of which earlier runs have said something.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "stages/files/mapped_range.h"
+
+namespace melflow {
+
+class UnderWay {
+ public:
+  enum class State : std::uint64_t {
+    begun,     ///< under way
+    hung,      ///< likewise, and for that the process was ended
+    suspect,   ///< a process ended while it was
+    left_out,  ///< and another, while it alone was: it is not to be begun again
+    left_out_as_hung,
+  };
+  struct Entry {
+    std::uint64_t file = 0;
+    State state = State::begun;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  using Entries = std::vector<Entry>;
+
+  /// By what a path is known here; never 0.
+  static std::uint64_t key(std::string_view path);
+  static constexpr std::size_t kEntry = 64;  ///< [bytes]
+  /// The entries of a piece of memory that are not empty.
+  static Entries read(std::span<const std::byte> memory);
+  /// What follows from the entries that a process left: its suspects, and files that are left out.
+  static Entries judge(const Entries& left);
+
+ private:
+  struct alignas(kEntry) Slot {
+    std::atomic<std::uint64_t> file{0};
+    std::atomic<State> state{State::begun};
+  };
+
+ public:
+  UnderWay() = default;
+  ~UnderWay();
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  /// Another call may work on a file for so long [s of processor time]; 0: any time. Before keep_in().
+  void expect(int timeout);
+  /// Ends the process, which hangs at the file; does not return.
+  using End = std::function<void(std::uint64_t file, int timeout)>;
+  /// From now on what is under way is noted in `memory`, zeros, whose last entries become `known`; `end` may be empty.
+  void keep_in(MappedRange mapping, std::span<std::byte> memory, const Entries& known, End end);
+  [[nodiscard]] bool is_kept() const { return slots_ > 0; }
+
+  // ---- from any thread
+
+  /// Null: it is not.
+  [[nodiscard]] const char* why_left_out(std::uint64_t file) const;
+  /// A suspect has passed. While there are any, one file is under way at a time.
+  void pass(std::uint64_t file);
+
+  /// A file that is under way as long as this lives. One for a thread at a time.
+  class Mark {
+   public:
+    /// `of` may be null: nothing is noted then.
+    Mark(UnderWay* of, std::uint64_t file, int timeout);
+    ~Mark() {
+      if (slot_ != nullptr) slot_->file.store(0, std::memory_order_release);
+    }
+    Mark(const Mark&) = delete;
+    Mark& operator=(const Mark&) = delete;
+
+   private:
+    Slot* slot_ = nullptr;
+    std::unique_lock<std::mutex> alone_;
+  };
+
+ private:
+  // Of a slot, for the watch.
+  struct alignas(kEntry) Call {
+    std::atomic<std::uint64_t> number{0};
+    std::atomic<clockid_t> clock{};
+    std::atomic<int> timeout{0};  // [s]
+  };
+  void watch(const End& end);
+
+  MappedRange mapping_;
+  Slot* memory_ = nullptr;
+  std::size_t slots_ = 0, known_ = 0;
+  std::vector<Call> calls_;  // of each slot
+  std::atomic<std::size_t> suspects_{0};
+  std::mutex alone_;
+  int shortest_ = 0;  // timeout [s]; 0: none
+  std::mutex mutex_;  // of is_over_
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::vector<std::thread> watch_;  // one, or none
+};
+
+}  // namespace melflow
