@@ -119,14 +119,11 @@ struct TaskGraph::Resume {
   TaskGraph* graph;
   GraphNode* node;
   Work* work;
+  [[nodiscard]] void* message() const { return work == nullptr ? static_cast<void*>(node) : work; }
   void operator()() const {
+    tsan::acquire(message());
     try {
-      if (work == nullptr) {
-        node->offer_again();
-      } else {
-        tsan::acquire(work);
-        node->wait_again(work);
-      }
+      work == nullptr ? node->offer_again() : node->wait_again(work);
     } catch (...) {
       graph->abort(std::current_exception());
     }
@@ -137,9 +134,10 @@ struct TaskGraph::Resume {
 void TaskGraph::resume(GraphNode& node, Work* work) {
   if (!node.is_on_workers()) return work == nullptr ? node.offer_again() : node.wait_again(work);
   graph_.reserve_wait();
-  if (work != nullptr) tsan::release(work);
+  const Resume task{this, &node, work};
+  tsan::release(task.message());
   try {
-    arena_.enqueue(Resume{this, &node, work});
+    arena_.enqueue(task);
   } catch (...) {
     graph_.release_wait();
     throw;
