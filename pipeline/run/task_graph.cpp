@@ -118,10 +118,10 @@ bool TaskGraph::set_going() {
 struct TaskGraph::Resume {
   TaskGraph* graph;
   GraphNode* node;
-  Work* work;
-  [[nodiscard]] void* message() const { return work == nullptr ? static_cast<void*>(node) : work; }
+  Work* work;     // null: the node's queue is offered again
+  void* address;  // what ThreadSanitizer knows the task by
   void operator()() const {
-    tsan::acquire(message());
+    tsan::acquire(address);
     try {
       work == nullptr ? node->offer_again() : node->wait_again(work);
     } catch (...) {
@@ -134,10 +134,10 @@ struct TaskGraph::Resume {
 void TaskGraph::resume(GraphNode& node, Work* work) {
   if (!node.is_on_workers()) return work == nullptr ? node.offer_again() : node.wait_again(work);
   graph_.reserve_wait();
-  const Resume task{this, &node, work};
-  tsan::release(task.message());
+  void* const address = work == nullptr ? static_cast<void*>(&node) : work;
+  tsan::release(address);
   try {
-    arena_.enqueue(task);
+    arena_.enqueue(Resume{this, &node, work, address});
   } catch (...) {
     graph_.release_wait();
     throw;
