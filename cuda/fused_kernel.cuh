@@ -77,10 +77,10 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
       F::sum_bands(lane, bands, shared);
       __syncwarp();
       if (frame < n_frames) F::write_mel(lane, a.settings, a.bands, shared, a.rows, frame);
-    } else if (frame < n_frames) {
-      F::write_spectrum(lane, a.settings, shared, a.rows, frame);
+    } else {
+      if (frame < n_frames) F::write_spectrum(lane, a.settings, shared, a.rows, frame);
+      __syncwarp();  // the next frame's points come where the power is
     }
-    __syncwarp();
   }
 }
 

@@ -168,12 +168,16 @@ TEST_CASE("device: many frames, more than are worked on at a time and than a chu
   MELFLOW_NEEDS_DEVICE("many frames");
   // With n_fft 100 a warp of the kernels around cuFFT takes more than one frame of a chunk, and of
   // 10,001 frames a warp of the one that conditions.
-  for (const auto& [path, n_fft, conditions, count] : {std::tuple{Path::fused, 400, false, 50001},
-                                                       {Path::cufft, 400, false, 50001},
-                                                       {Path::cufft, 100, false, 50001},
-                                                       {Path::fused, 256, true, 10001}}) {
+  using Output = MelOptions::Output;
+  for (const auto& [path, n_fft, output, conditions, count] :
+       {std::tuple{Path::fused, 400, Output::mel, false, 50001},
+        {Path::fused, 512, Output::spectrogram, false, 5001},
+        {Path::cufft, 400, Output::mel, false, 50001},
+        {Path::cufft, 100, Output::mel, false, 50001},
+        {Path::fused, 256, Output::mel, true, 10001}}) {
     CAPTURE(n_fft);
     MelOptions o;
+    o.output = output;
     o.n_fft = n_fft;
     o.n_mels = 80;
     o.center = !conditions;
@@ -186,9 +190,10 @@ TEST_CASE("device: many frames, more than are worked on at a time and than a chu
     for (std::size_t i = n; i < static_cast<std::size_t>(count); ++i)
       batch.offsets.push_back(batch.offsets[i % n]);
     const std::vector<double> many = rows_of(o, batch, SampleType::int16, {path, {}, {}});
+    const auto columns = static_cast<std::size_t>(MelPlan(o).columns());
     bool same = true;
     for (std::size_t i = 0; i < many.size(); ++i)
-      same = same && many[i] == few[i / 80 % n * 80 + i % 80];
+      same = same && many[i] == few[i / columns % n * columns + i % columns];
     CHECK(same);
   }
 }

@@ -32,8 +32,8 @@ BARRIERS = ["fused_kernel.cuh", "any_size_kernels.cu", "condition_kernel.cu"]
 CHANGES = [
     # Bounds: which frames there are.
     ("fused_kernel.cuh", "min(frame, n_frames - 1)", "frame"),
-    ("fused_kernel.cuh", "if (frame < n_frames) F::write", "F::write"),
-    ("fused_kernel.cuh", "else if (frame < n_frames) {\n      F::write", "else {\n      F::write"),
+    ("fused_kernel.cuh", "if (frame < n_frames) F::write_mel", "F::write_mel"),
+    ("fused_kernel.cuh", "if (frame < n_frames) F::write_spectrum", "F::write_spectrum"),
     ("fused_kernel.cuh", "for (; base < n_frames; base += step)", "for (; base + 1 < n_frames; base += step)"),
     ("fused_kernel.cuh", "for (; base < n_frames; base += step)", "for (; base < n_frames + 1; base += step)"),
     ("fused_kernel.cuh", "base + step < n_frames)", "base + step + 1 < n_frames)"),
