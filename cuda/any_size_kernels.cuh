@@ -42,8 +42,8 @@ struct LevelsArguments {
   const Complex* spectra;  // [chunk.frames, n_bins]
   Chunk chunk;
   Rows rows;
-  float*
-      partials;  // [warps of the grid, BandCounts::partials()]; null: in shared memory, with bins
+  // [warps of the grid, BandCounts::partials()]; null: in shared memory, with the bins.
+  float* partials;
   std::uint32_t warp_bytes;  // of shared memory
 };
 

@@ -56,9 +56,8 @@ struct BandCounts {
 // With plain pointers into BandTables or a copy of it.
 struct BandView {
   BandCounts counts;
-  const Piece* pieces = nullptr;  // [rounds][lanes]; all of a round have the same steps
-  const float* weights =
-      nullptr;  // aligned to `unit` floats: per round [steps / unit][lanes][unit]
+  const Piece* pieces = nullptr;   // [rounds][lanes]; all of a round have the same steps
+  const float* weights = nullptr;  // per round [steps / unit][lanes][unit], aligned to unit floats
 };
 
 class BandTables {

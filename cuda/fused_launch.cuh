@@ -23,8 +23,8 @@ struct FusedArguments {
   const std::uint32_t* offsets;
   const std::uint32_t* n_frames;
   Rows rows;
-  std::uint32_t frame_bytes,
-      partials_at;  // of a frame's shared memory: all, and before its partial sums
+  // Of a frame's shared memory: all of it, and what lies before its partial sums.
+  std::uint32_t frame_bytes, partials_at;
 };
 
 using FusedKernel = void (*)(FusedArguments);

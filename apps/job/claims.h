@@ -1,5 +1,6 @@
-// Claims: which worker computes which part of a job. A claim saves work and decides nothing: two workers that
-// make one part write the same bytes, each into files of its own, and either may give them their name.
+// Claims: which worker computes which part of a job. A claim saves work and decides nothing: two
+// workers that make one part write the same bytes, each into files of its own, and either may
+// publish them.
 //
 //   claims/0007.json  made by whoever begins the part, as a new file: {"worker": ID, "work": ...}
 //   claims/0007.left  the same of a worker that was stopped; what it has done can be gone on with
@@ -65,11 +66,13 @@ class Claims {
       : job_(job), worker_(std::move(worker)), patience_(patience) {}
 
   struct Taken {
-    std::string
-        work;  ///< the name in work/ under which it is to be made, with what was done where that can be gone on with
-    std::string before;  ///< the name under which somebody made it who is silent; "" for nobody
+    /// The name in work/ under which to make it; what is there already can be resumed.
+    std::string work;
+    /// The name that a worker used which is silent now; "" for none.
+    std::string before;
   };
-  /// Takes a part that nobody is at, or somebody who is gone; nothing where another worker is at it. Throws RunError.
+  /// Takes a part that no worker has, or one that is gone; nothing where another worker has it.
+  /// Throws RunError.
   std::optional<Taken> take(std::size_t part);
   /// The part is done, whoever has made it.
   void forget(std::size_t part);

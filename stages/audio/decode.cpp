@@ -98,7 +98,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     if (const auto plain = plain_in(*raw)) return plain_block(std::move(raw), *plain);
     const std::uint64_t file = UnderWay::key(raw->file->path);
     if (under_way_ != nullptr)
-      if (const char* why = under_way_->why_left_out(file)) return ItemError::failed(why);
+      if (const char* why = under_way_->why_excluded(file)) return ItemError::failed(why);
     const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
     SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
                               : SoundInput(raw->fd.get(), raw->size, raw->window));

@@ -39,7 +39,7 @@ UnderWay::Entries UnderWay::read(std::span<const std::byte> memory) {
   for (; memory.size() >= kEntry; memory = memory.subspan(kEntry)) {
     Entry entry;
     std::memcpy(&entry, memory.data(), sizeof entry);
-    if (entry.file != 0 && entry.state <= State::left_out_as_hung) out.push_back(entry);
+    if (entry.file != 0 && entry.state <= State::excluded_as_hung) out.push_back(entry);
   }
   return out;
 }
@@ -58,7 +58,7 @@ UnderWay::Entries UnderWay::judge(const Entries& left) {
     if (before == nullptr)
       out.push_back({e.file, State::suspect});
     else if (begun.size() == 1 && before->state == State::suspect)
-      before->state = e.state == State::hung ? State::left_out_as_hung : State::left_out;
+      before->state = e.state == State::hung ? State::excluded_as_hung : State::excluded;
   }
   return out;
 }
@@ -93,13 +93,13 @@ void UnderWay::keep_in(MappedRange mapping, std::span<std::byte> memory, const E
   if (end && shortest_ > 0) (void)add_thread(watch_, [this, end = std::move(end)] { watch(end); });
 }
 
-const char* UnderWay::why_left_out(std::uint64_t file) const {
+const char* UnderWay::why_excluded(std::uint64_t file) const {
   for (const Slot* s = memory_ + slots_; s < memory_ + slots_ + known_; ++s) {
     if (s->file != file) continue;
-    if (s->state == State::left_out)
+    if (s->state == State::excluded)
       return "the program ended twice while this file was being decoded, the second time while "
              "nothing else was";
-    if (s->state == State::left_out_as_hung)
+    if (s->state == State::excluded_as_hung)
       return "the program ended twice while this file was being decoded, the second time since its "
              "decoder did not come back";
   }

@@ -1,8 +1,9 @@
-// Which files a run is at, in memory that is shared with a file: what stands there when the process is ended, however that
-// comes, is read by the next run (decision 19).
+// The files that a run is decoding, in memory shared with a file: its contents survive the process,
+// however it ends, and the next run reads them (decision 19).
 //
-// A piece of that memory has entries of 64 bytes: a file by the hash of its path, 0 for none, and its state, each 8 bytes.
-// As many as there are workers, for those under way; then one for each file of which earlier runs have said something.
+// The memory is an array of entries of 64 bytes: the hash of a file's path, 0 for none, and its
+// state, 8 bytes each. First an entry for each worker, for files in progress, then one for each file
+// that earlier runs noted.
 #pragma once
 
 #include <atomic>
@@ -28,8 +29,8 @@ class UnderWay {
     begun,     ///< under way
     hung,      ///< likewise, and for that the process was ended
     suspect,   ///< a process ended while it was
-    left_out,  ///< and another, while it alone was: it is not to be begun again
-    left_out_as_hung,
+    excluded,  ///< and another, while it alone was: it is not to be begun again
+    excluded_as_hung,
   };
   struct Entry {
     std::uint64_t file = 0;
@@ -43,7 +44,7 @@ class UnderWay {
   static constexpr std::size_t kEntry = 64;  ///< [bytes]
   /// The entries of a piece of memory that are not empty.
   static Entries read(std::span<const std::byte> memory);
-  /// What follows from the entries that a process left: its suspects, and files that are left out.
+  /// What follows from the entries that a process left: its suspects, and excluded files.
   static Entries judge(const Entries& left);
 
  private:
@@ -58,18 +59,19 @@ class UnderWay {
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
 
-  /// Another call may work on a file for so long [s of processor time]; 0: any time. Before keep_in().
+  /// Notes the limit of calls that work on a file [s of processor time]; 0: none. Before keep_in().
   void expect(int timeout);
   /// Ends the process, which hangs at the file; does not return.
   using End = std::function<void(std::uint64_t file, int timeout)>;
-  /// From now on what is under way is noted in `memory`, zeros, whose last entries become `known`; `end` may be empty.
+  /// From now on files in progress are noted in `memory`, which is zeros; its last entries become
+  /// `known`. `end` may be empty.
   void keep_in(MappedRange mapping, std::span<std::byte> memory, const Entries& known, End end);
   [[nodiscard]] bool is_kept() const { return slots_ > 0; }
 
   // ---- from any thread
 
   /// Null: it is not.
-  [[nodiscard]] const char* why_left_out(std::uint64_t file) const;
+  [[nodiscard]] const char* why_excluded(std::uint64_t file) const;
   /// A suspect has passed. While there are any, one file is under way at a time.
   void pass(std::uint64_t file);
 

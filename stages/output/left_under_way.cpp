@@ -57,8 +57,8 @@ void tell(const Resume& resume, const std::string& path, const std::vector<Found
   if (const std::string names = names_of(found, true); !names.empty())
     resume.tell(
         fmt::format("{}: an earlier run ended while these were being decoded: {}. Until they are "
-                    "done, files are decoded one at a time; one with which this run ends is left "
-                    "out by the next",
+                    "done, files are decoded one at a time; one with which this run ends is "
+                    "excluded by the next",
                     path, names));
   if (const std::string names = names_of(found, false); !names.empty())
     resume.tell(fmt::format(
@@ -104,8 +104,8 @@ void note_under_way(RunContext& run, const std::string& path, const UnderWay::En
       while (i < files.size() && UnderWay::key(files.path(i)) != file) ++i;
       leave(
           fmt::format("{}: its decoder has not come back for {} s of processor time (timeout of "
-                      "decode), so the run is ended. The same command goes on, and leaves the "
-                      "file out if that happens again",
+                      "decode), so the run is ended. The same command resumes, and excludes the "
+                      "file if that happens again",
                       i < files.size() ? excerpt(files.path(i)) : "a file", timeout));
     };
   under_way->keep_in(std::move(memory.mapping), memory.bytes, known, std::move(end));

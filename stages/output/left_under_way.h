@@ -9,12 +9,13 @@
 
 namespace melflow {
 
-/// What the journal of the output at `path`, of another program, says of recordings; nothing where that is still there, or
-/// the journal cannot be read.
+/// The recordings noted in the journal of the output at `path`, which another program wrote; none
+/// while that program runs, or where the journal cannot be read.
 UnderWay::Entries left_under_way(const std::string& path);
 
-/// From now on the run notes in that journal what it decodes, and first of what is `left` whatever is in its list of files and not
-/// done yet; says that of the output at `path`. Does nothing for the second output of a run. Throws RunError.
+/// From now on the run notes in that journal which recordings it decodes, beginning with those of
+/// `left` that are in its list of files and not done yet; these it reports as of the output at
+/// `path`. Does nothing for the second output of a run. Throws RunError.
 void note_under_way(RunContext& run, const std::string& path, const UnderWay::Entries& left,
                     Checkpoints& journal);
 

@@ -33,7 +33,7 @@ struct Memory {
 
 }  // namespace
 
-TEST_CASE("under way: only a suspect that alone was under way when another run ended is left out") {
+TEST_CASE("under way: only a suspect that alone was under way when another run ended is excluded") {
   struct Row {
     const char* what;
     Entries left, judged;
@@ -43,10 +43,10 @@ TEST_CASE("under way: only a suspect that alone was under way when another run e
       {"one alone, the first time: a kill", {{1, State::begun}}, {{1, State::suspect}}},
       {"two", {{1, State::begun}, {2, State::begun}}, {{1, State::suspect}, {2, State::suspect}}},
       {"one by two nodes", {{1, State::begun}, {1, State::begun}}, {{1, State::suspect}}},
-      {"a suspect alone", {{1, State::begun}, {1, State::suspect}}, {{1, State::left_out}}},
+      {"a suspect alone", {{1, State::begun}, {1, State::suspect}}, {{1, State::excluded}}},
       {"a suspect alone, and another that waits",
        {{1, State::begun}, {2, State::suspect}, {1, State::suspect}},
-       {{2, State::suspect}, {1, State::left_out}}},
+       {{2, State::suspect}, {1, State::excluded}}},
       {"another than the suspect",
        {{3, State::begun}, {1, State::suspect}},
        {{1, State::suspect}, {3, State::suspect}}},
@@ -58,10 +58,10 @@ TEST_CASE("under way: only a suspect that alone was under way when another run e
        {{2, State::suspect}}},
       {"a suspect that hung",
        {{1, State::begun}, {2, State::hung}, {2, State::suspect}},
-       {{2, State::left_out_as_hung}}},
-      {"left out stays so",
-       {{5, State::left_out}, {6, State::left_out_as_hung}},
-       {{5, State::left_out}, {6, State::left_out_as_hung}}},
+       {{2, State::excluded_as_hung}}},
+      {"excluded stays so",
+       {{5, State::excluded}, {6, State::excluded_as_hung}},
+       {{5, State::excluded}, {6, State::excluded_as_hung}}},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
@@ -74,18 +74,18 @@ TEST_CASE("under way: what is marked stands in the memory as long as it is") {
   UnderWay run;
   { const UnderWay::Mark before(&run, 7, 0); }  // is noted nowhere
   CHECK(!run.is_kept());
-  run.keep_in({}, memory.all(), {{9, State::left_out}}, {});
-  const Entries known{{9, State::left_out}};
+  run.keep_in({}, memory.all(), {{9, State::excluded}}, {});
+  const Entries known{{9, State::excluded}};
   CHECK(memory.left() == known);
-  CHECK(run.why_left_out(9) != nullptr);
-  CHECK(run.why_left_out(7) == nullptr);
+  CHECK(run.why_excluded(9) != nullptr);
+  CHECK(run.why_excluded(7) == nullptr);
   {
     const UnderWay::Mark one(&run, 7, 0);
     std::thread([&] {
       const UnderWay::Mark two(&run, 8, 0), none(&run, 10, 0);  // there are two places
       CHECK(memory.left().size() == 3);
     }).join();
-    CHECK(memory.left() == Entries{{7, State::begun}, {9, State::left_out}});
+    CHECK(memory.left() == Entries{{7, State::begun}, {9, State::excluded}});
   }
   CHECK(memory.left() == known);
 }
