@@ -73,6 +73,8 @@ if [[ -z $work ]]; then
   work=$(mktemp -d "$place/melflow-gpu.XXXXXX")
   made_work=1
 fi
+# What --quick makes is smaller, and not for other calls.
+if [[ $QUICK == 1 && $made_work == 0 ]]; then work=$work/quick; fi
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 cleanup() {

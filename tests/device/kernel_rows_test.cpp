@@ -36,7 +36,7 @@ TEST_CASE("device: a click at any place of a frame, in bands of many bins") {
         return rows_of(options, batch, SampleType::int16, {row.path, {}, {}});
       };
       const Errors e = errors_of(o, reference::click_rows(o), rows_by(o), rows_by(in_db(o)));
-      CHECK(e.of_peak <= 1e-6);
+      CHECK(e.of_peak <= (row.path == Path::fused ? fused_limits : cufft_limits).of_peak);
     }
   }
 }
@@ -230,8 +230,12 @@ TEST_CASE("device: conditioned frames are those of the processor") {
         const auto n = static_cast<std::int64_t>(samples.size());
         const SignalView<std::int16_t> view{samples.data(), 0, n, n};
         const Conditioner conditioner(plan);
+        O without = o;
+        without.preemphasis = 0.0;
+        const MelPlan plan_without(without);
+        const Conditioner before(plan_without);
         const auto length = static_cast<std::size_t>(plan.frame_length());
-        std::vector<float> work(length), expected(length);
+        std::vector<float> work(length), expected(length), raw(length);
         for (const SampleType type : {SampleType::int16, SampleType::float32}) {
           const Stream stream;
           Job job(plan, batch, type, {});
@@ -245,12 +249,19 @@ TEST_CASE("device: conditioned frames are those of the processor") {
             const float* frame = frames.data() + t * static_cast<std::size_t>(s.stride);
             conditioner.frame(view, plan.start(static_cast<std::int64_t>(t)), work.data(),
                               expected.data());
-            const float peak = std::abs(
-                *std::max_element(expected.begin() + s.begin, expected.begin() + s.end,
-                                  [](float a, float b) { return std::abs(a) < std::abs(b); }));
+            const auto peak_of = [&s](const std::vector<float>& values) {
+              float peak = 0.0F;
+              for (int i = s.begin; i < s.end; ++i)
+                peak = std::max(peak, std::abs(values[static_cast<std::size_t>(i)]));
+              return peak;
+            };
+            // A device multiplies and adds with one rounding: what pre-emphasis leaves differs by
+            // half a bit of what it took away.
+            before.frame(view, plan.start(static_cast<std::int64_t>(t)), work.data(), raw.data());
+            const float most = 1e-6F * peak_of(expected) + 0x1p-24F * peak_of(raw);
             int wrong = 0;
             for (int i = s.begin; i < s.end; ++i)
-              if (!(std::abs(frame[i] - expected[static_cast<std::size_t>(i)]) <= 1e-6F * peak))
+              if (!(std::abs(frame[i] - expected[static_cast<std::size_t>(i)]) <= most))
                 ++wrong;
             CHECK(wrong == 0);
           }

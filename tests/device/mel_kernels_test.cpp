@@ -50,7 +50,7 @@ const std::vector<int> sizes_of_fused(std::begin(fused_sizes), std::end(fused_si
 
 TEST_CASE("device: fused rows agree with the definition") {
   MELFLOW_NEEDS_DEVICE("fused rows agree with the definition");
-  check_front_ends(sizes_of_fused, {Path::fused, {}, {}}, {1e-6, 1e-3});
+  check_front_ends(sizes_of_fused, {Path::fused, {}, {}}, fused_limits);
 }
 
 TEST_CASE("device: fused rows with operands of 16 bits stay within their limits") {
@@ -61,8 +61,8 @@ TEST_CASE("device: fused rows with operands of 16 bits stay within their limits"
 
 TEST_CASE("device: rows by cuFFT agree with the definition") {
   MELFLOW_NEEDS_DEVICE("rows by cuFFT agree with the definition");
-  check_front_ends({401, 1000}, {Path::cufft, {}, {}}, {1e-6, 1e-3});
-  check_front_ends({400, 512, 1103}, {Path::cufft, {}, {}}, {1e-6, 1e-3}, 3);
+  check_front_ends({401, 1000}, {Path::cufft, {}, {}}, cufft_limits);
+  check_front_ends({400, 512, 1103}, {Path::cufft, {}, {}}, cufft_limits, 3);
 }
 
 TEST_CASE("device: rows of every type are the fp32 rows, rounded once") {
@@ -123,11 +123,13 @@ TEST_CASE("device: rows of 16 bits are the bytes that the host makes of fp32 row
 
 TEST_CASE("device: a captured graph is launched again with fewer frames") {
   MELFLOW_NEEDS_DEVICE("a captured graph is launched again with fewer frames");
-  // For a prime cuFFT has kernels of its own; of 8192 samples a chunk has 384 frames, so that there is
-  // one that has none in the end.
-  for (const auto& [path, n_fft, length] : {std::tuple{Path::fused, 256, 9000},
-                                            {Path::cufft, 1103, 9000},
-                                            {Path::cufft, 8192, 41000}}) {
+  // For a large prime cuFFT has kernels of its own, which take two frames at a time: the last bits of a
+  // frame depend on the one beside it. Of 8192 samples a chunk has 384 frames, so that there is one
+  // that has none in the end.
+  for (const auto& [path, n_fft, length, most_db] : {std::tuple{Path::fused, 256, 9000, 0.0},
+                                                     {Path::cufft, 1000, 9000, 0.0},
+                                                     {Path::cufft, 1103, 9000, cufft_limits.db},
+                                                     {Path::cufft, 8192, 41000, 0.0}}) {
     CAPTURE(n_fft);
     const std::vector<std::int16_t> samples = recording(length);
     MelOptions o;
@@ -154,7 +156,7 @@ TEST_CASE("device: a captured graph is launched again with fewer frames") {
       if (all.empty()) all = rows;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (i < count * 20)
-          CHECK(rows[i] == all[i]);
+          CHECK(std::abs(rows[i] - all[i]) <= most_db);
         else
           CHECK(std::isnan(rows[i]));  // not written
       }
