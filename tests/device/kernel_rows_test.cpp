@@ -261,8 +261,7 @@ TEST_CASE("device: conditioned frames are those of the processor") {
             const float most = 1e-6F * peak_of(expected) + 0x1p-24F * peak_of(raw);
             int wrong = 0;
             for (int i = s.begin; i < s.end; ++i)
-              if (!(std::abs(frame[i] - expected[static_cast<std::size_t>(i)]) <= most))
-                ++wrong;
+              if (!(std::abs(frame[i] - expected[static_cast<std::size_t>(i)]) <= most)) ++wrong;
             CHECK(wrong == 0);
           }
         }
