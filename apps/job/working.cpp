@@ -193,7 +193,7 @@ void Worker::make(std::size_t part, const Claims::Taken& taken) {
 RunReport Worker::compute(std::size_t part, OutputPart& made) {
   Plan plan = job_.load(options_.workers);
   plan.settings.is_part = true;
-  plan.max_failures = {};  // of all parts together: merging checks it
+  plan.allow_failures();  // of all parts together: merging checks it
   const ManifestRange range = job_.parts[part];
   plan.services.add(
       std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})));

@@ -111,7 +111,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   part->path = folder / "rows.h5";
   part->with_statistics = false;
   plan.settings.is_part = true;
-  plan.max_failures = {};
+  plan.allow_failures();
   const auto corpus = corpus_of({{&file, files}});
   for (const std::size_t i : files) corpus->stamps.push_back(file.files()[i].stamp);
   plan.services.add(corpus);

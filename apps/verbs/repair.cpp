@@ -132,7 +132,7 @@ int repair(const RepairArguments& arguments) {
   }
   Plan plan = load_plan_text(to_json(config), found.path + ": config", options);
   plan.settings.config = std::move(config);
-  plan.max_failures = {};
+  plan.allow_failures();
   set_update(plan.services, Update::compact);
   set_resume(plan.services,
              {Resume::When::automatic, [](const std::string& text) { say(stderr, "{}\n", text); }});

@@ -50,6 +50,7 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
     before = std::max(before, plan.nodes[static_cast<std::size_t>(in.node)].concurrency);
   n.queue = options.queue.value_or(std::max(2 * n.concurrency, before));
   n.start_at = options.start_at;
+  n.max_failures = options.max_failures;
   n.files_per_task = options.files_per_task.value_or(0);
 }
 

@@ -87,6 +87,14 @@ void NodeOptions::describe(Schema& s) {
           "what is lost when this node, or one after it, cannot process a file; file: all outputs "
           "of the file; branch: only those after this node, while the others keep it, with a "
           "warning; not set: as set by the nearest node before, or file if none sets it");
+  s.field("max_failures", max_failures,
+          "number or share of files that may fail in this node, beside max_failures of the whole "
+          "run; more end the run; not set: no limit");
+}
+
+void Plan::allow_failures() {
+  max_failures = {};
+  for (PlanNode& n : nodes) n.max_failures = {};
 }
 
 namespace {

@@ -16,6 +16,7 @@ namespace melflow {
 struct CountOrShare {
   std::optional<std::size_t> count;
   std::optional<double> share;
+  [[nodiscard]] bool is_set() const { return count || share; }
 };
 template <>
 struct OptionType<CountOrShare> {
@@ -45,6 +46,7 @@ struct NodeOptions {
   double start_at = 0;
   std::optional<int> files_per_task;
   std::optional<OnFailure> on_failure;
+  CountOrShare max_failures;
 
   void describe(Schema& s);
 };
@@ -85,7 +87,8 @@ struct PlanNode {
   int concurrency = 1;
   int queue = 1;  ///< places of the queue before it
   double start_at = 0;
-  int files_per_task = 0;  ///< for the source; 0: auto
+  CountOrShare max_failures;  ///< of the files that fail in this node
+  int files_per_task = 0;     ///< for the source; 0: auto
 
   /// Index of the first node whose output it takes; -1 for the source.
   [[nodiscard]] int from() const { return inputs.empty() ? -1 : inputs.front().node; }
@@ -113,6 +116,9 @@ struct Plan {
   /// The number of warnings, the last ones, that are about this machine or about speed alone: they are
   /// shown but not stored in outputs.
   std::size_t machine_warnings = 0;
+
+  /// Any number of files may fail from now on.
+  void allow_failures();
 };
 
 /// The first of the sources that were written.

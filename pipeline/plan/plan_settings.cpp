@@ -107,6 +107,8 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
   };
   set_as_written("concurrency");
   if (n.fails_branch) node.set("on_failure", Value::scalar("branch"));
+  if (n.max_failures.is_set())
+    node.set("max_failures", OptionType<CountOrShare>::echo(n.max_failures));
   if (!n.inputs.empty()) {
     set_as_written("queue");
     node.set("start_at", Value::scalar(number_text(n.start_at)));

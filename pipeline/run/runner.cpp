@@ -71,7 +71,14 @@ class Runner::Impl {
   std::mutex warnings_mutex_;    // a mutex of its own: a stop() may make a stage warn
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
-  std::atomic<bool> too_many_failures_{false};
+  // How many files may fail, in the whole run or in one node.
+  struct FailureLimit {
+    std::string node;  // "": in any
+    CountOrShare most;
+    std::atomic<std::size_t> failed{0};
+  };
+  std::deque<FailureLimit> failure_limits_;
+  std::atomic<const FailureLimit*> exceeded_{nullptr};
   bool began_with_too_many_ = false;  // of a run that this one resumes, or of parts that it merges
   bool keeps_what_is_done_ = false;   // although the run failed
   std::atomic<Clock::time_point> began_{Clock::now()};
@@ -121,7 +128,7 @@ void Runner::Impl::start_stages(RunContext& run) {
   for (PlanNode& n : plan_.nodes)
     if (!n.inputs.empty()) n.stage->start(run);
   resume_sinks(run);
-  began_with_too_many_ = too_many_failures_;
+  began_with_too_many_ = exceeded_ != nullptr;
 }
 
 // All sinks go on from the same item.
@@ -140,17 +147,31 @@ void Runner::Impl::resume_sinks(RunContext& run) {
 }
 
 void Runner::Impl::watch_failures() {
-  const CountOrShare& limit = plan_.max_failures;
-  if (!limit.count && !limit.share) return;
-  ledger_.subscribe([this, limit](std::size_t, Outcome outcome) {
+  const auto add = [this](const std::string& node, const CountOrShare& most) {
+    if (!most.is_set()) return;
+    FailureLimit& limit = failure_limits_.emplace_back();
+    limit.node = node;
+    limit.most = most;
+  };
+  add("", plan_.max_failures);
+  for (const PlanNode& n : plan_.nodes) add(n.name, n.max_failures);
+  if (failure_limits_.empty()) return;
+  const auto closed = [this](std::size_t index, Outcome outcome) {
     if (outcome != Outcome::failed) return;
-    const Ledger::Counts c = ledger_.counts();
-    const bool over = (limit.count && c.failed > *limit.count) ||
-                      (limit.share &&
-                       static_cast<double>(c.failed) > *limit.share * static_cast<double>(c.found));
-    // Without a lock: the graph outlives every stream. Before there is one, pass() looks.
-    if (over && !too_many_failures_.exchange(true) && graph_) graph_->stop();
-  });
+    for (FailureLimit& limit : failure_limits_) {
+      if (!limit.node.empty() && ledger_.entry(index).stage != limit.node) continue;
+      const auto failed = static_cast<double>(++limit.failed);
+      const auto found = static_cast<double>(ledger_.counts().found);
+      const FailureLimit* none = nullptr;
+      // Without a lock: the graph outlives every stream. Before there is one, pass() looks.
+      if ((failed > static_cast<double>(limit.most.count.value_or(ledger_.counts().found)) ||
+           failed > limit.most.share.value_or(1) * found) &&
+          exceeded_.compare_exchange_strong(none, &limit) && graph_)
+        graph_->stop();
+    }
+  };
+  for (std::size_t i = 0; i < ledger_.counts().found; ++i) closed(i, ledger_.outcome(i));
+  ledger_.subscribe(closed);
 }
 
 void Runner::Impl::execute(RunContext& run, RunReport& report) {
@@ -179,7 +200,7 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
         plan_, run, reaches_.emplace_back(plan_reach(plan_, nodes)), observer_, visits_);
     run.budget->on_release([this] { graph_->memory_freed(); });
   }
-  if (stop_requested_ || too_many_failures_) graph_->stop();
+  if (stop_requested_ || exceeded_ != nullptr) graph_->stop();
   if (filling_error_) graph_->abort(filling_error_);
   // After the threads that the stages need.
   workers_->start_threads();
@@ -232,17 +253,18 @@ void Runner::Impl::settle(RunReport& report) {
     if (ledger_.outcome(i) == Outcome::open) ledger_.close(i, Outcome::not_run, -1, "");
   const Ledger::Counts c = ledger_.counts();
   if (c.not_run > 0) report.ending = Ending::stopped;
-  if (too_many_failures_) {
+  if (const FailureLimit* limit = exceeded_) {
+    const std::string option = limit->node.empty() ? "max_failures" : limit->node + ".max_failures";
     // As in a stopped run, the sinks keep what is done, with the list of failures.
     report.ending = Ending::failed;
     keeps_what_is_done_ = true;
     report.error = fmt::format(
-        "{} of {} files {}, more than max_failures ({}) allows; {}; raise max_failures and run it "
-        "again, or fix or exclude the files first, and all that comes after the first of them is "
-        "computed again",
-        c.failed, c.found, began_with_too_many_ ? "had failed already" : "failed",
-        OptionType<CountOrShare>::echo(plan_.max_failures).text(),
-        began_with_too_many_ ? "nothing more was computed" : "the run was stopped");
+        "{} of {} files {}{}, more than {} ({}) allows; {}; raise {} and run it again, or fix or "
+        "exclude the files first, and all that comes after the first of them is computed again",
+        limit->failed.load(), c.found, began_with_too_many_ ? "had failed already" : "failed",
+        limit->node.empty() ? "" : " in " + limit->node, option,
+        OptionType<CountOrShare>::echo(limit->most).text(),
+        began_with_too_many_ ? "nothing more was computed" : "the run was stopped", option);
   } else if (report.ending == Ending::complete && c.ok == 0 && c.found > 0 &&
              !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.

@@ -274,6 +274,40 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
   }
 }
 
+TEST_CASE("runner: too many failures in one node end the run, those of others do not count") {
+  const Watchdog watchdog("runner: max_failures of a node");
+  // 200 items: 20 fail in a, 10 more in b.
+  struct Case {
+    const char *in_a, *in_b, *error;
+  };
+  for (const Case& c :
+       {Case{"20", "10", ""}, Case{"10%", "", ""},
+        Case{"19", "10", "20 of 200 files failed in a, more than a.max_failures (19) "},
+        Case{"", "9", "10 of 200 files failed in b, more than b.max_failures (9) "},
+        Case{"", "4%", "10 of 200 files failed in b, more than b.max_failures (4%) "}})
+    for (const int workers : kWorkers) {
+      CAPTURE(std::string(c.error));
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      const auto failing = [](std::size_t every, std::size_t rest) {
+        return [=](const Number& n, ItemContext*) -> std::optional<ItemError> {
+          if (n.item % every == rest) return ItemError::failed("bad");
+          return {};
+        };
+      };
+      world.hooks["a"] = failing(10, 0);
+      world.hooks["b"] = failing(22, 1);
+      Graph graph = chain(200).workers(workers);
+      if (*c.in_a != 0) graph.set("a", "max_failures", c.in_a);
+      if (*c.in_b != 0) graph.set("b", "max_failures", c.in_b);
+      const Outcomes o = test::run(graph, world);
+      CHECK(o.report.ending == (*c.error != 0 ? Ending::failed : Ending::complete));
+      CHECK_MESSAGE(o.report.error.starts_with(c.error), o.report.error);
+      if (*c.error == 0) CHECK(o.report.counts.failed == 30);
+    }
+}
+
 TEST_CASE("runner: more failures taken over than are allowed end a run before anything is made") {
   const Watchdog watchdog("runner: max_failures before");
   for (const char* limit : {"5", "5%", "6"})
