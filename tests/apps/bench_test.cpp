@@ -1,6 +1,5 @@
 // melflow bench: who takes turns, what is printed, how it stops, and that nothing stays behind.
 #include <doctest/doctest.h>
-#include <sys/mount.h>
 
 #include <algorithm>
 #include <csignal>
@@ -14,6 +13,7 @@
 #include "tests/apps/process.h"
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
+#include "tests/support/small_disk.h"
 
 namespace bench_test {
 
@@ -45,25 +45,6 @@ const char* const kAlways[] = {"read files in the page cache, ",
 // And either these, or it is said why not.
 const char* const kSometimes[] = {"read files from the disk, 32 at once",
                                   "decode Ogg Vorbis, 1 core", "decode MP3, 1 core"};
-
-/// A disk in memory of so many bytes; ok() is false where none can be mounted.
-class MemoryDisk {
- public:
-  explicit MemoryDisk(std::size_t bytes)
-      : ok_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
-                    ("size=" + std::to_string(bytes)).c_str()) == 0) {}
-  MemoryDisk(const MemoryDisk&) = delete;
-  MemoryDisk& operator=(const MemoryDisk&) = delete;
-  ~MemoryDisk() {
-    if (ok_) ::umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::string path() const { return folder_.path(); }
-
- private:
-  TempFolder folder_;
-  bool ok_;
-};
 
 const Json* find(const Json& list, const std::string& beginning) {
   for (const Json& entry : list)
@@ -228,7 +209,7 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
 
 TEST_CASE("bench: files in memory are not read from a disk; a disk that is full is told") {
   const TempFolder folder;
-  const MemoryDisk memory(256 << 20), small(30 << 20);
+  const SmallDisk memory(256 << 20), small(30 << 20);
   if (!memory.ok() || !small.ok()) return test::skip("no file system can be mounted here");
   CHECK(disk_of(memory.path()).file_system == "tmpfs");
   CHECK(disk_of(memory.path()).device == "tmpfs");

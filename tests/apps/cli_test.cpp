@@ -92,46 +92,6 @@ TEST_CASE("cli: `help` and `help VERB` print what --help prints") {
   }
 }
 
-TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
-  const TempFolder folder;
-  struct Row {
-    std::vector<std::string> arguments;
-    const char* message;
-  };
-  const Row rows[] = {
-      {{},
-       "a command is missing; the commands are run, update, plan, work, merge, status, explain, "
-       "sweep, tune, report, init, "},
-      {{"rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
-      {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
-      {{"run", "a.yaml", "--sett", "a.b=1"},
-       "melflow run: there is no option '--sett'. Did you mean '--set'?\n"},
-      {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra'. Did you mean '--var'?"},
-      {{"update", "--vra=A=b", "a.yaml"}, "there is no option '--vra'. Did you mean '--var'?"},
-      {{"validate", "a.yaml", "--features"},
-       "there is no option '--features'; `melflow inspect` has one"},
-      {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
-      {{"help", "rnu"}, "there is no command 'rnu'. Did you mean 'run'?"},
-      {{"run", "a.yaml", "--set", "mel.n_mels"},
-       "'mel.n_mels' is not of the form NODE.OPTION=VALUE; write = and the value behind it, no "
-       "space"},
-      {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},
-      {{"run", "a.yaml", "--workers", "-1"}, "--workers"},
-      {{"run", "a.yaml", "--workers", "many"}, "--workers"},
-      {{"stages", "mle"}, "there is no stage 'mle'. Did you mean 'mel'?"},
-      {{"stages", "--markdown", "--json-schema"}, "--markdown"},
-  };
-  for (const Row& row : rows) {
-    std::vector<std::string> command{kMelflow};
-    command.insert(command.end(), row.arguments.begin(), row.arguments.end());
-    const Ended e = run(folder, command);
-    INFO(row.message << " | " << e.err);
-    CHECK(e.code == 2);
-    CHECK(has(e.err, row.message));
-    CHECK(e.out.empty());
-  }
-}
-
 TEST_CASE("cli: a wrong configuration ends with 78, one problem a line and their number") {
   const TempFolder folder;
   write_text(folder / "a.yaml",
@@ -176,15 +136,6 @@ TEST_CASE("cli: --var, --set and the environment reach the configuration") {
   CHECK(problems[0]["line"] == 4);
   CHECK(problems[0]["column"] == 45);
   CHECK(problems[0]["file"] == "a.yaml");
-}
-
-TEST_CASE("cli: validate says what it checked, and warns") {
-  const TempFolder folder;
-  write_text(folder / "a.yaml", kToyYaml);
-  const Ended e = run(folder, {kToy, "validate", "a.yaml", "--set", "work.wait_ms=13"});
-  CHECK(e.code == 0);
-  CHECK(has(e.out, "warning: --set: work.wait_ms: 13 is an unlucky number\n"));
-  CHECK(has(e.out, "\nok, 1 warning: 3 nodes, memory 1,024 MiB"));
 }
 
 TEST_CASE("cli: a pipeline that is not there is named, with those that come with the program") {

@@ -34,11 +34,6 @@ void write_pipeline(const TempFolder& folder, const std::string& files, const st
              nodes_to_mel("root: data" + files, "n_fft: 512, sample_rate: 16kHz" + mel) + write);
 }
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> words) {
-  words.insert(words.begin(), MELFLOW_PROGRAM);
-  return run(folder, std::move(words));
-}
-
 }  // namespace
 
 TEST_CASE("input files: what has no end is refused at once, wherever a file is named") {

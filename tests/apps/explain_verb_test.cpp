@@ -21,14 +21,6 @@ namespace {
 const std::string kMelflow = MELFLOW_PROGRAM;
 const std::string kToy = MELFLOW_TOY_PROGRAM;
 
-// What is in a folder, hidden files included.
-std::set<std::string> names_in(const TempFolder& folder) {
-  std::set<std::string> out;
-  for (const auto& e : std::filesystem::directory_iterator(folder.path()))
-    out.insert(e.path().filename());
-  return out;
-}
-
 // A few recordings into features.h5 and, by a tap, into a folder.
 void write_recordings(const TempFolder& folder) {
   for (unsigned i = 0; i < 6; ++i)
@@ -52,13 +44,13 @@ TEST_CASE("explain: the output is left as it was, and nothing is left beside it"
   const TempFolder folder;
   write_recordings(folder);
   write_text(folder / "out.h5", "of the user's");
-  const auto before = names_in(folder);
+  const auto before = names_in(folder.path());
   const Ended e = run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress", "--var",
                                "OUT=out.h5", "--seconds", "0"});
   CAPTURE(e.err);
   CHECK(e.code == 0);
   CHECK(read_text(folder / "out.h5") == "of the user's");
-  auto after = names_in(folder);
+  auto after = names_in(folder.path());
   after.erase(".stdout");
   after.erase(".stderr");
   auto expected = before;
@@ -145,11 +137,11 @@ TEST_CASE("explain: a cache is used where there is one, and none is left where t
       test::nodes_to_mel("root: clips, feed: cache, cache_path: deep/cache", "preset: whisper") +
           "  write: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}\n");
   const std::vector<std::string> trial{kMelflow, "explain", "cached.yaml", "--no-progress"};
-  const auto before = names_in(folder);
+  const auto before = names_in(folder.path());
   const Ended first = run(folder, trial);
   CAPTURE(first.err);
   CHECK(first.code == 0);
-  auto after = names_in(folder);
+  auto after = names_in(folder.path());
   after.erase(".stdout");
   after.erase(".stderr");
   CHECK(after == before);

@@ -25,12 +25,6 @@ namespace {
 
 constexpr int kFiles = 30;
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
-                 const test::Process::Variables& set = {}) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments, set);
-}
-
 // Recordings of three labels; some are none, or shorter than a window.
 void make_corpus(const TempFolder& folder) {
   for (unsigned i = 0; i < kFiles; ++i) {

@@ -36,19 +36,8 @@ Json& case_of(Json& all, const std::string& name) {
   throw std::runtime_error("no case " + name);
 }
 
-void write_silence(const std::string& path, std::uint32_t rate, std::uint32_t samples) {
-  std::string out;
-  const auto number = [&](std::uint32_t value, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xffU);
-  };
-  out += "RIFF";
-  number(36 + 2 * samples, 4);
-  out += "WAVEfmt ";
-  number(16, 4);
-  number(1, 2), number(1, 2), number(rate, 4), number(2 * rate, 4), number(2, 2), number(16, 2);
-  out += "data";
-  number(2 * samples, 4);
-  write_text(path, out + std::string(2 * samples, '\0'));
+void write_silence(const std::string& path, int rate, std::size_t samples) {
+  write_audio(path, audio_kind("wav s16"), rate, std::vector<float>(samples));
 }
 
 void write_script(const std::string& path, const std::string& text) {
@@ -305,7 +294,7 @@ TEST_CASE("parity: an option that the library has nothing like is named, with wh
     write_text(folder / (std::string(module) + ".py"), "def __getattr__(name): return name\n");
   write_text(folder / "kaldi_native_fbank.py", "def FbankOptions(): return None\n");
   write_script(folder / "python",
-               "#!/bin/sh\nPYTHONPATH=" + folder.path().string() + " exec python3 \"$@\"\n");
+               "#!/bin/sh\nPYTHONPATH=" + folder.path() + " exec python3 \"$@\"\n");
   write_silence(folder / "a.wav", 16000, 4000);
   struct Row {
     std::string library, set, refused;

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,11 +21,6 @@ using namespace melflow::test;
 namespace {
 
 namespace fs = std::filesystem;
-
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
 
 // 8 kHz, frames of 256 samples every 80, the first around sample 0: 101 of a second.
 constexpr const char* kMel =
@@ -64,10 +58,7 @@ TEST_CASE("test: a pipeline does what its tests say") {
   CHECK(e.out.starts_with("ok   "));
   CHECK(has(e.out, " s  p.yaml: one\n1 test: 1 passed, 0 failed\n"));
   // Nothing is left, and the tests are no part of a run or of what it stores.
-  std::set<std::string> left;
-  for (const fs::directory_entry& left_file : fs::directory_iterator(folder.path()))
-    left.insert(left_file.path().filename());
-  CHECK(left == std::set<std::string>{".stderr", ".stdout", "p.yaml"});
+  CHECK(names_in(folder.path()) == Names{".stderr", ".stdout", "p.yaml"});
   fs::create_directory(folder / "data");
   test::write_clip(folder / "data/a.wav", 8000, 1);
   CHECK(melflow_in(folder, {"run", "p.yaml", "--var", "DATA=data", "--var", "OUT=o.h5"}).code == 0);

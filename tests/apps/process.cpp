@@ -13,27 +13,15 @@
 #include <thread>
 
 namespace melflow::test {
-namespace fs = std::filesystem;
 
-TempFolder::TempFolder() {
-  std::string name = fs::temp_directory_path() / "melflow_test_XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-std::string read_text(const fs::path& path) {
+std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream out;
   out << in.rdbuf();
   return out.str();
 }
 
-void write_text(const fs::path& path, const std::string& text) {
+void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -137,6 +125,12 @@ Ended Process::wait() {
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set) {
   return Process(folder, std::move(command), set).wait();
+}
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
+                 const Process::Variables& set) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return run(folder, std::move(arguments), set);
 }
 
 }  // namespace melflow::test

@@ -9,21 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace melflow::test {
-
-/// A folder that is gone at the end of the test.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
@@ -72,5 +60,8 @@ class Process {
 
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set = {});
+/// Runs melflow.
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
+                 const Process::Variables& set = {});
 
 }  // namespace melflow::test

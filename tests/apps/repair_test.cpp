@@ -25,11 +25,6 @@ namespace {
 
 constexpr const char* kMel = "sample_rate: 8000, n_mels: 80, n_fft: 256, hop: 80";
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
-
 void run_pipeline(const TempFolder& folder, const std::string& files, const std::string& sink) {
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel(files, kMel) + "  write: {from: mel, " + sink + "}\n");

@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
-
 // Recordings of two corpora with names in common; one is no sound.
 void make_corpora(const TempFolder& folder, const std::string& options = "labels: top_dir",
                   const std::string& write = "path: out.h5") {

@@ -53,7 +53,7 @@ void check_rows(const std::string& name, const std::vector<Row>& rows) {
   const TempFolder folder;
   make_output(folder, name);
   REQUIRE(test::python_says("apps/spoil_output.py",
-                            fmt::format("'{}' '{}'", folder / name, folder.path().string())) == "");
+                            fmt::format("'{}' '{}'", folder / name, folder.path())) == "");
   test::write_text(
       folder / "normalize.yaml",
       test::nodes_to_mel("root: data", "sample_rate: 8000, n_mels: 80, n_fft: 512, log: db") +
@@ -145,7 +145,7 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   const TempFolder folder;
   make_output(folder, "out.h5");
   REQUIRE(test::python_says("apps/spoil_output.py", fmt::format("'{}' '{}'", folder / "out.h5",
-                                                                folder.path().string())) == "");
+                                                                folder.path())) == "");
   const std::string out = "settings that are nested deeply/out.h5";
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);

@@ -20,11 +20,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
-
 void make_output(const TempFolder& folder, const std::string& sink) {
   std::filesystem::create_directories(folder / "data");
   for (unsigned i = 0; i < 6; ++i)

@@ -109,4 +109,9 @@ COMMANDS = [
     "run --json",
     "run a.yaml -q --set files.include=page.wav",
     "stages nothing.x",
+    "stages --markdown --json-schema",
+    "run a.yaml --var =x",
+    "inspect a.h5 -z",
+    "inspect a.h5 --set mel.n_mels=20",
+    "compare a.yaml none.yaml",
 ]

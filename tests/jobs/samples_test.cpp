@@ -256,14 +256,6 @@ TEST_CASE("samples: what cannot be is refused before the run") {
        "  write: {stage: hdf5_write, from: rows, path: o.h5, dtype: int16}\n",
        "t.yaml:10:61: write.dtype: int16 holds samples of which 1 is full scale (stage samples), "
        "and what arrives is mel in log10 power, normalized; store float32, float16 or bfloat16"},
-      {"  rows: {stage: samples, from: cut, sample_rate: 8000}\n"
-       "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
-       "t.yaml:8:50: rows.sample_rate: 8000 Hz, but the input has 16000 Hz; resample it to 8000 "
-       "Hz, or change this"},
-      {"  rows: {stage: samples, from: rate}\n"
-       "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
-       "t.yaml:8:32: rows.from: samples takes windows, but 'rate' (resample) gives waveforms; "
-       "write from: cut, since 'cut' (segment) gives them and no node takes those yet"},
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: mfcc, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",
