@@ -1,6 +1,5 @@
 // `melflow validate --explain`: what a plan makes of a configuration.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <sstream>
 #include <string>

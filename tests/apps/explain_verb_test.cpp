@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"

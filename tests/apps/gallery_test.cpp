@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <regex>
-#include <sstream>
 
 #include "stages/output/formats/feature_file.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/doc_blocks.h"
-#include "tests/support/source_path.h"
 
 namespace gallery_test {
 

@@ -5,8 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/verification.h"

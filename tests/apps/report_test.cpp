@@ -1,7 +1,6 @@
 // melflow report: what changed between two runs, and what is noise.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/comparison.h"

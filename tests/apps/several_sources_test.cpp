@@ -111,19 +111,6 @@ TEST_CASE("several sources: rows that are damaged are recomputed") {
   CHECK(test::read_text(folder / "out.h5") == bytes);
 }
 
-TEST_CASE("several sources: a dry run says what an update would compute, of each") {
-  const TempFolder folder;
-  make_corpora(folder);
-  run_it(folder);
-  test::write_wav(folder / "one/a/50.wav", 3000, 8000, 90);
-  test::write_wav(folder / "two/a/50.wav", 3000, 8000, 91);
-  const Ended e = melflow_in(folder, {"update", "p.yaml", "--dry-run"});
-  INFO(e.out << e.err);
-  CHECK(has(e.out, "train/a/50.wav"));
-  CHECK(has(e.out, "extra/a/50.wav"));
-  CHECK(has(e.out, "extra/b/05.wav"));  // it failed
-}
-
 TEST_CASE("several sources: the plan is told with every source, and what joins them") {
   const TempFolder folder;
   make_corpora(folder);

@@ -5,7 +5,7 @@ Out: filterbanks.json beside this file:
      {"filterbanks": [{name, library, version, function, options, dtype, own_error, n_bins,
                        sums, moments, "bands": [{band, first, weights}]}]}
      options: melflow's names, the ones that the filters depend on. Of every band the sum of its
-     weights, and of its weights times their bins; of every fifth of the bands, and of the last, the
+     weights, and of its weights times their bins; of some bands, the last among them, the
      weights of bins first, first + 1, ...; all others are 0, and an empty band has no weights.
      dtype: what the library builds them in. own_error: the largest distance of a weight from
      definition.py's, which is in double precision.
@@ -33,7 +33,7 @@ import option_table
 DIGITS = 9
 DIGITS_OF_SUMS = 7
 NEGLIGIBLE = 1e-12  # of a band's greatest weight: a corner that rounding moved off its bin
-SHOWN = 5  # bands whose weights are written, beside the last
+SHOWN = 3  # bands whose weights are written, beside the last
 GEOMETRIES = ((22050, 2048, 128), (16000, 400, 80))  # sample_rate, n_fft, n_mels
 KALDI = dict(sample_rate=16000, n_fft=512, fmin=20.0, mel_scale="kaldi", triangles="mel")
 WHISPER = dict(sample_rate=16000, n_fft=400, mel_scale="slaney", norm="slaney")

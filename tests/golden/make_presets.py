@@ -37,7 +37,6 @@ WORTH_NOTING = 1e-4
 # Where rows are taken, in parts of the last frame.
 ROWS = (0, 1 / 2, 1)
 ROWS_OF_VOICE = (0, 2 / 7, 5 / 7, 1)
-ROWS_OF_VARIANT = (0, 1 / 3, 1)
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 OTHER_RATES = dict(librosa=(8000, 48000), torchaudio=(11025, 48000), kaldi=(8000, 44100),
                    kaldi_htk=(8000, 44100), ast=(8000, 22050), nemo=(8000, 44100),
@@ -207,6 +206,10 @@ def kaldi_frame(rate):
     return dict(n_fft=1 << (win - 1).bit_length(), win_length=win, hop=int(rate * 0.01))
 
 
+def rows_of_variant(signal):
+    return (1 / 3, 1) if signal == "voice" else (0, 1 / 3, 1)  # others are of padding, too
+
+
 def plan():
     """(name, preset, rate, options, signal, mfcc, rows) of every case, and its library if another."""
     own_rate = {name: preset["sample_rate"] for name, preset in definition.PRESETS.items()}
@@ -221,13 +224,14 @@ def plan():
             options = kaldi_frame(rate) if preset in ("kaldi", "kaldi_htk", "ast") else {}
             if preset in ("nemo", "hifigan"):
                 options = dict(fmax=0.0)
-            yield (f"{preset} at {rate} Hz", preset, rate, options, "voice", None, ROWS_OF_VARIANT)
+            yield (f"{preset} at {rate} Hz", preset, rate, options, "voice", None,
+                   rows_of_variant("voice"))
     for name, preset, options, signal in VARIANTS:
         yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
-               ROWS_OF_VARIANT)
+               rows_of_variant(signal))
     for name, preset, options, signal, library in OTHER_VARIANTS:
         yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
-               ROWS_OF_VARIANT, library)
+               rows_of_variant(signal), library)
     for name, preset, options, mfcc in MFCC_VARIANTS:
         yield (f"{name}, voice", preset, own_rate[preset], options, "voice", mfcc, ROWS)
 

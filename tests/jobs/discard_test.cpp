@@ -1,6 +1,5 @@
 // The sink that writes nothing: it takes whatever an edge may carry, and counts.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <map>
 #include <string>

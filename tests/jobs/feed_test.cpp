@@ -2,13 +2,9 @@
 // says the same about every file.
 #include <doctest/doctest.h>
 
-#include <functional>
-#include <thread>
-
 #include "stages/audio/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
-#include "tests/support/problems.h"
 #include "tests/support/small_disk.h"
 
 namespace feed_test {
@@ -175,39 +171,6 @@ TEST_CASE("feed: a stop while audio is loaded ends the run") {
   CHECK(job.report.counts.not_run == 300);
 }
 
-TEST_CASE("feed: a graph without one place for the store is refused") {
-  const TempFolder folder;
-  write_wav(folder.file("clips/a.wav"), 8000);
-  std::string yaml = with_feed(speech_pipeline({}), "feed: preload");
-  const auto message = [&](const std::string& text) -> std::string {
-    return problems_in([&] { return run_job(text, in_out(folder / "clips", folder / "out.h5")); });
-  };
-  // A second output straight from decode.
-  const std::string two_ends =
-      yaml +
-      "  segment2: {stage: segment, from: decode}\n"
-      "  batch2: {stage: batch, from: segment2}\n"
-      "  mel2: {stage: mel, from: batch2, sample_rate: 16000, n_fft: 512, hop: 160, n_mels: 40}\n"
-      "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
-  CHECK_MESSAGE(
-      message(two_ends).find("needs a single node that all files go through as waveform, but ") !=
-          std::string::npos,
-      message(two_ends));
-  const std::string by_hand =
-      yaml +
-      "  mine: {stage: keep_audio, from: resample}\n"
-      "  segment2: {stage: segment, from: mine}\n"
-      "  batch2: {stage: batch, from: segment2}\n"
-      "  mel2: {stage: mel, from: batch2, n_fft: 512, hop: 160, n_mels: 40}\n"
-      "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
-  CHECK(message(by_hand) != "");
-  for (const char* wrong : {"feed: cache", "feed: preload, uses: 0", "feed: ram",
-                            "feed: cache, cache_path: x, update_by: content"}) {
-    CAPTURE(wrong);
-    CHECK(message(with_feed(speech_pipeline({}), wrong)) != "");
-  }
-}
-
 TEST_CASE("feed: two segments behind one resample share what is stored") {
   const TempFolder folder;
   make_corpus(folder);
@@ -363,32 +326,6 @@ TEST_CASE("feed: a cache that is no cache is recreated, with a warning about the
   CHECK(after.job.report.warnings[0].find("is recreated") != std::string::npos);
   CHECK(number(after.job, "added") == number(expected.job, "added"));
   CHECK(number(run_feed(folder, feed).job, "from_cache") == number(expected.job, "added"));
-}
-
-TEST_CASE("feed: two runs with one cache at the same time are both right") {
-  const TempFolder folder;
-  make_corpus(folder);
-  const Ran expected = run_feed(folder, "");
-  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
-  const std::string yaml =
-      with_feed(speech_pipeline({}, ", length: 4000, hop: 1500, tail: pad"), feed);
-  for (int round = 0; round < 3; ++round) {
-    JobResult jobs[2];
-    std::thread threads[2];
-    for (int i = 0; i < 2; ++i)
-      threads[i] = std::thread([&, i] {
-        const std::string out = folder / ("out" + std::to_string(i) + ".h5");
-        std::filesystem::remove(out);
-        jobs[i] = run_job(yaml, in_out(folder / "clips", out));
-      });
-    for (std::thread& t : threads) t.join();
-    for (int i = 0; i < 2; ++i) {
-      REQUIRE_MESSAGE(jobs[i].complete(), jobs[i].text());
-      CHECK(expected.output.difference(read_output(folder / ("out" + std::to_string(i) + ".h5"))) ==
-            "");
-    }
-  }
-  CHECK(number(run_feed(folder, feed).job, "from_cache") > 20);
 }
 
 TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {

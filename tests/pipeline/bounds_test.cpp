@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "pipeline/plan/graph_builder.h"

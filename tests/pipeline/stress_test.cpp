@@ -6,7 +6,6 @@
 // seed; the same seed gives the same mixture again, though not the same timing.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <latch>
 #include <random>

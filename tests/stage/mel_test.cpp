@@ -1,7 +1,6 @@
 // The stage around the kernel: which frames and windows, in blocks and batches. What a frame's
 // values are is tested with the kernel.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <cstring>
 #include <random>

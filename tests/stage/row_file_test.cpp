@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <numeric>
 #include <thread>
 

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <numeric>
-
 #include "stages/audio/reading/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"

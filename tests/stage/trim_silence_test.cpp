@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
 
 #include "stages/facts.h"

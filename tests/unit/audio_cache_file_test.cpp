@@ -7,7 +7,6 @@
 
 #include <csignal>
 #include <fstream>
-#include <numeric>
 #include <thread>
 
 #include "pipeline/base/problem.h"
