@@ -268,7 +268,6 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   CHECK(read_text(folder / "mine.yaml") == "mine");
   CHECK(run(folder, {kMelflow, "init", "mine.yaml", "--force"}).code == 0);
   CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));
-  CHECK(run(folder, {kMelflow, "init", "no/such/folder.yaml"}).code == 1);
 }
 
 TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a preset") {
@@ -293,10 +292,6 @@ TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a p
   fields({"\n    preset: whisper_large_v3\n", "\n    length: 30s\n", "\n    rate: 16000\n"});
   CHECK(init("hifigan").code == 0);
   fields({"\n    preset: hifigan\n", "\n    # length: 1s ", "\n    rate: 22050\n"});
-  const Ended wrong = init("librsoa");
-  CHECK(wrong.code == 2);
-  CHECK(has(wrong.err, "there is no 'librsoa'; allowed: ast, dataset_builder, "));
-  CHECK(has(wrong.err, ". Did you mean 'librosa'?"));
 
   const Ended help = run(folder, {kMelflow, "init", "--help"});
   const std::size_t at = help.out.find("preset of the stage mel: ");

@@ -288,10 +288,6 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   const Ended unknown = melflow_in(folder, {"test", "p.yaml", "--name", "two"});
   CHECK(unknown.code == 2);
   CHECK(has(unknown.err, "--name: there is no test 'two'; there are one"));
-  write_text(folder / "none.yaml", test::nodes_to_mel("root: .", kMel) + kWrite);
-  const Ended none = melflow_in(folder, {"test", "none.yaml"});
-  CHECK(none.code == 2);
-  CHECK(has(none.err, "none.yaml: there are no tests in it"));
 }
 
 }  // namespace pipeline_tests_test

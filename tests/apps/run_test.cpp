@@ -192,15 +192,6 @@ TEST_CASE("run: the report says how deep queues were, and how long a node waited
   CHECK(edges[1]["queue"] >= 2);  // twice as many as there are workers
 }
 
-TEST_CASE("run: --json=FILE writes the document there and leaves the summary on stdout") {
-  const TempFolder folder;
-  write_toy(folder, 4);
-  const Ended e = run(folder, command({"--json=report.json"}));
-  CHECK(e.code == 0);
-  CHECK(e.out.starts_with("4 files: 4 ok"));
-  CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["rows"] == 12);
-}
-
 TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
   const TempFolder folder;
   write_toy(folder, 4);

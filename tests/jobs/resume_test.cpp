@@ -12,6 +12,7 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
+#include "tests/support/small_disk.h"
 
 namespace resume_test {
 
@@ -92,6 +93,27 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
     s.check_output();
   }
+}
+
+TEST_CASE("resume: a full disk fails the run and names the file; with room it goes on") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < kFiles; ++i) write_wav(folder.file("clips/" + clip(i)), 64000, 16000, i);
+  const auto run = [&](const char* out) {
+    return run_job(speech_pipeline({}), in_out(folder / "clips", folder / out));
+  };
+  {
+    const FileSizeLimit small(2 << 20);  // stands for the full disk: the same call fails
+    const JobResult job = run("o.h5");
+    CHECK(job.report.ending == Ending::failed);
+    CHECK_MESSAGE(job.error.find("o.h5.part") != std::string::npos, job.error);
+    CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
+  }
+  const JobResult next = run("o.h5"), whole = run("w.h5");
+  REQUIRE_MESSAGE(next.complete(), next.text());
+  CHECK(next.report.kept > 0);
+  CHECK(next.report.kept < kFiles);
+  CHECK(read_output(folder / "o.h5").difference(read_output(folder / "w.h5")) == "");
+  CHECK_FALSE(std::filesystem::exists(folder / "o.h5.journal"));
 }
 
 TEST_CASE("resume: from the first file that has changed since, all is made again") {

@@ -213,22 +213,6 @@ TEST_CASE("sinks: a stopped run leaves .part files that say so, and a later run 
   CHECK(names_in(folder.path()).size() == 1 + 4 + 4);
 }
 
-TEST_CASE("sinks: a path is needed") {
-  const TempFolder folder;
-  write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}};
-  for (const SinkKind& sink : kSinks) {
-    std::string yaml = pipeline(sink);
-    const std::string path = fmt::format("path: \"${{OUT}}{}\", ", sink.ending);
-    yaml.replace(yaml.find(path), path.size(), "");
-    CHECK_THROWS_WITH_AS(
-        run_job(yaml, options),
-        "test.yaml:10:3: write: 'path' is missing; write path: FILE, the file that this node makes",
-        ConfigError);
-  }
-}
-
 TEST_CASE("sinks: two that would write the same file are found before the run") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
