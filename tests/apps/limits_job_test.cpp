@@ -52,15 +52,16 @@ struct Ran {
 
 // A stage between a source of so many pieces and their end.
 Ran ran(std::size_t pieces, int workers, const std::function<void()>& work,
-        const Compose::OptionList& options = {}) {
+        const OptionList& options = {}) {
   Compose graph(Registry{});
   graph.source<Piece>("pieces", names(pieces), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("stage", "pieces",
-                         [&](const Piece& p) {
-                           work();
-                           return p;
-                         },
-                         1, options)
+      .map<Piece, Piece>(
+          "stage", "pieces",
+          [&](const Piece& p) {
+            work();
+            return p;
+          },
+          1, options)
       .sink<Piece>("end", "stage", [](const Piece&) {});
   graph.spec().workers = workers;
   Ran out{graph.run(), {}};

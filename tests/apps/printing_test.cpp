@@ -253,7 +253,7 @@ TEST_CASE(
   test::write_text(folder / "labels.csv", "path,label\na.wav,one\n");
   write_pipeline(folder);
   const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
-                                "files.label_file=labels.csv"});
+                                      "files.label_file=labels.csv"});
   CHECK(e.code == 0);
   CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there (b.wav)\n");
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out,

@@ -144,8 +144,8 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
 TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipes are no outputs") {
   const TempFolder folder;
   make_output(folder, "out.h5");
-  REQUIRE(test::python_says("apps/spoil_output.py", fmt::format("'{}' '{}'", folder / "out.h5",
-                                                                folder.path())) == "");
+  REQUIRE(test::python_says("apps/spoil_output.py",
+                            fmt::format("'{}' '{}'", folder / "out.h5", folder.path())) == "");
   const std::string out = "settings that are nested deeply/out.h5";
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);

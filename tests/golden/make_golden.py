@@ -33,8 +33,6 @@ import option_table
 RECORDINGS = [
     ("asterisk-core-sounds-en-wav",
      "usr/share/asterisk/sounds/en_US_f_Allison/vm-review.wav"),
-    ("asterisk-core-sounds-ru-wav",
-     "usr/share/asterisk/sounds/ru_RU_f_IvrvoiceRU/screen-callee-options.wav"),
     ("alsa-utils", "usr/share/sounds/alsa/Front_Center.wav"),
 ]
 ROWS = (0, 1 / 4, 1 / 2, 1)  # in parts of the last frame

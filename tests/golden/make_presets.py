@@ -37,6 +37,7 @@ WORTH_NOTING = 1e-4
 # Where rows are taken, in parts of the last frame.
 ROWS = (0, 1 / 2, 1)
 ROWS_OF_VOICE = (0, 2 / 7, 5 / 7, 1)
+MUCH_AS_OTHERS = ("kaldi_htk", "ast", "whisper_large_v3")
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 OTHER_RATES = dict(librosa=(8000, 48000), torchaudio=(11025, 48000), kaldi=(8000, 44100),
                    kaldi_htk=(8000, 44100), ast=(8000, 22050), nemo=(8000, 44100),
@@ -215,8 +216,7 @@ def plan():
     own_rate = {name: preset["sample_rate"] for name, preset in definition.PRESETS.items()}
     for preset, rate in own_rate.items():
         for signal in signals.SIGNALS:
-            # whisper_large_v3 is whisper with more bands.
-            if preset != "whisper_large_v3" or signal in ("voice", "noise"):
+            if preset not in MUCH_AS_OTHERS or signal in ("voice", "noise"):
                 rows = ROWS_OF_VOICE if signal == "voice" else ROWS
                 yield f"{preset}, {signal}", preset, rate, {}, signal, None, rows
     for preset, rates in OTHER_RATES.items():
