@@ -210,35 +210,6 @@ TEST_CASE("odd recordings: a size of the samples that is too small is told, in e
         "chunks of the format and are ignored");
 }
 
-TEST_CASE("odd recordings: chunks and tags behind the samples are none of them") {
-  const TempFolder folder;
-  const std::string list = "LISTINFOISFTmade";
-  for (const char* kind :
-       {"wav s16", "wav s24", "aiff s16", "w64 s16", "rf64 s16", "caf s16", "au s16"}) {
-    CAPTURE(std::string(kind));
-    const AudioKind& k = audio_kind(kind);
-    write_audio(folder.file(fmt::format("clips/whole.{}", k.ending)), k, 16000, test_signal(4000));
-    const std::string file = read_bytes(folder / fmt::format("clips/whole.{}", k.ending));
-    const bool is_big = k.ending == "aiff"s || k.ending == "caf"s;
-    const std::string chunk =
-        k.ending == "w64"s
-            ? "LIST\xF3\xAC\xD3\x11\x8C\xD1\0\xC0\x4F\x8E\xDB\x8A"s + number(40, 8, false) + list
-        : k.ending == "caf"s ? "info" + number(16, 8, true) + list
-                             : "LIST" + number(16, 4, is_big) + list;
-    if (k.ending != "au"s) folder.write(fmt::format("clips/chunk.{}", k.ending), file + chunk);
-    folder.write(fmt::format("clips/tag.{}", k.ending), file + "TAG" + std::string(125, 'x'));
-    folder.write(fmt::format("clips/zeros.{}", k.ending), file + std::string(100, '\0'));
-    const Taken got = take(folder);
-    for (const char* name : {"chunk", "tag", "zeros"}) {
-      if (k.ending == "au"s && name == "chunk"s) continue;
-      const std::string other = fmt::format("{}.{}", name, k.ending);
-      CAPTURE(other);
-      CHECK(got.remark(other) == "");
-      CHECK((got.samples(other) == got.samples(fmt::format("whole.{}", k.ending))));
-    }
-  }
-}
-
 TEST_CASE("odd recordings: FLAC in Ogg is decoded without FFmpeg, and checked") {
   constexpr int kBlock = 1000;
   const TempFolder folder;
