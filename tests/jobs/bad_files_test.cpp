@@ -58,8 +58,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
   folder.folder("out");
   REQUIRE(chmod((folder / "out").c_str(), 0777) == 0);
   const JobResult clean =
-      run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5"));
-  REQUIRE_MESSAGE(clean.complete(), clean.text());
+      completed(run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5")));
   CHECK(clean.report.counts.ok == 12);
 
   const OtherUser nobody;  // permissions mean nothing to root
@@ -73,8 +72,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
     std::string yaml = speech_pipeline(k);
     yaml.insert(yaml.find("labels: parent_dir"), "closed_folders: failed, ");
     yaml.insert(yaml.find("\"**/*\""), "\"*.wav\", ");  // names the folder e1_folder.wav, too
-    const JobResult job = run_job(yaml, in_out(mixed, path));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(yaml, in_out(mixed, path)));
     const Output out = read_output(path), expected = read_output(folder / "out/clean.h5");
     for (const Output::File& f : expected.files) {
       CAPTURE(f.path);
@@ -125,8 +123,7 @@ TEST_CASE("bad files: one that vanishes after it was listed is named, the others
   folder.write("list.txt", "gone.wav\n" + list + "gone_too.wav\n");
   std::string yaml = speech_pipeline({});
   yaml.replace(yaml.find("include: [\"**/*\"]"), 17, "manifest: \"" + (folder / "list.txt") + "\"");
-  const JobResult job = run_job(yaml, in_out(folder / "clips", folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(yaml, in_out(folder / "clips", folder / "out.h5")));
   CHECK(job.report.counts.ok == 12);
   const auto reasons = job.remarks_by_name();
   CHECK(reasons.at("gone.wav") == "failed: read: does not exist (any more)");

@@ -64,8 +64,7 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   if (!evict(paths)) return skip("files here cannot be taken out of the page cache");
   if (waited_for(paths) < kFiles * 9 / 10) return skip("this disk is read without waiting");
   REQUIRE(evict(paths));
-  const JobResult cold = run(folder, "cold.h5");
-  REQUIRE_MESSAGE(cold.complete(), cold.text());
+  const JobResult cold = completed(run(folder, "cold.h5"));
   CHECK(loaded_ahead(cold) > 0);
   CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
   const JobResult warm = run(folder, "warm.h5");

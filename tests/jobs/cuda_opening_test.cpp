@@ -63,14 +63,12 @@ TEST_CASE("cuda opening: auto keeps a short job on the processor, and starts no 
     for (const std::string dtype : {"float32", "float16"}) {
       CAPTURE(mel);
       CAPTURE(dtype);
-      const JobResult on_cpu =
-          run_with(folder, with_dtype(cuda_pipeline("", mel + ", backend: cpu"), dtype), "cpu.h5");
-      REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+      completed(
+          run_with(folder, with_dtype(cuda_pipeline("", mel + ", backend: cpu"), dtype), "cpu.h5"));
       HostGpus gpus;
       const cuda::ScopedGpus scope(gpus);
-      const JobResult job = run_with(
-          folder, with_dtype(cuda_pipeline("", mel + ", backend: auto"), dtype), "auto.h5");
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      const JobResult job = completed(run_with(
+          folder, with_dtype(cuda_pipeline("", mel + ", backend: auto"), dtype), "auto.h5"));
       CHECK(gpus.counts.lists == 0);
       CHECK(gpus.counts.opened == 0);
       CHECK(summary_of(job, "backend")
@@ -93,8 +91,7 @@ TEST_CASE("cuda opening: on the processor small batches are put together, many f
   REQUIRE(
       run_with(folder, cuda_pipeline("", "preset: whisper, backend: cpu"), "cpu.h5").complete());
   const JobResult job =
-      run_with(folder, cuda_pipeline("", "preset: whisper, backend: auto"), "auto.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run_with(folder, cuda_pipeline("", "preset: whisper, backend: auto"), "auto.h5"));
   // 200 files of 2044 bytes, two workers: a batch is sent on from 12,775 bytes on, which seven
   // have.
   const std::size_t batches = job.stage("mel.h2d").items_in;
@@ -111,8 +108,7 @@ TEST_CASE(
   make_clips(folder);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run_with(folder, cuda_pipeline("", "preset: whisper"), "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_with(folder, cuda_pipeline("", "preset: whisper"), "out.h5"));
   CHECK(gpus.counts.lists == 0);
   CHECK(gpus.counts.opened == 0);
   CHECK(is_by_processor(read_output(folder / "out.h5")));
@@ -126,8 +122,7 @@ TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
   make_clips(folder);
   HostGpus gpus({.devices = 2});
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run_with(folder, cuda_pipeline("", kAtOnce), "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_with(folder, cuda_pipeline("", kAtOnce), "out.h5"));
   CHECK(gpus.counts.opened == 2);
   CHECK(gpus.complaints() == "");
   const Output out = read_output(folder / "out.h5");
@@ -196,8 +191,8 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
     const std::string devices = ", accumulate: {bytes: 64KiB}, devices: " + row.devices;
     HostGpus gpus(row.options);
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_with(folder, cuda_pipeline("", kAtOnce + devices), "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job =
+        completed(run_with(folder, cuda_pipeline("", kAtOnce + devices), "out.h5"));
     CAPTURE(warnings_of(job));
     CHECK(warnings_of(job).find("mel: backend: auto") == 0);
     CHECK(warnings_of(job).find(row.expected) != std::string::npos);
@@ -234,8 +229,7 @@ TEST_CASE("cuda opening: all devices are those that can be used; others are a wa
   const cuda::ScopedGpus scope(gpus);
   for (const std::string& mel :
        {std::string(kAtOnce), std::string("preset: whisper, backend: cuda")}) {
-    const JobResult job = run_with(folder, cuda_pipeline("", mel), "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_with(folder, cuda_pipeline("", mel), "out.h5"));
     CHECK(fmt::format("{}", fmt::join(job.report.warnings, "\n"))
               .find("device 1 (old) is older than the kernels") != std::string::npos);
     CHECK(read_output(folder / "out.h5").texts.at("backend") == "cuda");
@@ -251,10 +245,9 @@ TEST_CASE("cuda opening: without a device, auto's rows are the processor's, of a
                 .complete());
     HostGpus gpus({.refuses = {{0, "lost"}}});
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_with(
+    completed(run_with(
         folder, with_dtype(cuda_pipeline("", "preset: kaldi, backend: auto, auto_from: 0"), dtype),
-        "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        "out.h5"));
     const Output out = read_output(folder / "out.h5");
     check_same(out, read_output(folder / "cpu.h5"));
     CHECK(is_by_processor(out));
@@ -273,8 +266,7 @@ TEST_CASE("cuda opening: a device that does not open is waited for no longer tha
   };
   {
     HostGpus gpus({.hangs_opening = 0});
-    const JobResult job = run_late(gpus, kAtOnce);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_late(gpus, kAtOnce));
     CHECK(warnings_of(job) ==
           "mel: backend: auto has no device, and rows are the processor's: "
           "device 0: has not been opened within 60 s\n");
@@ -342,8 +334,7 @@ TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
     HostGpus gpus(options);
     const cuda::ScopedGpus scope(gpus);
     const JobResult job =
-        run_with(folder, cuda_pipeline("", kAtOnce), "out.h5", {}, Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        completed(run_with(folder, cuda_pipeline("", kAtOnce), "out.h5", {}, Update::append));
     return warnings_of(job);
   };
   CHECK(update({}, 1) == "");

@@ -26,8 +26,7 @@ std::size_t number_in(const JobResult& job, const std::string& name) {
 JobResult run_on(HostGpus& gpus, const TempFolder& folder, const std::string& segment,
                  const std::string& mel) {
   const cuda::ScopedGpus scope(gpus);
-  JobResult job = run_cuda(cuda_pipeline(segment, mel), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  JobResult job = completed(run_cuda(cuda_pipeline(segment, mel), folder, "out.h5"));
   return job;
 }
 
@@ -287,8 +286,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
     std::string yaml = cuda_pipeline(
         "", "preset: whisper, backend: cuda, accumulate: {bytes: 24KiB}, devices: " + devices);
     yaml.replace(yaml.find("root:"), 5, "splits: top_dir, root:");
-    const JobResult job = run_cuda(yaml, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_cuda(yaml, folder, "out.h5"));
     CHECK(gpus.complaints() == "");
     warnings.clear();
     for (const std::string& w : job.run_warnings()) warnings += w;
@@ -341,9 +339,9 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
     CHECK_MESSAGE(problem.find(row.expected) != std::string::npos, problem);
   }
   // Without splits the names are none.
-  const JobResult job = run_cuda(
-      cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job =
+      completed(run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"),
+                         folder, "out.h5"));
   CHECK(job.run_warnings() ==
         std::vector<std::string>{"mel.devices: there is no split train; the files have none"});
   CHECK(read_output(folder / "out.h5").texts.at("config").find("train") != std::string::npos);

@@ -69,8 +69,7 @@ TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
   write_corpus(folder);
   for (const std::string from : kNodes) {
     CAPTURE(from);
-    const JobResult job = run_job(pipeline(from), from_clips(folder));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(pipeline(from), from_clips(folder)));
     const bool is_decoded = from != "files" && from != "read";
     CHECK(job.report.counts.found == 5);
     CHECK(job.report.counts.ok == (is_decoded ? 3 : 5));
@@ -86,7 +85,7 @@ TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
 TEST_CASE("discard: one way may end in it while others go on") {
   const TempFolder folder;
   write_corpus(folder);
-  const JobResult job = run_job(pipeline("decode", R"(  route:
+  const JobResult job = completed(run_job(pipeline("decode", R"(  route:
     stage: route
     from: decode
     outputs: {long: {duration: "> 5s"}}
@@ -97,8 +96,7 @@ TEST_CASE("discard: one way may end in it while others go on") {
   mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, sample_rate: 8000}
   write: {stage: hdf5_write, from: mel, path: "${OUT}"}
 )"),
-                                in_out(folder / "clips", folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                          in_out(folder / "clips", folder / "out.h5")));
   CHECK(said(job).at("files") == "3");
   CHECK(said(job, "none").at("files") == "2");
   CHECK(read_output(folder / "out.h5").file("b.wav").count > 1000);
@@ -111,8 +109,7 @@ TEST_CASE("discard: a file that fails behind a batch is not counted") {
   const std::string yaml = pipeline("batch") +
                            "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, "
                            "sample_rate: 8000}\n  rows: {stage: discard, from: mel}\n";
-  const JobResult job = run_job(yaml, from_clips(folder));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(yaml, from_clips(folder)));
   CHECK(job.report.counts.ok == 2);
   CHECK(said(job, "rows").at("files") == "2");
   CHECK(said(job, "rows").at("audio_seconds") == "13.000");

@@ -180,9 +180,7 @@ TEST_CASE("feed: two segments behind one resample share what is stored") {
                              "  batch2: {stage: batch, from: segment2}\n"
                              "  mel2: {stage: mel, from: batch2, n_fft: 256, hop: 80, n_mels: 20}\n"
                              "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
-    const JobResult job =
-        run_job(feed.empty() ? yaml : with_feed(yaml, feed), in_out(folder / "clips", out));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_job(feed.empty() ? yaml : with_feed(yaml, feed), in_out(folder / "clips", out)));
   };
   both("", folder / "a.h5");
   both("feed: preload", folder / "b.h5");
@@ -244,8 +242,7 @@ TEST_CASE("feed: other settings of decode and resample have a cache file of thei
     std::string yaml = with_feed(speech_pipeline({}, "", mel), feed);
     if (!from.empty()) yaml.replace(yaml.find(from), from.size(), to);
     std::filesystem::remove(folder / "out.h5");
-    const JobResult job = run_job(yaml, in_out(folder / "clips", folder / "out.h5"));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(yaml, in_out(folder / "clips", folder / "out.h5")));
     return number(job, "from_cache");
   };
   CHECK(run("", "") == 0);
@@ -363,8 +360,7 @@ TEST_CASE("feed: a folder where no cache can be made is an error, one that can b
   const JobResult closed = run(folder / "closed/cache");
   CHECK_FALSE(closed.started);
   CHECK_MESSAGE(closed.error.find("cannot be written") != std::string::npos, closed.error);
-  const JobResult read = run(folder / "cache");
-  REQUIRE_MESSAGE(read.complete(), read.text());
+  const JobResult read = completed(run(folder / "cache"));
   CHECK(number(read, "from_cache") > 20);
   CHECK(read.report.warnings.size() == 1);
 }
@@ -420,8 +416,7 @@ TEST_CASE("feed: an update loads and stores only what it computes") {
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 9000, 16000, i + 1);
   const std::string plain = speech_pipeline({});
   const auto updated = [&](const std::string& yaml, const std::string& out) {
-    const JobResult made = run_job(plain, in_out(folder / "clips", out));
-    REQUIRE_MESSAGE(made.complete(), made.text());
+    completed(run_job(plain, in_out(folder / "clips", out)));
     write_wav(folder / "clips/new.wav", 7000, 16000, 99);
     JobResult job = run_job(yaml, in_out(folder / "clips", out), {}, Update::append);
     std::filesystem::remove(folder / "clips/new.wav");

@@ -81,8 +81,7 @@ TEST_CASE("FFmpeg: every kind gives the samples that FFmpeg's program gives") {
   }
   REQUIRE(made >= 5);
   for (const char* options : {"", ", block: 64KiB, downmix: left", ", downmix: mean"}) {
-    const JobResult job = run(folder, options);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(folder, options));
     CHECK(job.report.counts.ok == made);
     CHECK(job.remarks_by_name().empty());
     for (const auto& [name, text] : job.remarks_by_name()) MESSAGE(name << ": " << text);
@@ -120,8 +119,7 @@ TEST_CASE("FFmpeg: a file that is cut off is ok with a warning, or fails; none i
   }
   copy_truncated(folder / "whole/a.m4a", folder.file("clips/c.m4a"), 40);
   folder.write("clips/list.m3u8", "#EXTM3U\n#EXTINF:1,\n" + (folder / "whole/a.m4a") + "\n");
-  const JobResult job = run(folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder));
   const auto remarks = job.remarks_by_name();
   CHECK(remarks.size() == 4);
   CHECK(remarks.at("a.m4a").starts_with("ok: decode: damaged after 11.5"));
@@ -143,8 +141,7 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   for (std::size_t i = 0; i < kCuts; ++i)
     copy_truncated(whole, folder.file(fmt::format("clips/{:03}.m4a", i)),
                    -2000 - static_cast<std::int64_t>(i));
-  const JobResult job = run(folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder));
   const auto remarks = job.remarks_by_name();
   CHECK(remarks.size() == kCuts);
   std::size_t between = 0;

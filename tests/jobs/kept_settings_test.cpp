@@ -52,8 +52,7 @@ graph:
     return out;
   }
   [[nodiscard]] std::vector<std::string> ran(const Given& g) const {
-    const JobResult job = run_job(yaml(g), options);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(yaml(g), options));
     REQUIRE(job.report.counts.ok == kFiles);
     std::vector<std::string> out = job.report.warnings;
     for (std::string& text : out)  // those of the plan have their places

@@ -35,7 +35,7 @@ struct Taken {
 
 // All samples of the recordings in clips/, where nothing may be left to FFmpeg.
 Taken take(const TempFolder& folder, const std::string& decode = "", const std::string& read = "") {
-  const JobResult job = run_job(fmt::format(R"(version: 1
+  const JobResult job = completed(run_job(fmt::format(R"(version: 1
 workers: 2
 graph:
   files: {{stage: file_list, root: "${{DATA}}", include: "**"}}
@@ -45,9 +45,8 @@ graph:
   rows: {{stage: samples, from: cut}}
   write: {{stage: hdf5_write, from: rows, path: "${{OUT}}", dtype: float32, overwrite: true}}
 )",
-                                            read, decode),
-                                in_out(folder / "clips", folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                                      read, decode),
+                                          in_out(folder / "clips", folder / "out.h5")));
   CHECK(job.stage("decode").summary.empty());
   return {read_output(folder / "out.h5"), job.remarks_by_name()};
 }

@@ -89,8 +89,7 @@ TEST_CASE(
   // A run that may replace it says so, too.
   write_commit(folder / "out.npy.commit", '0', kSet);
   std::filesystem::rename(folder / "out.npy", folder / "out.npy.part");
-  const JobResult job = run(folder, "out.npy", "stage: npy_write, overwrite: true");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder, "out.npy", "stage: npy_write, overwrite: true"));
   REQUIRE(job.report.warnings.size() == 1);
   CHECK(job.report.warnings[0].find("an interrupted run was complete but unpublished") !=
         std::string::npos);
@@ -232,8 +231,7 @@ TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
       run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
   // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
   std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
-  const JobResult job = run(folder, "out.h5", "stage: hdf5_write, layout: chunked");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run(folder, "out.h5", "stage: hdf5_write, layout: chunked"));
   CHECK(names_in(folder) == Names{"out.h5"});
 }
 

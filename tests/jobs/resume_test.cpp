@@ -55,9 +55,7 @@ struct Stopped {
   }
   // What a run that was never interrupted makes.
   void check_output() const {
-    const JobResult whole =
-        run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)));
-    REQUIRE_MESSAGE(whole.complete(), whole.text());
+    completed(run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out))));
     CHECK(read_output(folder / out).difference(read_output(folder / ("w/" + out))) == "");
     CHECK_FALSE(std::filesystem::exists(folder / (out + ".part")));
     CHECK_FALSE(std::filesystem::exists(folder / (out + ".journal")));
@@ -83,8 +81,7 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CAPTURE(std::string(option));
     Stopped s(with(speech_pipeline({.batch = 1}), option));
     s.folder.folder("w");
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(resumed(job) == s.done);
     CHECK(s.said.find(fmt::format("resumes an interrupted run; {} of {} files", s.done, kFiles)) !=
           s.said.npos);
@@ -108,8 +105,7 @@ TEST_CASE("resume: a full disk fails the run and names the file; with room it go
     CHECK_MESSAGE(job.error.find("o.h5.part") != std::string::npos, job.error);
     CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
   }
-  const JobResult next = run("o.h5"), whole = run("w.h5");
-  REQUIRE_MESSAGE(next.complete(), next.text());
+  const JobResult next = completed(run("o.h5"), whole = run("w.h5"));
   CHECK(next.report.kept > 0);
   CHECK(next.report.kept < kFiles);
   CHECK(read_output(folder / "o.h5").difference(read_output(folder / "w.h5")) == "");
@@ -139,8 +135,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
     Stopped s(speech_pipeline({.batch = 1}));
     s.folder.folder("w");
     row.change(s.folder);
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(resumed(job) == row.kept);
     CHECK(s.said.ends_with("this one starts over\n") == (row.kept == 0));
     s.check_output();
@@ -159,8 +154,7 @@ TEST_CASE("resume: rows that are not what they were are made again") {
         (64 << 10) + (spoiled.offset + 1) * 4 * static_cast<std::int64_t>(part.values_per_row())));
     file.put('\x7f');
   }
-  const JobResult job = s.go_on();
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(s.go_on());
   CHECK(resumed(job) == 7);
   s.check_output();
 }
@@ -178,8 +172,7 @@ TEST_CASE("resume: a journal that is cut off anywhere is trusted as far as it go
     s.folder.write("out.h5.part", part);
     std::filesystem::remove(s.folder / "out.h5");
     std::filesystem::remove(s.folder / "w/out.h5");
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(resumed(job) >= before);
     CHECK(resumed(job) <= s.done);
     before = resumed(job);
@@ -195,8 +188,7 @@ TEST_CASE("resume: work with other settings is kept as a backup, never cut") {
   s.yaml = with(s.yaml, "dtype: float16");
   CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
         std::string::npos);
-  const JobResult job = s.go_on();
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(s.go_on());
   CHECK(resumed(job) == 0);
   CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
   CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.backup")) != s.said.npos);
@@ -258,8 +250,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
                   again.error);
     CHECK(again.stage("read").files_in == 0);
   }
-  const JobResult more = run("10");
-  REQUIRE_MESSAGE(more.complete(), more.text());
+  const JobResult more = completed(run("10"));
   CHECK(more.report.counts.failed == 6);
   CHECK(resumed(more) >= 4);
   const JobResult whole =
@@ -270,8 +261,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
 TEST_CASE("resume: never begins from the beginning, require wants something to go on with") {
   Stopped s(speech_pipeline({.batch = 1}));
   s.folder.folder("w");
-  const JobResult anew = s.go_on(Resume::When::never);
-  REQUIRE_MESSAGE(anew.complete(), anew.text());
+  const JobResult anew = completed(s.go_on(Resume::When::never));
   CHECK(resumed(anew) == 0);
   s.check_output();
   std::filesystem::remove(s.folder / "out.h5");

@@ -83,8 +83,7 @@ TEST_CASE("samples: windows are the files' own samples, bit for bit") {
                       {", length: 125ms, hop: 5000", 1000, 5000, false}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.segment));
-    const JobResult job = clips.run(row.segment, kInt16);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(clips.run(row.segment, kInt16));
     const Output out = clips.output();
     CHECK(out.type == "int16");
     CHECK(out.texts.at("rows") == "windows");
@@ -136,8 +135,7 @@ TEST_CASE("samples: a recording that is not cut is as many rows as it has sample
 
   SUBCASE("int16, in one piece and in compressed chunks") {
     for (const char* more : {"", ", compression: deflate"}) {
-      const JobResult job = clips.run("", kInt16 + std::string(more));
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(clips.run("", kInt16 + std::string(more)));
       const Output out = clips.output();
       CHECK(out.shape == std::vector<std::uint64_t>{102'500});
       CHECK(out.texts.at("rows") == "waveform");
@@ -149,9 +147,8 @@ TEST_CASE("samples: a recording that is not cut is as many rows as it has sample
   SUBCASE("floats are fractions of full scale") {
     for (const char* dtype : {"float32", "float16"}) {
       CAPTURE(std::string(dtype));
-      const JobResult job = clips.run("", fmt::format("stage: npy_write, dtype: {}", dtype),
-                                      ", sample_rate: 8000", Update::none, "out.npy");
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(clips.run("", fmt::format("stage: npy_write, dtype: {}", dtype),
+                          ", sample_rate: 8000", Update::none, "out.npy"));
       const FeatureFile file(clips.path("out.npy"));
       CHECK(file.has_samples());
       CHECK(file.bands() == 1);
@@ -171,16 +168,14 @@ TEST_CASE("samples: a recording that is not cut is as many rows as it has sample
   SUBCASE("an update keeps what is there") {
     REQUIRE(clips.run("", kInt16).complete());
     clips.write_audio("c.wav", "wav s16", test_signal(700, 1, 3));
-    const JobResult job = clips.run("", kInt16, ", sample_rate: 8000", Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(clips.run("", kInt16, ", sample_rate: 8000", Update::append));
     const Output out = clips.output();
     const std::vector<std::int16_t> c = read_audio(clips.folder() / "clips/c.wav").int16;
     all.insert(all.end(), c.begin(), c.end());
     CHECK(as_int16(out.mel_bytes) == all);
   }
   SUBCASE("statistics are of all samples") {
-    const JobResult job = clips.run("", "stage: hdf5_write, statistics: all");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(clips.run("", "stage: hdf5_write, statistics: all"));
     double sum = 0, squares = 0;
     for (const std::int16_t v : all) sum += v / 32768.0;
     const double mean = sum / static_cast<double>(all.size());
@@ -201,8 +196,7 @@ TEST_CASE("samples: what goes beyond full scale is clipped and counted, no numbe
   std::vector<float> bad = test_signal(300);
   bad[120] = std::numeric_limits<float>::quiet_NaN();
   clips.write_audio("nan.wav", "wav float", bad);
-  const JobResult job = clips.run("", kInt16);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(clips.run("", kInt16));
   CHECK(job.remarks_by_name() ==
         std::map<std::string, std::string>{
             {"nan.wav", "failed: decode: sample 120 is not a finite number"}});
@@ -231,8 +225,7 @@ TEST_CASE("samples: rates") {
     CHECK(clips.output().rows() == 2500);
   }
   SUBCASE("any, each recording its own") {
-    const JobResult job = clips.run("", kInt16, "");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(clips.run("", kInt16, ""));
     const Output out = clips.output();
     CHECK(out.rows() == 5000);
     CHECK(out.integers.at("sample_rate") == 0);

@@ -58,9 +58,7 @@ TEST_CASE("splits: each is a dataset of its own in one file, with a label for ev
        {"layout: contiguous", "compression: deflate", "dtype: float16", "dtype: bfloat16"}) {
     CAPTURE(std::string(write));
     const std::string name = "out.h5";
-    const JobResult job =
-        run(rows_pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(rows_pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name));
     const Output all = read_output(folder / name);
     CHECK(all.splits == std::vector<std::string>{"train", "val", "test", "bad"});
     const H5File h5(folder / name);
@@ -90,21 +88,18 @@ TEST_CASE("splits: a file for each of them holds what one file for all does") {
   REQUIRE(run(rows_pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
   for (const char* write : {"layout: contiguous", "compression: deflate, chunk: 4096"}) {
     CAPTURE(std::string(write));
-    const JobResult job =
+    completed(
         run(rows_pipeline(kFolders, std::string(write) + ", split_files: true, overwrite: true"),
-            folder, "each.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+            folder, "each.h5"));
     CHECK(python_says("jobs/read_splits.py",
                       "each '" + (folder / "all.h5") + "' '" + (folder / "each.h5") + "'") == "");
   }
   const JobResult npy =
-      run(rows_pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy");
-  REQUIRE_MESSAGE(npy.complete(), npy.text());
+      completed(run(rows_pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy"));
   CHECK(python_says("jobs/read_splits.py",
                     "each '" + (folder / "all.h5") + "' '" + (folder / "each.npy") + "'") == "");
-  const JobResult single =
-      run(rows_pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy");
-  REQUIRE_MESSAGE(single.complete(), single.text());
+  const JobResult single = completed(
+      run(rows_pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy"));
   CHECK_FALSE(std::filesystem::exists(folder / "single.train.npy"));
   CHECK(std::filesystem::exists(folder / "single.npy"));
 }

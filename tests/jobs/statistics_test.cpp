@@ -91,8 +91,7 @@ TEST_CASE("statistics: those of numpy, of the training split or of all") {
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(row.options, folder, "out.h5"));
     const bool is_split = row.options.write.find("split_files") != std::string::npos;
     CHECK(said_of(folder, is_split ? "out.train.h5" : "out.h5", row.of) == "");
     if (is_split) {
@@ -137,8 +136,7 @@ TEST_CASE("statistics: of the splits that are for training, wherever they stand"
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(row.options, folder, "out.h5"));
     if (row.options.write.find("split_files") == std::string::npos) {
       CHECK(said_of(folder, "out.h5", "'" + row.of + "'") == "");
     } else {
@@ -220,8 +218,7 @@ TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches
         LoadOptions load;
         load.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
         load.workers = workers;
-        const JobResult job = run_job(yaml, load);
-        REQUIRE_MESSAGE(job.complete(), job.text());
+        completed(run_job(yaml, load));
         if (first.empty()) first = read("out.h5");
         CHECK((read("out.h5") == first));
       }
@@ -242,8 +239,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
     std::filesystem::remove(folder / "clips/test/1.wav");
     std::filesystem::remove(folder / "clips/train/9.wav");
     for (const Update update : {Update::append, Update::compact}) {
-      const JobResult job = run(options, folder, "updated.h5", update);
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run(options, folder, "updated.h5", update));
       REQUIRE(run(options, folder, "anew.h5").complete());
       const H5File updated(folder / "updated.h5"), anew(folder / "anew.h5");
       CHECK((updated.raw("statistics/mean") == anew.raw("statistics/mean")));
@@ -290,8 +286,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
   for (Row row : rows) {
     CAPTURE(std::string(row.what));
     row.options.write = "statistics: all, normalize: true";
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(row.options, folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == 3);
     // Which row comes first differs.
@@ -353,13 +348,12 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
   for (const char* between :
        {"", "stage: deltas"}) {  // these are finished when all blocks are there
     CAPTURE(std::string(between));
-    const JobResult job = run({.decode = "block: 64KiB",
-                               .segment = "tail: drop",
-                               .mel = "input_scale: 32768",
-                               .write = "statistics: all, dtype: float16",
-                               .between = between},
-                              folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run({.decode = "block: 64KiB",
+                                         .segment = "tail: drop",
+                                         .mel = "input_scale: 32768",
+                                         .write = "statistics: all, dtype: float16",
+                                         .between = between},
+                                        folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == 2);
     for (const char* name : {"train/a.wav", "train/b.wav"}) {
@@ -382,8 +376,7 @@ TEST_CASE(
   make_split_corpus(folder);
   REQUIRE(run({}, folder, "out.h5").complete());
   write_wav(folder.file("clips/train/new.wav"), 9000, kRate, 70);
-  const JobResult job = run({}, folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run({}, folder, "out.h5", Update::append));
   CHECK(said_of(folder, "out.h5", "train") == "");
   REQUIRE(
       run({.write = "compression: deflate, statistics: train"}, folder, "packed.h5").complete());
@@ -400,8 +393,8 @@ TEST_CASE("statistics: files that waited for one that failed count as all others
   // The first of all, long, and found to be cut off when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
-  const JobResult job = run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job =
+      completed(run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5"));
   CHECK(job.report.counts.failed == 2);
   CHECK(said_of(folder, "out.h5", "train") == "");
 }
@@ -413,8 +406,7 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
   for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
     const std::string write = fmt::format("statistics: train, normalize: true, dtype: {}", type);
-    const JobResult job = run({.write = write}, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run({.write = write}, folder, "out.h5"));
     REQUIRE(run({.write = fmt::format("statistics: train, dtype: {}", type)}, folder, "stored.h5")
                 .complete());
     CHECK(
@@ -427,10 +419,9 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
   // By a later run: the same values.
   REQUIRE(run({.write = "statistics: train, normalize: true"}, folder, "same.h5").complete());
   const JobResult later =
-      run({.write = "sync: false",
-           .between = fmt::format("stage: normalize, file: '{}'", folder / "raw.h5")},
-          folder, "later.h5");
-  REQUIRE_MESSAGE(later.complete(), later.text());
+      completed(run({.write = "sync: false",
+                     .between = fmt::format("stage: normalize, file: '{}'", folder / "raw.h5")},
+                    folder, "later.h5"));
   CHECK(read_output(folder / "later.h5").mel_bytes == read_output(folder / "same.h5").mel_bytes);
   CHECK(read_output(folder / "later.h5").unit == "standard deviations of power");
   CHECK(read_output(folder / "same.h5").unit == "standard deviations of power");

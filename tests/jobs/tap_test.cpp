@@ -81,9 +81,7 @@ json tapped(const std::string& from, const std::string& options, const std::stri
             const std::string& name) {
   const TempFolder& folder = corpus();
   std::filesystem::remove_all(folder / "tap");
-  const JobResult job =
-      run_job(pipeline(from, options, block), in_out(folder / "clips", folder.path()));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_job(pipeline(from, options, block), in_out(folder / "clips", folder.path())));
   return json::parse(read_bytes(folder / "tap/" + name + ".json"));
 }
 

@@ -84,8 +84,7 @@ std::map<std::string, std::vector<float>> rows_by_path(const Output& out) {
 }
 
 Output full_build(const TempFolder& folder, const std::string& write = "overwrite: true") {
-  const JobResult job = run(pipeline(write), folder, "full.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run(pipeline(write), folder, "full.h5"));
   return read_output(folder / "full.h5");
 }
 
@@ -101,8 +100,7 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   clip(folder, "test/a/9.wav", 53);
   folder.write("clips/test/a/worse.wav", "no sound either");
 
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
   const Output after = read_output(folder / "out.h5");
   CHECK(job.report.counts.found == 22);
   CHECK(job.report.counts.failed == 2);
@@ -123,16 +121,14 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   CHECK(python_says("jobs/read_splits.py", "one '" + (folder / "out.h5") + "'") == "");
 
   SUBCASE("--compact makes it what a run from the beginning makes") {
-    const JobResult compact = run(pipeline(), folder, "out.h5", Update::compact);
-    REQUIRE_MESSAGE(compact.complete(), compact.text());
+    const JobResult compact = completed(run(pipeline(), folder, "out.h5", Update::compact));
     CHECK(kept_by(compact) == 20);
     CHECK(read_output(folder / "out.h5").difference(full) == "");
     CHECK(H5File(folder / "out.h5").raw("train/mel") ==
           H5File(folder / "full.h5").raw("train/mel"));
   }
   SUBCASE("and once more, with nothing new") {
-    const JobResult again = run(pipeline(), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(again.complete(), again.text());
+    const JobResult again = completed(run(pipeline(), folder, "out.h5", Update::append));
     CHECK(kept_by(again) == 20);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full));
   }
@@ -145,8 +141,7 @@ TEST_CASE("update: a second name of the output, as in a backup of links, keeps i
   const std::string before = read_bytes(folder / "out.h5");
   std::filesystem::create_hard_link(folder / "out.h5", folder / "backup.h5");
   clip(folder, "train/a/1.wav", 51);
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
   CHECK(kept_by(job) == 17);
   CHECK(read_bytes(folder / "backup.h5") == before);
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
@@ -171,8 +166,7 @@ TEST_CASE("update: files that are gone or have changed leave no rows behind") {
     write_wav(touched, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
     std::filesystem::last_write_time(touched, time + std::chrono::microseconds(1));
 
-    const JobResult job = run(pipeline(write), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(pipeline(write), folder, "out.h5", Update::append));
     CHECK(kept_by(job) == 13);
     REQUIRE(run(pipeline(std::string(write) + ", overwrite: true"), folder, "full.h5").complete());
     for (const char* split : {"", ".train", ".test"}) {
@@ -204,8 +198,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
       const std::filesystem::path touched = folder / "clips/train/a/2.wav";
       std::filesystem::last_write_time(
           touched, std::filesystem::last_write_time(touched) + std::chrono::seconds(5));
-      const JobResult same = run(yaml, folder, out, Update::append);
-      REQUIRE_MESSAGE(same.complete(), same.text());
+      const JobResult same = completed(run(yaml, folder, out, Update::append));
       CHECK(kept_by(same) == 17);
 
       const std::filesystem::path changed = folder / "clips/test/a/4.wav";
@@ -213,8 +206,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
       const auto size = std::filesystem::file_size(changed);
       write_wav(changed, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
       std::filesystem::last_write_time(changed, time);
-      const JobResult other = run(yaml, folder, out, Update::append);
-      REQUIRE_MESSAGE(other.complete(), other.text());
+      const JobResult other = completed(run(yaml, folder, out, Update::append));
       CHECK(kept_by(other) == 16);
       REQUIRE(run(yaml, folder, full).complete());
       if (npy) {
@@ -235,8 +227,7 @@ TEST_CASE("update: by contents, of an output without their hashes") {
   REQUIRE(run(pipeline(), folder).complete());
   std::string yaml = pipeline();
   yaml.replace(yaml.find("splits: top_dir"), 15, "splits: top_dir, update_by: content");
-  const JobResult first = run(yaml, folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(first.complete(), first.text());
+  const JobResult first = completed(run(yaml, folder, "out.h5", Update::append));
   CHECK(kept_by(first) == 0);
   REQUIRE(first.report.warnings.size() == 1);
   CHECK(first.report.warnings[0].find("all are recomputed") != std::string::npos);
@@ -262,8 +253,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
   clip(folder, "train/a/1.wav", 51);
   clip(folder, "train/c/1.wav", 52);
 
-  const JobResult job = run(yaml, folder, "out.npy", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(yaml, folder, "out.npy", Update::append));
   CHECK(kept_by(job) == 17);
   CHECK(inode() == before);
   CHECK(names_in(folder.path()) == names);
@@ -299,8 +289,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
 TEST_CASE("update: a small output, a first one, and a split that is new") {
   const TempFolder folder;
   clip(folder, "train/a/0.wav", 1);
-  const JobResult first = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(first.complete(), first.text());
+  const JobResult first = completed(run(pipeline(), folder, "out.h5", Update::append));
   CHECK(kept_by(first) == 0);
   CHECK(read_output(folder / "out.h5").difference(full_build(folder)) == "");
   clip(folder, "test/a/0.wav", 2);
@@ -359,8 +348,7 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
   CHECK(now == names);
   for (int i = 0; i < 9; ++i)
     std::filesystem::remove(folder / fmt::format("clips/train/zz/{}.wav", i));
-  const JobResult next = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(next.complete(), next.text());
+  completed(run(pipeline(), folder, "out.h5", Update::append));
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
@@ -385,8 +373,7 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
   SUBCASE("the next update begins with what was there") {
     interrupt();
     clip(folder, "train/a/1.wav", 51);
-    const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
     CHECK(kept_by(job) == 17);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
   }
@@ -429,8 +416,7 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
   }
   folder.write("out.h5.part", std::string(PartFile::kMark) + "what a killed run left");
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
   CHECK(kept_by(job) == 17);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
   // An update that has saved and not begun: its undo file is not another's to take away.

@@ -51,8 +51,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
   const std::string text = read_bytes(source_path("docs/output-format.md"));
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run_sinks(pipeline_of_both(row.options), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_sinks(pipeline_of_both(row.options), folder));
     CHECK(difference_from_h5(folder) == "");
     CHECK(names_in(folder.path()) ==
           Names{"clips", "scratch.wav", "out.h5", "out.npy", "out.index.npy", "out.index.json"});

@@ -78,9 +78,8 @@ TEST_CASE(
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, 8000);
   write_wav(folder.file("clips/short.wav"), 600, 8000);
-  const JobResult job = run_job(
-      pipeline("log: db", "stage: deltas, width: 9, method: librosa, order: 1"), in_out(folder));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(
+      pipeline("log: db", "stage: deltas, width: 9, method: librosa, order: 1"), in_out(folder)));
   CHECK(job.remarks_by_name().at("short.wav") == "skipped: last: has 5 frames, 9 are needed");
   const Output out = read_output(folder / "out.h5");
   CHECK(out.rows() == 32);
