@@ -105,9 +105,8 @@ TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing 
   fs::create_directory(folder / "disk");
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
-  const Ended e = test::run(folder, command("disk", more));
+  const Ended e = exits(0, test::run(folder, command("disk", more)));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   CHECK(e.err.empty());
   const Json out = Json::parse(e.out);
   CHECK(out["dir"] == "disk");
@@ -142,9 +141,8 @@ TEST_CASE("bench: the table has every row; --json=FILE beside it has the same me
   fs::create_directory(folder / "tmp");
   std::vector<std::string> line{MELFLOW_PROGRAM, "bench", "--json=b.json"};
   line.insert(line.end(), kQuick.begin(), kQuick.end());
-  const Ended e = test::run(folder, line, {{"TMPDIR", folder / "tmp"}});
+  const Ended e = exits(0, test::run(folder, line, {{"TMPDIR", folder / "tmp"}}));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   CHECK(has(e.out, "files: " + (folder / "tmp") + ", "));
   CHECK(has(e.out, "median"));
   CHECK(has(e.out, "\nGPU: "));
@@ -169,9 +167,8 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
                          [](const auto& entry) { return !fs::is_empty(entry.path()); });
     });
     process.send(signal);
-    const Ended e = process.wait();
+    const Ended e = exits(75, process.wait());
     INFO(e.err);
-    CHECK(e.code == 75);
     CHECK(has(e.err, "melflow: stopped; the figures are of the rounds so far"));
     const Json out = Json::parse(e.out);
     CHECK(out["stopped"] == true);
@@ -202,8 +199,8 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
   refused({"--seconds", "0"},
           "--seconds: '0' is not a time; write one above 0, such as 90s or 1.5h");
   refused({"--repeat", "0"}, "--repeat");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});
-  CHECK(e.code == 2);
+  const Ended e =
+      exits(2, test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}}));
   CHECK(has(e.err, "TMPDIR: "));
 }
 
@@ -215,17 +212,15 @@ TEST_CASE("bench: files in memory are not read from a disk; a disk that is full 
   CHECK(disk_of(memory.path()).device == "tmpfs");
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
-  const Ended e = test::run(folder, command(memory.path(), more));
+  const Ended e = exits(0, test::run(folder, command(memory.path(), more)));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   const Json out = Json::parse(e.out);
   const Json* from_disk = find(out["not_measured"], "read files from the disk");
   REQUIRE(from_disk != nullptr);
   CHECK(has((*from_disk)["why"], "this file system keeps files in memory"));
   CHECK(out["file_system"] == "tmpfs");
 
-  const Ended full = test::run(folder, command(small.path(), kQuick));
-  CHECK(full.code == 1);
+  const Ended full = exits(1, test::run(folder, command(small.path(), kQuick)));
   CHECK(has(full.err, "rows."));
   CHECK(has(full.err, "No space left on device"));
   CHECK(fs::is_empty(small.path()));

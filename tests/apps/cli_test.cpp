@@ -61,18 +61,15 @@ TEST_CASE("cli: where memory ends there is some to spare, once, to end with") {
 
 TEST_CASE("cli: --version and --help end with 0, and every verb's help has an example") {
   const TempFolder folder;
-  const Ended version = run(folder, {kMelflow, "--version"});
-  CHECK(version.code == 0);
+  const Ended version = exits(0, run(folder, {kMelflow, "--version"}));
   CHECK(version.out.starts_with("melflow "));
-  const Ended help = run(folder, {kMelflow, "--help"});
-  CHECK(help.code == 0);
+  const Ended help = exits(0, run(folder, {kMelflow, "--help"}));
   for (const Verb& verb : kVerbs) {
     INFO(verb.name);
     CHECK(has(help.out, fmt::format("\n{}:\n", verb.heading)));
     CHECK(has(help.out, fmt::format("\n  {} ", verb.name)));
     CHECK(has(help.out, fmt::format(" {}\n", verb.summary)));
-    const Ended of_verb = run(folder, {kMelflow, verb.name, "--help"});
-    CHECK(of_verb.code == 0);
+    const Ended of_verb = exits(0, run(folder, {kMelflow, verb.name, "--help"}));
     CHECK(of_verb.out.starts_with(verb.summary));
     CHECK(has(of_verb.out, "Example:\n  "));
     CHECK(has(of_verb.out, std::string("melflow ") + verb.name));
@@ -85,8 +82,7 @@ TEST_CASE("cli: `help` and `help VERB` print what --help prints") {
   CHECK(run(folder, {kMelflow, "help"}).out == run(folder, {kMelflow, "--help"}).out);
   for (const Verb& verb : kVerbs) {
     CAPTURE(verb.name);
-    const Ended help = run(folder, {kMelflow, "help", verb.name});
-    CHECK(help.code == 0);
+    const Ended help = exits(0, run(folder, {kMelflow, "help", verb.name}));
     CHECK(help.err.empty());
     CHECK(help.out == run(folder, {kMelflow, verb.name, "--help"}).out);
   }
@@ -100,8 +96,7 @@ TEST_CASE("cli: a wrong configuration ends with 78, one problem a line and their
              "  files: {stage: toy_count, cuont: 5}\n"
              "  end: {stage: toy_keep, from: files, path: \"${NOT_SET_ANYWHERE}\"}\n");
   for (const char* verb : {"run", "validate", "graph"}) {
-    const Ended e = run(folder, {kToy, verb, "a.yaml"});
-    CHECK(e.code == 78);
+    const Ended e = exits(78, run(folder, {kToy, verb, "a.yaml"}));
     CHECK(e.out.empty());
     CHECK(count_lines(e.err) == 3);
     CHECK(e.err.starts_with(
@@ -118,19 +113,18 @@ TEST_CASE("cli: --var, --set and the environment reach the configuration") {
              "graph:\n"
              "  files: {stage: toy_count}\n"
              "  end: {stage: toy_keep, from: files, path: \"${ONE}-${TWO}\"}\n");
-  const Ended e = run(folder,
-                      {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1", "--set",
-                       "files.count=77", "--set", "end.queue=9", "--workers", "3"},
-                      {{"ONE", "x"}, {"TWO", "2"}});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, run(folder,
+                               {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1", "--set",
+                                "files.count=77", "--set", "end.queue=9", "--workers", "3"},
+                               {{"ONE", "x"}, {"TWO", "2"}}));
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["ok"] == true);
   CHECK(json["workers"] == 3);
   CHECK(json["config"]["graph"]["end"]["path"] == "1-2");
   CHECK(json["config"]["graph"]["end"]["queue"] == 9);
   CHECK(json["config"]["graph"]["files"]["count"] == 77);
-  const Ended wrong = run(folder, {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1"});
-  CHECK(wrong.code == 78);
+  const Ended wrong =
+      exits(78, run(folder, {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1"}));
   const auto problems = nlohmann::json::parse(wrong.out)["problems"];
   REQUIRE(problems.size() == 1);
   CHECK(problems[0]["line"] == 4);
@@ -141,8 +135,7 @@ TEST_CASE("cli: --var, --set and the environment reach the configuration") {
 TEST_CASE("cli: a pipeline that is not there is named, with those that come with the program") {
   const TempFolder folder;
   const std::string melflow = install(folder);
-  const Ended e = run(folder, {melflow, "run", "dmeo"});
-  CHECK(e.code == 78);
+  const Ended e = exits(78, run(folder, {melflow, "run", "dmeo"}));
   CHECK(
       e.err.starts_with("dmeo: there is no such file; the pipelines that come with melflow are "
                         "dataset_builder, demo, kaldi_mfcc, language_id, leak_two_stage, "
@@ -153,8 +146,7 @@ TEST_CASE("cli: a program that was copied away from its pipelines says where it 
   const TempFolder folder;
   fs::create_directories(folder / "bin");
   fs::copy_file(kMelflow, folder / "bin/melflow");
-  const Ended e = run(folder, {folder / "bin/melflow", "validate", "demo"});
-  CHECK(e.code == 78);
+  const Ended e = exits(78, run(folder, {folder / "bin/melflow", "validate", "demo"}));
   CHECK(has(e.err,
             "demo: there is no such file, and none of the pipelines that come with melflow: they "
             "were looked for in " +
@@ -169,9 +161,8 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
                                  "leak_two_stage", "speech_16k_80mel", "whisper"}) {
     for (const std::string& given : {name, name + ".yaml"}) {
       const Ended e =
-          run(folder, {melflow, "validate", given, "--var", "DATA=d", "--var", "OUT=o"});
+          exits(0, run(folder, {melflow, "validate", given, "--var", "DATA=d", "--var", "OUT=o"}));
       INFO(given << ": " << e.err);
-      CHECK(e.code == 0);
       CHECK_FALSE(has(e.out, "warning"));
     }
     // The names of the nodes are a promise: --set counts on them.
@@ -193,9 +184,8 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
 TEST_CASE("cli: graph prints nodes and bounded edges for Mermaid") {
   const TempFolder folder;
   write_text(folder / "a.yaml", kToyYaml);
-  const Ended e =
-      run(folder, {kToy, "graph", "a.yaml", "--set", "end.concurrency=1", "--set", "end.queue=2"});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, run(folder, {kToy, "graph", "a.yaml", "--set", "end.concurrency=1",
+                                        "--set", "end.queue=2"}));
   CHECK(e.out ==
         "flowchart LR\n"
         "  n0[\"files<br/>toy_count × 1\"]\n"
@@ -212,8 +202,8 @@ TEST_CASE("cli: the configuration that is told is one that can be run again, wit
   const TempFolder folder;
   write_text(folder / "a.yaml", kToyYaml);
   const auto config = [&](const char* file) {
-    const Ended e = run(folder, {kToy, "validate", file, "--json", "--set", "end.start_at=0.25"});
-    REQUIRE(e.code == 0);
+    const Ended e =
+        exits(0, run(folder, {kToy, "validate", file, "--json", "--set", "end.start_at=0.25"}));
     return nlohmann::ordered_json::parse(e.out)["config"];
   };
   const auto first = config("a.yaml");
@@ -226,15 +216,13 @@ TEST_CASE("cli: the configuration that is told is one that can be run again, wit
 
 TEST_CASE("cli: stages lists every stage and shows all options of one") {
   const TempFolder folder;
-  const Ended list = run(folder, {kMelflow, "stages"});
-  CHECK(list.code == 0);
+  const Ended list = exits(0, run(folder, {kMelflow, "stages"}));
   for (const char* name :
        {"file_list", "disk_read", "decode", "resample", "segment", "batch", "mel", "hdf5_write"}) {
     INFO(name);
     CHECK(has("\n" + list.out, std::string("\n") + name + " "));
   }
-  const Ended one = run(folder, {kToy, "stages", "toy_work"});
-  CHECK(one.code == 0);
+  const Ended one = exits(0, run(folder, {kToy, "stages", "toy_work"}));
   CHECK(one.out.starts_with("toy_work: Works, or fails when told to.\n\n  toy → toy\n"));
   CHECK(has(one.out,
             "  wait_ms  (integer, 0 to 60000 ms; default 0)\n      time an item takes [ms]\n"));
@@ -245,8 +233,7 @@ TEST_CASE("cli: stages lists every stage and shows all options of one") {
 
 TEST_CASE("cli: docs/stages.md is what `melflow stages --markdown` prints now") {
   const TempFolder folder;
-  const Ended e = run(folder, {kMelflow, "stages", "--markdown"});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, run(folder, {kMelflow, "stages", "--markdown"}));
   const bool is_current = e.out == read_text(fs::path(test::source_path("docs/stages.md")));
   CHECK_MESSAGE(is_current, "stale: melflow stages --markdown > docs/stages.md");
 }
@@ -256,14 +243,12 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   fs::create_directory(folder / "data");
   CHECK(run(folder, {kMelflow, "init"}).code == 0);
   CHECK(fs::exists(folder / "melflow.yaml"));
-  const Ended valid = run(folder, {kMelflow, "validate", "melflow.yaml"});
+  const Ended valid = exits(0, run(folder, {kMelflow, "validate", "melflow.yaml"}));
   INFO(valid.err << valid.out);
-  CHECK(valid.code == 0);
   CHECK_FALSE(has(valid.out, "warning"));
 
   write_text(folder / "mine.yaml", "mine");
-  const Ended again = run(folder, {kMelflow, "init", "mine.yaml"});
-  CHECK(again.code == 1);
+  const Ended again = exits(1, run(folder, {kMelflow, "init", "mine.yaml"}));
   CHECK(has(again.err, "mine.yaml: this already exists"));
   CHECK(read_text(folder / "mine.yaml") == "mine");
   CHECK(run(folder, {kMelflow, "init", "mine.yaml", "--force"}).code == 0);
@@ -301,10 +286,8 @@ TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a p
   for (std::string name; std::getline(names >> std::ws, name, ',');) {
     CAPTURE(name);
     CHECK(init(name).code == 0);
-    const Ended valid =
-        run(folder, {kMelflow, "validate", "p.yaml", "--var", "DATA=data", "--var", "OUT=out.h5"});
-    INFO(valid.err << valid.out);
-    CHECK(valid.code == 0);
+    exits(0, run(folder,
+                 {kMelflow, "validate", "p.yaml", "--var", "DATA=data", "--var", "OUT=out.h5"}));
     ++count;
   }
   CHECK(count >= 16);
@@ -347,9 +330,8 @@ TEST_CASE("cli: the options that init leaves commented out can be put in") {
                                    std::sregex_iterator());
   CHECK(count == 7);  // max_failures, include, splits and two of their options, length, hop
   write_text(folder / "all.yaml", std::regex_replace(text, commented, "\n$1$2"));
-  const Ended e = run(folder, {kMelflow, "validate", "all.yaml"});
+  const Ended e = exits(0, run(folder, {kMelflow, "validate", "all.yaml"}));
   INFO(e.err << e.out);
-  CHECK(e.code == 0);
   CHECK_FALSE(has(e.out, "warning"));
 }
 
@@ -362,8 +344,7 @@ TEST_CASE("cli: every stage is shown with an example, and one option of it alone
     CHECK(e.code == 0);
     CHECK(has(e.out, "\nExample:\n  " + name + ": {stage: " + name));
   }
-  const Ended one = run(folder, {kMelflow, "stages", "MEL.hop"});
-  CHECK(one.code == 0);
+  const Ended one = exits(0, run(folder, {kMelflow, "stages", "MEL.hop"}));
   CHECK(one.out.starts_with("  hop  (samples or time"));
 }
 

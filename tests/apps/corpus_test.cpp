@@ -128,8 +128,7 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_text(folder / "data/left_out.txt", "x");
   std::filesystem::create_directory_symlink(folder / "data/spk1", folder / "data/spk3");
   write_pipeline(folder, ", exclude: left_out.txt");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "--json=run.json"});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, melflow_in(folder, {"run", "p.yaml", "--json=run.json"}));
   CHECK(
       has(e.out,
           "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 2 hidden (names that begin with "
@@ -140,8 +139,7 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
       nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"hidden", 2}, {"linked folder", 1}});
   std::filesystem::remove(folder / "out.h5");
   write_pipeline(folder, ", include: '*.aiff'");
-  const Ended none = melflow_in(folder, {"run", "p.yaml"});
-  CHECK(none.code == 1);
+  const Ended none = exits(1, melflow_in(folder, {"run", "p.yaml"}));
   CHECK(has(none.err,
             "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 2 hidden "
             "(names that begin with '.'), 1 linked folder (searched with follow_links: true));"));
@@ -152,9 +150,9 @@ TEST_CASE("corpus: files that were skipped are told of with --quiet") {
   write_corpus(folder);
   test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.1);
   write_pipeline(folder, "");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"});
+  const Ended e =
+      exits(0, melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"}));
   INFO(e.err);
-  CHECK(e.code == 0);
   CHECK(has(e.err, "1 of 5 files is skipped, such as spk1/short.wav: segment: shorter than "));
 }
 
@@ -172,15 +170,13 @@ TEST_CASE(
   const TempFolder folder;
   write_corpus(folder);
   write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
-  const Ended none = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(none.code == 1);
+  const Ended none = exits(1, melflow_in(folder, {"run", "p.yaml", "-q"}));
   CHECK(has(none.err,
             "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
             "spk1/a.wav; correct it, or remove it"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
-  const Ended some = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(some.code == 0);
+  const Ended some = exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
   CHECK(has(some.err,
             "warning: columns: speaker: spk(1) finds no text in 2 of 4 paths, such as "
             "spk2/c.wav; it is empty there"));
@@ -198,23 +194,20 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
       "command (sph2pipe x.sph |); ";
   const std::string missing =
       "text: 1 of 3 utterances have no line there (u3); text is empty for them\n";
-  const Ended checked = melflow_in(folder, {"validate", "p.yaml"});
-  CHECK(checked.code == 0);
+  const Ended checked = exits(0, melflow_in(folder, {"validate", "p.yaml"}));
   CHECK(has(checked.out, bad));
   CHECK(has(checked.out, missing));
   const auto json = nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out);
   CHECK(json["ok"] == true);
   CHECK(has(json["warnings"].dump(), "wav.scp:2: r2 is a command"));
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(ran.code == 3);
+  const Ended ran = exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
   CHECK(has(ran.err, bad));
   CHECK(has(ran.err, missing));
   CHECK(has(ran.err, "1 of 3 files failed, 2 are ok"));
   CHECK(has(ran.err, "r2#t=0,0.25: read: failed: wav.scp:2: r2 is a command"));
   // What would end the run is an error.
   write_text(folder / "text", "u1 caf\xE9\n");
-  const Ended refused = melflow_in(folder, {"validate", "p.yaml"});
-  CHECK(refused.code == 78);
+  const Ended refused = exits(78, melflow_in(folder, {"validate", "p.yaml"}));
   CHECK(has(refused.err, "text:1: 'caf\\xe9' is not UTF-8"));
   CHECK(has(
       nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out)["problems"]
@@ -256,8 +249,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
              "  segment: {stage: segment, from: long}\n  batch: {stage: batch, from: segment}\n"
              "  mel: {stage: mel, from: batch, n_fft: 512, sample_rate: 16kHz}\n" +
                  kWrite);
-  const Ended e = melflow_in(folder, {"run", "p.yaml"});
-  CHECK(e.code == 3);
+  const Ended e = exits(3, melflow_in(folder, {"run", "p.yaml"}));
   CHECK(has(e.out,
             "failed, ok with a warning, or skipped:\n"
             "  spk2/bad.wav: decode: failed: is not an audio file (begins with '<html>')\n"
@@ -293,8 +285,7 @@ TEST_CASE(
     CHECK(has(e.err, fmt::format("\n2 of {} files are ok with a warning, such as spk1/cut.wav: {}",
                                  7, remark)));
     CHECK(has(e.err, fmt::format("; `melflow inspect {} --remarks` lists all\n", path)));
-    const Ended listed = melflow_in(folder, {"inspect", path, "--remarks"});
-    CHECK(listed.code == 0);
+    const Ended listed = exits(0, melflow_in(folder, {"inspect", path, "--remarks"}));
     CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 3);
     CHECK(listed.out.starts_with("spk1/cut.wav\tok\t" + remark));
     CHECK(has(listed.out,
@@ -308,8 +299,7 @@ TEST_CASE("corpus: where every file is skipped, nothing is written and the run h
   const TempFolder folder;
   write_corpus(folder);
   write_pipeline(folder, "");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"});
-  CHECK(e.code == 1);
+  const Ended e = exits(1, melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"}));
   CHECK(has(e.err, "all files were skipped (4) by segment: shorter than one window: "));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   // The reason stands before the tables.
@@ -340,16 +330,14 @@ TEST_CASE("corpus: an update tells of labels that get other numbers") {
   write_pipeline(folder, ", labels: parent_dir");
   CHECK(melflow_in(folder, {"run", "p.yaml"}).code == 0);
   test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // a new last one
-  const Ended last = melflow_in(folder, {"update", "p.yaml"});
-  CHECK(last.code == 0);
+  const Ended last = exits(0, melflow_in(folder, {"update", "p.yaml"}));
   CHECK(last.err.find("other numbers") == std::string::npos);
   test::write_clip(folder / "data/spk0/f.wav", 16'000, 0.5);
   const std::string told =
       "warning: out.h5: 3 of 3 labels have other numbers than before (spk1: 0 before, 1 now); a "
       "program that keeps numbers, such as a trained model, has to go by names\n";
   CHECK(has(melflow_in(folder, {"update", "p.yaml", "--dry-run"}).err, told));
-  const Ended first = melflow_in(folder, {"update", "p.yaml"});
-  CHECK(first.code == 0);
+  const Ended first = exits(0, melflow_in(folder, {"update", "p.yaml"}));
   CHECK(has(first.err, told));
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out, "spk0"));
 }

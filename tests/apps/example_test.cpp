@@ -25,17 +25,15 @@ TEST_CASE("example: languages are told apart by an output and a script") {
       if (voice.is_directory() && voice.path().filename().string().starts_with(language + "_"))
         fs::create_directory_symlink(voice.path(), folder / ("data/" + language));
   }
-  const Ended made =
-      test::run(folder,
-                {MELFLOW_PROGRAM, "run", test::source_path("config/pipelines/language_id.yaml"),
-                 "--set", "files.follow_links=true"},
-                {{"DATA", "data"}, {"OUT", "out.h5"}});
-  INFO(made.err);
-  REQUIRE(made.code == 0);
-  const Ended trained = test::run(
-      folder, {"/usr/bin/python3", test::source_path("docs/examples/language_id.py"), "out.h5"});
+  exits(0,
+        test::run(folder,
+                  {MELFLOW_PROGRAM, "run", test::source_path("config/pipelines/language_id.yaml"),
+                   "--set", "files.follow_links=true"},
+                  {{"DATA", "data"}, {"OUT", "out.h5"}}));
+  const Ended trained =
+      exits(0, test::run(folder, {"/usr/bin/python3",
+                                  test::source_path("docs/examples/language_id.py"), "out.h5"}));
   INFO(trained.out << trained.err);
-  REQUIRE(trained.code == 0);
   // "test: 111 of 115 recordings (96.5%)"
   std::smatch found;
   REQUIRE(std::regex_search(trained.out, found, std::regex("test: (\\d+) of (\\d+) recordings")));

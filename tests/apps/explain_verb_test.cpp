@@ -107,22 +107,19 @@ TEST_CASE("explain: after --seconds no more files are begun") {
 TEST_CASE("explain: without a file there is nothing to say") {
   const TempFolder folder;
   write_toy(folder, 0);
-  const Ended e = run(folder, {kToy, "explain", "toy.yaml", "--no-progress"});
-  CHECK(e.code == 1);
+  const Ended e = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress"}));
   CHECK(has(e.out, "no result: no file was processed"));
 }
 
 TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {
   const TempFolder folder;
   write_toy(folder, 10);
-  const Ended failed =
-      run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--set", "work.break_down=true"});
-  CHECK(failed.code == 1);
+  const Ended failed = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--set",
+                                             "work.break_down=true"}));
   CHECK(has(failed.err, "the disk is full; make room"));
   write_recordings(folder);
-  const Ended nowhere = run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress", "--var",
-                                     "OUT=no/such/folder/out.h5"});
-  CHECK(nowhere.code == 1);
+  const Ended nowhere = exits(1, run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress",
+                                              "--var", "OUT=no/such/folder/out.h5"}));
   CHECK(has(nowhere.err,
             "write: cannot make a folder for a trial output in no/such/folder: No such file"));
   CHECK_FALSE(std::filesystem::exists(folder / "taps"));
@@ -170,8 +167,7 @@ TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
   Process process(folder, waiting({"--seconds", "0", "--set", "work.begun=begun", "--verify"}));
   process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
   process.send(SIGINT);
-  const Ended e = process.wait();
-  CHECK(e.code == 75);
+  const Ended e = exits(75, process.wait());
   CHECK(has(e.err, "stopped; what the trial wrote is removed"));
   CHECK_FALSE(has(e.out, "verified"));
 }

@@ -32,9 +32,8 @@ Ended run_pipeline(const TempFolder& folder, const std::string& name,
 }
 
 nlohmann::json inspect(const TempFolder& folder, const std::string& file = "out.h5") {
-  const Ended e = run(folder, {kMelflow, "inspect", file, "--json", "--files"});
+  const Ended e = exits(0, run(folder, {kMelflow, "inspect", file, "--json", "--files"}));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   return nlohmann::json::parse(e.out);
 }
 
@@ -51,9 +50,8 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
                                      "--set",          "read.engine=io_uring",
                                      "--set",          "write.overwrite=true"};
     if (!allowed) command.insert(command.begin(), MELFLOW_WITHOUT_URING);
-    const Ended e = run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}});
+    const Ended e = exits(0, run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}}));
     INFO(e.err << e.out);
-    REQUIRE(e.code == 0);
     const auto report = nlohmann::json::parse(e.out);
     CHECK(report["files"]["ok"] == 20);
     if (!allowed)
@@ -67,10 +65,9 @@ TEST_CASE("features: no library says anything of its own, however many workers t
   const TempFolder folder;
   for (unsigned i = 0; i < 20; ++i)
     test::write_clip(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
-  const Ended e = run_pipeline(folder, "demo",
-                               {"-q", "--workers", std::to_string(most_workers()), "--set",
-                                "write.statistics=all", "--set", "write.normalize=true"});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, run_pipeline(folder, "demo",
+                                        {"-q", "--workers", std::to_string(most_workers()), "--set",
+                                         "write.statistics=all", "--set", "write.normalize=true"}));
   CHECK(e.out + e.err == "");
 }
 
@@ -81,9 +78,8 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
   test::write_clip(folder / "data/fr/one.wav", 8000, 2.0, 3);
   write_text(folder / "data/fr/not.wav", "no sound at all");
   write_text(folder / "data/fr/notes.txt", "not looked at");
-  const Ended e = run_pipeline(folder, "demo");
+  const Ended e = exits(3, run_pipeline(folder, "demo"));
   INFO(e.err << e.out);
-  CHECK(e.code == 3);
   CHECK(has(e.out, "4 files: 3 ok, 0 skipped, 1 failed"));
   CHECK(has(e.out, "  fr/not.wav: decode: failed: "));
 
@@ -107,8 +103,7 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
   CHECK(json["config"]["graph"]["mel"]["n_mels"] == 80);
   CHECK(json["feature_fingerprint"].get<std::string>().size() == 32);
 
-  const Ended text = run(folder, {kMelflow, "inspect", "out.h5"});
-  CHECK(text.code == 0);
+  const Ended text = exits(0, run(folder, {kMelflow, "inspect", "out.h5"}));
   CHECK(has(text.out, "[353, 80] float32, dB"));
   CHECK(has(text.out, "4 found: 3 ok, 0 skipped, 1 failed"));
   CHECK_FALSE(has(text.out, "en/two.wav"));
@@ -122,9 +117,8 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
       "--set", "files.splits=ratio",  "--set", "files.split_ratios={train: 0.8, test: 0.2}",
       "--set", "batch.files=2",       "--set", "workers=1",
       "--set", "write.overwrite=true"};
-  const Ended text = run_pipeline(folder, "demo", split);
+  const Ended text = exits(0, run_pipeline(folder, "demo", split));
   INFO(text.err << text.out);
-  REQUIRE(text.code == 0);
   const auto has_lines = [](const std::string& out) {
     return has(out, "  train                 8 files           408 rows   0.") &&
            has(out, "  test                  2 files           102 rows   0.") &&
@@ -160,12 +154,12 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
   auto stored = inspect(folder)["splits"];
   for (auto& s : stored) s.erase("seconds");
   CHECK(stored == expected);
-  const Ended checked = run_pipeline(
-      folder, "demo",
-      {split[0], split[1], split[2], split[3], "--set", "write.overwrite=true", "--set",
-       "expect.figures={stages.write.splits.train.seconds: \"< 60\", "
-       "stages.write.summary.splits.test.seconds: \"< 60\"}"});
-  CHECK(checked.code == 4);
+  const Ended checked =
+      exits(4, run_pipeline(folder, "demo",
+                            {split[0], split[1], split[2], split[3], "--set",
+                             "write.overwrite=true", "--set",
+                             "expect.figures={stages.write.splits.train.seconds: \"< 60\", "
+                             "stages.write.summary.splits.test.seconds: \"< 60\"}"}));
   CHECK(has(checked.out, "stages.write.splits.train.seconds"));
 }
 
@@ -218,8 +212,7 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
   write_text(folder / "one.png", "of the user's");
-  const Ended refused = run(folder, {kMelflow, "show", "out.h5"});
-  CHECK(refused.code == 1);
+  const Ended refused = exits(1, run(folder, {kMelflow, "show", "out.h5"}));
   CHECK(has(refused.err,
             "one.png: this already exists; name another picture by --output, or replace "
             "it by --force\n"));
@@ -264,8 +257,7 @@ TEST_CASE("features: show draws the first recording with rows, or several one be
           .out.ends_with("101 rows of en/two.wav in out.h5; 101 rows of en/two.wav in again.h5\n"));
   CHECK(height("both.png") == 2 * single);
 
-  const Ended no_png = show({"out.h5", "-o", "x.jpg"});
-  CHECK(no_png.code == 2);
+  const Ended no_png = exits(2, show({"out.h5", "-o", "x.jpg"}));
   CHECK(has(no_png.err, "--output x.jpg: pictures are written as PNG; name it x.png"));
   CHECK_FALSE(fs::exists(folder / "x.jpg"));
   test::write_clip(folder / "data/en/one.wav", 8000, 0.0);
@@ -295,9 +287,8 @@ TEST_CASE("features: names that are no UTF-8 spoil no report") {
   const TempFolder folder;
   test::write_clip(folder / "d\xE9/\xFF.wav", 8000, 0.2);
   write_text(folder / "d\xE9/\xFE.wav", "no sound");
-  const Ended e = run(folder, {kMelflow, "run", pipeline("demo"), "--json"},
-                      {{"DATA", "d\xE9"}, {"OUT", "out.h5"}});
-  CHECK(e.code == 3);
+  const Ended e = exits(3, run(folder, {kMelflow, "run", pipeline("demo"), "--json"},
+                               {{"DATA", "d\xE9"}, {"OUT", "out.h5"}}));
   CHECK(has(e.out, R"("path": "\udcfe.wav")"));
   const auto json = nlohmann::json::parse(without_escaped_bytes(e.out));
   CHECK(json["files"]["ok"] == 1);
@@ -310,17 +301,14 @@ TEST_CASE("features: names that are no UTF-8 spoil no report") {
 TEST_CASE("features: windows of several frames are drawn and inspected, too") {
   const TempFolder folder;
   test::write_clip(folder / "data/en/one.wav", 8000, 2.0);
-  const Ended e = run_pipeline(
-      folder, "demo",
-      {"--set", "segment.length=500ms", "--set", "mel.log=none", "--set", "write.dtype=float16"});
-  INFO(e.err);
-  CHECK(e.code == 0);
+  exits(0, run_pipeline(folder, "demo",
+                        {"--set", "segment.length=500ms", "--set", "mel.log=none", "--set",
+                         "write.dtype=float16"}));
   const auto json = inspect(folder);
   CHECK(json["shape"] == nlohmann::json{4, 51, 80});
   CHECK(json["dtype"] == "float16");
   CHECK(json["unit"] == "power");
-  const Ended shown = run(folder, {kMelflow, "show", "out.h5", "--file", "one.wav", "-o", "a.png"});
-  CHECK(shown.code == 0);
+  exits(0, run(folder, {kMelflow, "show", "out.h5", "--file", "one.wav", "-o", "a.png"}));
 }
 
 TEST_CASE("features: inspect says what is wrong with a file that is none of its own") {
@@ -347,8 +335,7 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
           std::vector<std::string>{"show", row.file, "--file", "a", "-o", "a.png"}}) {
       std::vector<std::string> command{kMelflow};
       command.insert(command.end(), more.begin(), more.end());
-      const Ended e = run(folder, command);
-      CHECK(e.code == 1);
+      const Ended e = exits(1, run(folder, command));
       INFO(e.err);
       CHECK(has(e.err, std::string("melflow: ") + row.message));
     }

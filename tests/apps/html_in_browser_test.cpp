@@ -35,11 +35,9 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256") +
                        "  write: {stage: hdf5_write, from: mel, path: o.h5}\n");
-  const Ended run = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"});
-  REQUIRE(run.code == 0);
-  const Ended shown = browse(folder, "file://$PWD/r.html");
+  exits(0, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"}));
+  const Ended shown = exits(0, browse(folder, "file://$PWD/r.html"));
   INFO(shown.err);
-  REQUIRE(shown.code == 0);
   // What it made of the page, which has a title, drawings and a table.
   CHECK(has(shown.out, "<title>melflow: 1 file, 1 ok, 0 skipped, 0 failed</title>"));
   CHECK(has(shown.out, "class=\"h\">write</text>"));

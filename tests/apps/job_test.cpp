@@ -73,21 +73,18 @@ std::map<std::string, std::string> outputs(const TempFolder& folder) {
 
 // What one machine makes, which is gone then.
 std::map<std::string, std::string> made_by_one(const TempFolder& folder, int code = 3) {
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(ran.code == code, ran.err);
+  exits(code, melflow_in(folder, {"run", "p.yaml", "-q"}));
   auto out = outputs(folder);
   for (const auto& [name, bytes] : out) fs::remove(folder / name);
   return out;
 }
 
 void plan(const TempFolder& folder, const std::string& part = "20KiB") {
-  const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"});
-  REQUIRE_MESSAGE(planned.code == 0, planned.err);
+  exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"}));
 }
 
 void work(const TempFolder& folder, int code = 0) {
-  const Ended worked = melflow_in(folder, {"work", "job", "-q"});
-  REQUIRE_MESSAGE(worked.code == code, worked.err);
+  exits(code, melflow_in(folder, {"work", "job", "-q"}));
 }
 
 }  // namespace
@@ -132,8 +129,7 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
     const auto expected = made_by_one(folder);
     plan(folder);
     work(folder);
-    const Ended merged = melflow_in(folder, {"merge", "job", "-q"});
-    CHECK_MESSAGE(merged.code == 3, merged.err);
+    exits(3, melflow_in(folder, {"merge", "job", "-q"}));
     const auto found = outputs(folder);
     CHECK(found.size() == expected.size());
     for (const auto& output : expected)
@@ -161,8 +157,7 @@ TEST_CASE(
   write_text(bad / "p.yaml", pipeline({.what = "", .files = "labels: none", .mel = ""}));
   plan(bad, "1");
   work(bad);
-  const Ended merged = melflow_in(bad, {"merge", "job"});
-  CHECK(merged.code == 1);
+  const Ended merged = exits(1, melflow_in(bad, {"merge", "job"}));
   CHECK(has(merged.err, "all files failed (2)"));
 }
 
@@ -189,16 +184,14 @@ TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path"
   make_corpus(folder);
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const std::string other = folder / "out $x.h5";
-  const Ended ran =
-      melflow_in(folder, {"run", "p.yaml", "-q", "--set", "write.path=" + (folder / "out $$x.h5")});
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  exits(3, melflow_in(folder,
+                      {"run", "p.yaml", "-q", "--set", "write.path=" + (folder / "out $$x.h5")}));
   const auto expected = outputs(folder);
   REQUIRE(expected.contains("out $x.h5"));
   fs::remove(other);
   plan(folder);
   work(folder);
-  const Ended merged = melflow_in(folder, {"merge", "job", "-o", "out $x.h5"});
-  CHECK_MESSAGE(merged.code == 3, merged.err);
+  const Ended merged = exits(3, melflow_in(folder, {"merge", "job", "-o", "out $x.h5"}));
   CHECK(has(merged.out, "out $x.h5: "));
   CHECK((outputs(folder) == expected));
 }
@@ -211,8 +204,7 @@ TEST_CASE("job: it is of its folder and its variables, wherever workers begin") 
                                 "sample_rate: 8000, n_fft: \"${FFT:-256}\", hop: 80, n_mels: 20") +
                  "  write: {from: mel, stage: hdf5_write, path: out.h5}\n");
   const test::Process::Variables set{{"WHERE", "data"}};
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"}, set);
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}, set));
   const auto expected = outputs(folder);
   fs::remove(folder / "out.h5");
   REQUIRE(melflow_in(folder, {"plan", "p.yaml", "--part", "30KiB", "-o", "job"}, set).code == 0);

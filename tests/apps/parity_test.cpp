@@ -49,9 +49,8 @@ void write_script(const std::string& path, const std::string& text) {
 
 TEST_CASE("parity: every shipped vector passes, a line for each preset") {
   const TempFolder folder;
-  const Ended e = verify(folder, {});
+  const Ended e = exits(0, verify(folder, {}));
   INFO(e.out << e.err);
-  CHECK(e.code == 0);
   CHECK(e.err.empty());
   for (const char* start :
        {"\npreset ", "\nlibrosa ", "\ntorchaudio ", "\nkaldi ", "\nkaldi_htk ", "\nwhisper ",
@@ -62,8 +61,7 @@ TEST_CASE("parity: every shipped vector passes, a line for each preset") {
 
 TEST_CASE("parity: the JSON document has every case, and --preset limits") {
   const TempFolder folder;
-  const Ended e = verify(folder, {"--json"});
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, verify(folder, {"--json"}));
   const Json all = Json::parse(e.out);
   CHECK(all["passed"] == true);
   CHECK(all["presets"].size() == 11);
@@ -110,9 +108,8 @@ TEST_CASE("parity: an altered vector fails, with its row and column named") {
     Json all = Json::parse(read_text(vectors()));
     row.alter(case_of(all, row.name));
     write_text(folder / "v.json", all.dump());
-    const Ended e = verify(folder, {"--vectors", "v.json"});
+    const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
     INFO(e.out << e.err);
-    CHECK(e.code == 1);
     CHECK(has(e.out, "FAILED\n"));
     CHECK(has(e.out, std::string("\nfailed:\n  ") + row.message));
     CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 17);  // nothing else failed
@@ -157,15 +154,13 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
     Json all = stored;
     row.alter(all);
     write_text(folder / "v.json", all.dump());
-    const Ended e = verify(folder, {"--vectors", "v.json"});
+    const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
     INFO(e.err);
-    CHECK(e.code == 1);
     CHECK(e.out.empty());
     CHECK(e.err.starts_with(std::string("melflow: ") + row.message));
   }
   const TempFolder folder;
-  const Ended none = verify(folder, {"--vectors", "none.json"});
-  CHECK(none.code == 1);
+  const Ended none = exits(1, verify(folder, {"--vectors", "none.json"}));
   CHECK(none.err == "melflow: none.json: cannot be read: No such file or directory\n");
   write_text(folder / "v.json", stored.dump().substr(0, 1000));
   const Ended cut = verify(folder, {"--vectors", "v.json"});
@@ -176,8 +171,7 @@ TEST_CASE("parity: an installed program finds its vectors; without them it says 
   const TempFolder folder;
   fs::create_directories(folder / "bin");
   fs::copy_file(kMelflow, folder / "bin/melflow");
-  const Ended bare = verify(folder, {}, folder / "bin/melflow");
-  CHECK(bare.code == 1);
+  const Ended bare = exits(1, verify(folder, {}, folder / "bin/melflow"));
   CHECK(has(bare.err,
             "share/melflow/parity/presets.json is missing: the installation is not "
             "complete, or the program was moved out of it\n"));
@@ -209,17 +203,15 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
        "melflow: /bin/false exited with status 1 and without an answer: \n"},
   };
   for (const Row& row : rows) {
-    const Ended e = verify(folder, row.arguments);
+    const Ended e = exits(row.code, verify(folder, row.arguments));
     INFO(row.message << " | " << e.err);
-    CHECK(e.code == row.code);
     CHECK(has(e.err, row.message));
   }
   // An isolated Python without site packages has none of the libraries.
   write_script(folder / "python", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
-  const Ended lacking =
-      verify(folder, {"--reference", "kaldi-native-fbank", "a.wav", "--python", folder / "python"});
+  const Ended lacking = exits(1, verify(folder, {"--reference", "kaldi-native-fbank", "a.wav",
+                                                 "--python", folder / "python"}));
   INFO(lacking.err);
-  CHECK(lacking.code == 1);
   CHECK(has(lacking.err, "/python lacks what the library needs (numpy: ModuleNotFoundError: "));
   CHECK(has(lacking.err, "/python -m pip install numpy kaldi-native-fbank, or name another "));
 }
@@ -249,9 +241,8 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
   const std::vector<std::string> arguments{
       "--reference", "kaldi-native-fbank", "--python", folder / "python", "a.wav", "b.wav", "c.wav",
       "none.wav"};
-  const Ended e = verify(folder, arguments);
+  const Ended e = exits(1, verify(folder, arguments));
   INFO(e.out << e.err);
-  CHECK(e.code == 1);
   CHECK(e.out.starts_with(
       "the library's calls: f\nb.wav: resampled from 8000 to 16000 Hz, for both\n"));
   CHECK(has(e.out, "  a.wav: frame "));
@@ -304,10 +295,10 @@ TEST_CASE("parity: an option that the library has nothing like is named, with wh
       {"nemo", "window=kaiser", "NeMo has no window: kaiser; it has hann, hamming, blackman"},
   };
   for (const Row& row : rows) {
-    const Ended e = verify(folder, {"--reference", row.library, "--python", folder / "python",
-                                    "--set", "mel." + row.set, "a.wav"});
+    const Ended e =
+        exits(1, verify(folder, {"--reference", row.library, "--python", folder / "python", "--set",
+                                 "mel." + row.set, "a.wav"}));
     INFO(row.set << ": " << e.out << e.err);
-    CHECK(e.code == 1);
     CHECK(has(e.out, "omitted: " + row.refused + "\n"));
   }
 }
@@ -353,29 +344,22 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
                    "mel.sample_rate=8000", "--set", "mel.n_fft=256", "--set", "mel.win_length=200",
                    "--set", "mel.hop=80", "--set", "mel.n_mels=20", "a.wav", "b.wav"});
   };
-  const Ended right = asked("");
+  const Ended right = exits(0, asked(""));
   INFO(right.out << right.err);
-  CHECK(right.code == 0);
   CHECK_FALSE(has(right.out, "resampled"));
   CHECK(has(right.out, "\nmean of all rows "));
   CHECK(has(right.out, "\ndeviation of all rows "));
-  const Ended mean = asked("MEAN=0.01");
-  CHECK(mean.code == 1);
+  const Ended mean = exits(1, asked("MEAN=0.01"));
   CHECK(has(mean.out, "failed:\n  mean of all rows: column 7: -15.942"));
-  const Ended deviation = asked("STD=0.01");
-  CHECK(deviation.code == 1);
+  const Ended deviation = exits(1, asked("STD=0.01"));
   CHECK(has(deviation.out, "failed:\n  deviation of all rows: column 11: "));
   // What the library says that it is off itself is allowed, and no more.
-  const Ended known = asked("OWN=0.5");
-  INFO(known.out << known.err);
-  CHECK(known.code == 0);
-  const Ended less = asked("OWN=0.4");
-  CHECK(less.code == 1);
+  exits(0, asked("OWN=0.5"));
+  const Ended less = exits(1, asked("OWN=0.4"));
   CHECK(has(less.out, "  a.wav: frame 0, column 2: "));
   const Ended more = asked("MORE=1");
   CHECK(has(more.out, "omitted: not all of the library's rows could be compared\n"));
-  const Ended unknown = asked("UNKNOWN='n_mels hop'");
-  CHECK(unknown.code == 1);
+  const Ended unknown = exits(1, asked("UNKNOWN='n_mels hop'"));
   CHECK(unknown.err ==
         "melflow: fbank has no setting for n_mels, hop, so nothing can be compared\n");
 }
@@ -396,10 +380,9 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
       {"decode.block=1MiB", "decode.block: there is no node 'decode'"},
   };
   for (const Row& row : rows) {
-    const Ended e = verify(folder, {"--reference", "kaldi-native-fbank", "--python", "/bin/false",
-                                    "--set", row.set, "a.wav"});
+    const Ended e = exits(78, verify(folder, {"--reference", "kaldi-native-fbank", "--python",
+                                              "/bin/false", "--set", row.set, "a.wav"}));
     INFO(row.set << " | " << e.err);
-    CHECK(e.code == 78);
     CHECK(has(e.err, row.message));
   }
   CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set requires --reference"));
@@ -418,9 +401,8 @@ TEST_CASE("parity: a linear value far below its frame's peak is held to more tha
   // A thousandth of it: 1e-7 of the peak.
   values[altered] = values[altered].get<double>() * 1.001;
   write_text(folder / "v.json", all.dump());
-  const Ended e = verify(folder, {"--vectors", "v.json"});
+  const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
   INFO(e.out << e.err);
-  CHECK(e.code == 1);
   CHECK(has(e.out, "\nfailed:\n  librosa, voice: frame "));
   CHECK(has(e.out, ", column " + std::to_string(altered) + ": "));
   CHECK(has(e.out, " here in double, "));
@@ -459,9 +441,8 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
     arguments.insert(arguments.end(), python.begin(), python.end());
     return verify(folder, arguments);
   };
-  const Ended e = asked({"p.yaml", "a.wav"});
+  const Ended e = exits(0, asked({"p.yaml", "a.wav"}));
   INFO(e.out << e.err);
-  CHECK(e.code == 0);
   CHECK(
       e.out.starts_with("mel of p.yaml, beside kaldi-native-fbank; other than in its preset: "
                         "sample_rate, n_fft, win_length, hop, n_mels\n"));
@@ -494,9 +475,8 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");
-  const Ended two = asked({"two.yaml", "--set", "mel.sample_rate=16000", "a.wav"});
+  const Ended two = exits(1, asked({"two.yaml", "--set", "mel.sample_rate=16000", "a.wav"}));
   INFO(two.err);
-  CHECK(two.code == 1);
   CHECK(has(two.err,
             "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node "
             "mel"));

@@ -51,9 +51,8 @@ TEST_CASE("test: a pipeline does what its tests say") {
       "            - {file: silence/000001.wav, equal: -100}\n"
       "            - {file: silence/000002.wav, row: 100, column: 18, equal: [-100, "
       "-100.001], within: 0.01}\n");
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
+  const Ended e = exits(0, melflow_in(folder, {"test", "p.yaml"}));
   INFO(e.out << e.err);
-  CHECK(e.code == 0);
   CHECK(e.err.empty());
   CHECK(e.out.starts_with("ok   "));
   CHECK(has(e.out, " s  p.yaml: one\n1 test: 1 passed, 0 failed\n"));
@@ -107,9 +106,8 @@ TEST_CASE("test: everything that is not as expected has its line") {
   for (const Row& row : rows) {
     CAPTURE(row.expect);
     write_pipeline(folder, kSilence, row.expect);
-    const Ended e = melflow_in(folder, {"test", "p.yaml"});
+    const Ended e = exits(4, melflow_in(folder, {"test", "p.yaml"}));
     INFO(e.out << e.err);
-    CHECK(e.code == 4);
     CHECK(e.out.starts_with("FAILED "));
     CHECK(has(e.out, row.line));
     CHECK(has(e.out, "1 test: 0 passed, 1 failed\n"));
@@ -137,9 +135,8 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
                  "expect: {error: 'all files failed (1)', failed: 1}}\n"
                  "  said otherwise: {input: {root: clips}, expect: {remarks: {broken.wav: 'mel: "
                  "failed'}}}\n");
-  const Ended e = melflow_in(folder, {"test", "here/p.yaml", "--json"});
+  const Ended e = exits(4, melflow_in(folder, {"test", "here/p.yaml", "--json"}));
   INFO(e.out << e.err);
-  CHECK(e.code == 4);
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["passed"] == 3);
   CHECK(json["failed"] == 1);
@@ -148,12 +145,10 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   CHECK(json["tests"][3]["name"] == "said otherwise");
   CHECK(has(json["tests"][3]["failures"][0].get<std::string>(), "broken.wav: \"decode: failed: "));
   // By name, and with another value of an option.
-  const Ended one = melflow_in(folder, {"test", "here/p.yaml", "--name", "list"});
-  CHECK(one.code == 0);
+  const Ended one = exits(0, melflow_in(folder, {"test", "here/p.yaml", "--name", "list"}));
   CHECK(has(one.out, "1 test: 1 passed"));
-  const Ended set =
-      melflow_in(folder, {"test", "here/p.yaml", "--name", "folder", "--set", "mel.hop=160"});
-  CHECK(set.code == 4);
+  const Ended set = exits(
+      4, melflow_in(folder, {"test", "here/p.yaml", "--name", "folder", "--set", "mel.hop=160"}));
   CHECK(has(set.out, "a.wav has 51 rows, expected 101"));
 }
 
@@ -191,21 +186,17 @@ TEST_CASE("test: branches, options and variables of a test, and a reference by n
   npy.resize(127, ' ');
   npy += "\n" + std::string(240, '\0');
   write_text(folder / "last.npy", npy);
-  const Ended e = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml", "--keep", "kept"}));
   CHECK(fs::exists(folder / "kept/00-routed/l_write/rows.npy"));
   CHECK(fs::exists(folder / "kept/00-routed/s_write/short.wav"));
-  const Ended again = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
-  CHECK(again.code == 2);
+  const Ended again = exits(2, melflow_in(folder, {"test", "p.yaml", "--keep", "kept"}));
   CHECK(has(again.err, "--keep: kept is there and not empty"));
   // A reference of another length, and one that is too near.
   std::string text = test::read_text(folder / "p.yaml");
   text.replace(text.find("row: 299"), 8, "row: 298");
   text.replace(text.find("within: 200"), 11, "within: 1e-3");
   write_text(folder / "p.yaml", text);
-  const Ended wrong = melflow_in(folder, {"test", "p.yaml"});
-  CHECK(wrong.code == 4);
+  const Ended wrong = exits(4, melflow_in(folder, {"test", "p.yaml"}));
   CHECK(has(wrong.out, "l_write: long.wav has 301 rows, last.npy has 2 from row 298 on"));
   CHECK(has(wrong.out, "60 of 60 values differ"));
 }
@@ -241,8 +232,7 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
     CAPTURE(row.expect);
     write_pipeline(folder, row.input, row.expect);
     for (const char* verb : {"test", "validate"}) {
-      const Ended e = melflow_in(folder, {verb, "p.yaml"});
-      CHECK(e.code == 78);
+      const Ended e = exits(78, melflow_in(folder, {verb, "p.yaml"}));
       CHECK_MESSAGE(has(e.err, row.problem), e.err);
     }
   }
@@ -254,9 +244,7 @@ TEST_CASE("test: nothing is written outside of the test's folder, whatever the t
   write_pipeline(folder, kSilence, "{ok: 3}",
                  "    set: {write.path: precious.h5, write.overwrite: true, files.feed: cache, "
                  "files.cache_path: cache}\n");
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml"}));
   CHECK(test::read_text(folder / "precious.h5") == "precious");
   CHECK_FALSE(fs::exists(folder / "cache"));
 }
@@ -280,13 +268,11 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   for (const Row& row : rows) {
     CAPTURE(row.line);
     write_pipeline(folder, row.input, row.expect);
-    const Ended e = melflow_in(folder, {"test", "p.yaml"});
-    CHECK(e.code == 4);
+    const Ended e = exits(4, melflow_in(folder, {"test", "p.yaml"}));
     CHECK_MESSAGE(has(e.out, row.line), e.out);
   }
   write_pipeline(folder, kSilence, "{ok: 3}");
-  const Ended unknown = melflow_in(folder, {"test", "p.yaml", "--name", "two"});
-  CHECK(unknown.code == 2);
+  const Ended unknown = exits(2, melflow_in(folder, {"test", "p.yaml", "--name", "two"}));
   CHECK(has(unknown.err, "--name: there is no test 'two'; there are one"));
 }
 

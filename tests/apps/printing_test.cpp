@@ -53,8 +53,7 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
   test::write_text(folder / ("data/" + kEvil + "/" + kEvil + ".wav"), "no sound");
   write_pipeline(folder, ", log: db");
   for (const bool quiet : {false, true}) {
-    const Ended e = melflow_in(folder, {"run", "p.yaml", quiet ? "-q" : "--no-progress"});
-    CHECK(e.code == 3);
+    const Ended e = exits(3, melflow_in(folder, {"run", "p.yaml", quiet ? "-q" : "--no-progress"}));
     CHECK(is_harmless(e.out));
     CHECK(is_harmless(e.err));
     CHECK(has(quiet ? e.err : e.out, "  " + kShown + "/" + kShown + ".wav: decode: failed: "));
@@ -92,9 +91,8 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
       {{"init", kEvil + "/x"}, 1, kShown.substr(0, 10)},
   };
   for (const Row& row : rows) {
-    const Ended e = melflow_in(folder, row.arguments);
+    const Ended e = exits(row.code, melflow_in(folder, row.arguments));
     INFO(row.arguments.front() << ": " << e.code << "\n" << e.out << e.err);
-    CHECK(e.code == row.code);
     CHECK(has(e.out + e.err, row.part));
     CHECK(is_harmless(e.out));
     CHECK(is_harmless(e.err));
@@ -166,9 +164,8 @@ TEST_CASE("printing: nor can paths from the command line, wherever they are told
       {{"verify-parity", "--reference", "librosa", "data/good.wav", "--python", kEvil}, 1, kShown},
   };
   for (const Row& row : rows) {
-    const Ended e = melflow_in(folder, row.arguments);
+    const Ended e = exits(row.code, melflow_in(folder, row.arguments));
     INFO(row.arguments.front() << ": " << e.code << "\n" << e.out << e.err);
-    CHECK(e.code == row.code);
     CHECK(has(e.out + e.err, row.part));
     CHECK(is_harmless(e.out));
     CHECK(is_harmless(e.err));
@@ -181,8 +178,7 @@ TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
   test::write_clip(folder / "data/good.wav", 8000, 0.3, 1);
   test::write_text(folder / ("data/" + evil + ".wav"), "no sound");
   write_pipeline(folder);
-  const Ended run = melflow_in(folder, {"run", "p.yaml", "--json", "-q"});
-  CHECK(run.code == 3);
+  const Ended run = exits(3, melflow_in(folder, {"run", "p.yaml", "--json", "-q"}));
   CHECK(is_harmless(run.out));
   CHECK(nlohmann::json::parse(run.out)["remarks"][0]["path"] == evil + ".wav");
   const Ended inspect = melflow_in(folder, {"inspect", "out.h5", "--json", "--files"});
@@ -196,9 +192,8 @@ TEST_CASE(
     "run") {
   const TempFolder folder;
   write_toy(folder, 400);
-  const Ended bad = run(folder, {kToy, "run", "toy.yaml", "-q", "--set", "work.fail_every=4",
-                                 "--set", "work.skip_every=10"});
-  CHECK(bad.code == 3);
+  const Ended bad = exits(3, run(folder, {kToy, "run", "toy.yaml", "-q", "--set",
+                                          "work.fail_every=4", "--set", "work.skip_every=10"}));
   CHECK(bad.out.empty());
   CHECK(bad.err.starts_with(
       "100 of 400 files failed, 20 were skipped, 280 are ok (written: toy.out):\n"
@@ -209,8 +204,7 @@ TEST_CASE(
                         "work.fail_every=4 --set work.skip_every=10` then computes what has "
                         "changed.\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 4);
-  const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
-  CHECK(good.code == 0);
+  const Ended good = exits(0, run(folder, {kToy, "run", "toy.yaml", "-q"}));
   CHECK(good.out + good.err == "");
 }
 
@@ -226,8 +220,7 @@ TEST_CASE(
     std::vector<std::string> arguments{"run",   "p.yaml",           "-q", "--set", "mel.n_mels=400",
                                        "--set", "write.path=" + out};
     if (out == "out.npy") arguments.insert(arguments.end(), {"--set", "write.stage=npy_write"});
-    const Ended e = melflow_in(folder, arguments);
-    CHECK(e.code == 0);
+    const Ended e = exits(0, melflow_in(folder, arguments));
     CHECK(e.out.empty());
     REQUIRE(e.err.starts_with("warning: --set: " + warning));
     const std::string stored = e.err.substr(16, e.err.size() - 17);
@@ -252,9 +245,8 @@ TEST_CASE(
   test::write_clip(folder / "data/b.wav", 8000, 0.3, 2);
   test::write_text(folder / "labels.csv", "path,label\na.wav,one\n");
   write_pipeline(folder);
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
-                                      "files.label_file=labels.csv"});
-  CHECK(e.code == 0);
+  const Ended e = exits(0, melflow_in(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file",
+                                               "--set", "files.label_file=labels.csv"}));
   CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there (b.wav)\n");
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out,
             "\nwarning       labels.csv: 1 of 2 files have no label there (b.wav)\n"));
@@ -301,8 +293,7 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
   for (int i = 0; i < 12; ++i)
     test::write_text(folder / fmt::format("data/x{:02}.wav", i), "no sound");
   write_pipeline(folder);
-  const Ended made = melflow_in(folder, {"run", "p.yaml", "--no-progress"});
-  REQUIRE(made.code == 3);
+  const Ended made = exits(3, melflow_in(folder, {"run", "p.yaml", "--no-progress"}));
   const std::string cut =
       "  cut.wav: decode: short: the header promises 16044 bytes, the file has 8044; 4000 samples "
       "(0.500 s) are there\n";

@@ -1,5 +1,6 @@
 #include "tests/apps/process.h"
 
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -125,6 +126,14 @@ Ended Process::wait() {
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set) {
   return Process(folder, std::move(command), set).wait();
+}
+
+Ended exits(int code, Ended ended, std::source_location at) {
+  if (ended.code != code)
+    ADD_FAIL_AT(at.file_name(), static_cast<int>(at.line()),
+                "exit status " << ended.code << " and not " << code << "\n"
+                               << ended.out << ended.err);
+  return ended;
 }
 
 Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,

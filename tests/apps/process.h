@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,8 @@ class Process {
 
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set = {});
+/// What has ended with this exit status; ends the test, where it is another.
+Ended exits(int code, Ended ended, std::source_location at = std::source_location::current());
 /// Runs melflow.
 Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
                  const Process::Variables& set = {});

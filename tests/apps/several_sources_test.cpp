@@ -47,10 +47,7 @@ graph:
                                                   options, write));
 }
 
-void run_it(const TempFolder& folder) {
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
-}
+void run_it(const TempFolder& folder) { exits(3, melflow_in(folder, {"run", "p.yaml", "-q"})); }
 
 }  // namespace
 
@@ -63,12 +60,9 @@ TEST_CASE("several sources: a job on several machines makes the bytes of one run
     run_it(folder);
     const std::string bytes = test::read_text(folder / "out.h5");
     fs::remove(folder / "out.h5");
-    const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", "10KiB", "-o", "job"});
-    REQUIRE_MESSAGE(planned.code == 0, planned.err);
-    const Ended worked = melflow_in(folder, {"work", "job", "-q"});
-    REQUIRE_MESSAGE(worked.code == 0, worked.err);
-    const Ended merged = melflow_in(folder, {"merge", "job", "-q"});
-    CHECK_MESSAGE(merged.code == 3, merged.err);
+    exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", "10KiB", "-o", "job"}));
+    exits(0, melflow_in(folder, {"work", "job", "-q"}));
+    exits(3, melflow_in(folder, {"merge", "job", "-q"}));
     CHECK(test::read_text(folder / "out.h5") == bytes);
   }
 }
@@ -77,9 +71,7 @@ TEST_CASE("several sources: files are recomputed from the folder of each") {
   const TempFolder folder;
   make_corpora(folder);
   run_it(folder);
-  const Ended verified = melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"});
-  INFO(verified.out << verified.err);
-  CHECK(verified.code == 0);
+  exits(0, melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"}));
   fs::rename(folder / "two", folder / "three");
   const Ended gone = melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"});
   CHECK(
@@ -103,9 +95,8 @@ TEST_CASE("several sources: rows that are damaged are recomputed") {
       }
   }
   REQUIRE(test::read_text(folder / "out.h5") != bytes);
-  const Ended repaired = melflow_in(folder, {"repair", "out.h5"});
+  const Ended repaired = exits(0, melflow_in(folder, {"repair", "out.h5"}));
   INFO(repaired.out << repaired.err);
-  CHECK(repaired.code == 0);
   CHECK(has(repaired.out, "train/a/02.wav"));
   CHECK(has(repaired.out, "extra/a/02.wav"));
   CHECK(test::read_text(folder / "out.h5") == bytes);
@@ -114,9 +105,8 @@ TEST_CASE("several sources: rows that are damaged are recomputed") {
 TEST_CASE("several sources: the plan is told with every source, and what joins them") {
   const TempFolder folder;
   make_corpora(folder);
-  const Ended e = melflow_in(folder, {"validate", "--explain", "p.yaml"});
+  const Ended e = exits(0, melflow_in(folder, {"validate", "--explain", "p.yaml"}));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   CHECK(has(e.out, "train (file_list): gives file\n"));
   CHECK(has(e.out, "extra (file_list): gives file\n"));
   CHECK_FALSE(has(e.out, "sources (file_list)"));
@@ -138,9 +128,7 @@ TEST_CASE("several sources: reports, the index and pictures call a file by its s
   const auto index = nlohmann::json::parse(inspected.out);
   CHECK(index.at("sources").dump() ==
         R"([{"name":"train","root":"one"},{"name":"extra","root":"two"}])");
-  const Ended shown =
-      melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"});
-  CHECK_MESSAGE(shown.code == 0, shown.err);
+  exits(0, melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"}));
   CHECK(melflow_in(folder, {"verify", "out.h5"}).code == 0);
 }
 
@@ -152,9 +140,7 @@ TEST_CASE("several sources: the input of a test takes the place of all of them")
     input: {stage: synthetic, kind: tone, count: 3, duration: 1s, rate: 8kHz}
     expect: {ok: 6}
 )";
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml"}));
 }
 
 }  // namespace several_sources_test

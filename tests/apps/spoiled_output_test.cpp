@@ -27,10 +27,7 @@ void make_output(const TempFolder& folder, const std::string& out) {
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0, 1);
   test::write_clip(folder / "data/en/two.wav", 8000, 0.5, 2);
   test::write_clip(folder / "data/fr/one.wav", 8000, 2.0, 3);
-  const Ended e =
-      run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  exits(0, run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}}));
 }
 
 struct Row {
@@ -150,8 +147,7 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);
   REQUIRE(mkfifo((folder / "pipe.h5").c_str(), 0600) == 0);
-  const Ended e = run(folder, {kMelflow, "inspect", "pipe.h5"});
-  CHECK(e.code == 1);
+  const Ended e = exits(1, run(folder, {kMelflow, "inspect", "pipe.h5"}));
   CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
 }
 

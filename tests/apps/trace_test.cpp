@@ -39,9 +39,7 @@ TEST_CASE("trace: spans and counters add up to the report's accounts, flows begi
   for (const char* set : rows) {
     CAPTURE(std::string(set));
     const TempFolder folder;
-    const Ended ended = traced(folder, set);
-    INFO(ended.err);
-    REQUIRE(ended.code == 0);
+    exits(0, traced(folder, set));
     CHECK(test::python_says("apps/check_trace.py",
                             fmt::format("'{}' '{}'", folder / "t.json", folder / "r.json")) == "");
   }
@@ -50,9 +48,8 @@ TEST_CASE("trace: spans and counters add up to the report's accounts, flows begi
 TEST_CASE("trace: a path that cannot be written is told before the run") {
   const TempFolder folder;
   test::write_toy(folder, 3);
-  const Ended ended =
-      test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"});
-  CHECK(ended.code == 1);
+  const Ended ended = exits(
+      1, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"}));
   CHECK(has(ended.err, "--trace: none/t.json"));
   CHECK(!std::filesystem::exists(folder / "toy.out"));
 }
@@ -84,9 +81,8 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
                                      "--trace-calls",     "5"};
     command.insert(command.end(), row.more.begin(), row.more.end());
     CAPTURE(fmt::format("{}", fmt::join(row.more, " ")));
-    const Ended e = test::run(folder, command);
+    const Ended e = exits(0, test::run(folder, command));
     INFO(e.out << e.err);
-    CHECK(e.code == 0);
     const std::string said = "warning: --trace: the first 5 calls of stages are in the trace";
     const std::string& there = row.is_on_stdout ? e.out : e.err;
     const std::string& elsewhere = row.is_on_stdout ? e.err : e.out;
@@ -100,8 +96,8 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
 TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
   const TempFolder folder;
   test::write_toy(folder, 3);
-  const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"});
-  CHECK(e.code == 2);
+  const Ended e =
+      exits(2, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"}));
   CHECK(has(e.err, "--trace-calls requires --trace"));
 }
 

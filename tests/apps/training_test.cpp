@@ -30,9 +30,7 @@ graph:
   mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}
   write: {stage: hdf5_write, from: mel, path: out.h5}
 )");
-  const Ended made = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--quiet"});
-  INFO(made.err);
-  REQUIRE(made.code == 3);
+  exits(3, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--quiet"}));
   const Ended read =
       test::run(folder, {"/usr/bin/python3", test::source_path("tests/apps/training.py"), "out.h5",
                          test::source_path("docs/examples")});

@@ -105,10 +105,10 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
   const TempFolder folder;
   write_pipeline(folder);
   const std::string before = test::read_text(folder / "p.yaml");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "300ms",
-                                     "--json", "-o", "tuned.yaml", "--no-progress"});
+  const Ended e =
+      exits(0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "300ms", "--json",
+                                  "-o", "tuned.yaml", "--no-progress"}));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   const Json out = Json::parse(e.out);
   const std::set<std::string> of_speed{"workers", "files_per_task", "concurrency", "queue",
                                        "buffer",  "depth",          "engine",      "whole",
@@ -142,10 +142,9 @@ TEST_CASE("tune: what would help and is not tried is told") {
                    "  segment: {stage: segment, from: decode}\n"
                    "  rows: {stage: samples, from: segment, sample_rate: 44100}\n"
                    "  out: {stage: npy_write, from: rows, path: o.npy, dtype: int16}\n");
-  const Ended e =
-      test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"});
+  const Ended e = exits(
+      0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"}));
   INFO(e.err);
-  REQUIRE(e.code == 0);
   const Json out = Json::parse(e.out);
   INFO(out.dump(1));
   REQUIRE(out["not_tried"].size() == 1);
