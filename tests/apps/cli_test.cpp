@@ -61,8 +61,7 @@ TEST_CASE("cli: where memory ends there is some to spare, once, to end with") {
 
 TEST_CASE("cli: --version and --help end with 0, and every verb's help has an example") {
   const TempFolder folder;
-  const Ended version = exits(0, run(folder, {kMelflow, "--version"}));
-  CHECK(version.out.starts_with("melflow "));
+  CHECK(exits(0, run(folder, {kMelflow, "--version"})).out.starts_with("melflow "));
   const Ended help = exits(0, run(folder, {kMelflow, "--help"}));
   for (const Verb& verb : kVerbs) {
     INFO(verb.name);
@@ -146,8 +145,7 @@ TEST_CASE("cli: a program that was copied away from its pipelines says where it 
   const TempFolder folder;
   fs::create_directories(folder / "bin");
   fs::copy_file(kMelflow, folder / "bin/melflow");
-  const Ended e = exits(78, run(folder, {folder / "bin/melflow", "validate", "demo"}));
-  CHECK(has(e.err,
+  CHECK(has(exits(78, run(folder, {folder / "bin/melflow", "validate", "demo"})).err,
             "demo: there is no such file, and none of the pipelines that come with melflow: they "
             "were looked for in " +
                 (folder / "share/melflow/pipelines") + ", "));
@@ -269,10 +267,9 @@ TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a p
     }
   };
   CHECK(init("whisper").code == 0);
-  const std::string shipped =
-      read_text(fs::path(test::source_path("config/pipelines/whisper.yaml")));
   CHECK(read_text(folder / "p.yaml") ==
-        std::regex_replace(shipped, std::regex("melflow (run|test) whisper"), "melflow $1 p.yaml"));
+        std::regex_replace(read_text(fs::path(test::source_path("config/pipelines/whisper.yaml"))),
+                           std::regex("melflow (run|test) whisper"), "melflow $1 p.yaml"));
   CHECK(init("whisper_large_v3").code == 0);
   fields({"\n    preset: whisper_large_v3\n", "\n    length: 30s\n", "\n    rate: 16000\n"});
   CHECK(init("hifigan").code == 0);

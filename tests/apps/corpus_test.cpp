@@ -128,9 +128,8 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_text(folder / "data/left_out.txt", "x");
   std::filesystem::create_directory_symlink(folder / "data/spk1", folder / "data/spk3");
   write_pipeline(folder, ", exclude: left_out.txt");
-  const Ended e = exits(0, melflow_in(folder, {"run", "p.yaml", "--json=run.json"}));
   CHECK(
-      has(e.out,
+      has(exits(0, melflow_in(folder, {"run", "p.yaml", "--json=run.json"})).out,
           "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 2 hidden (names that begin with "
           "'.'), 1 linked folder (searched with follow_links: true)\n"));
   const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
@@ -139,8 +138,7 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
       nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"hidden", 2}, {"linked folder", 1}});
   std::filesystem::remove(folder / "out.h5");
   write_pipeline(folder, ", include: '*.aiff'");
-  const Ended none = exits(1, melflow_in(folder, {"run", "p.yaml"}));
-  CHECK(has(none.err,
+  CHECK(has(exits(1, melflow_in(folder, {"run", "p.yaml"})).err,
             "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 2 hidden "
             "(names that begin with '.'), 1 linked folder (searched with follow_links: true));"));
 }
@@ -170,14 +168,12 @@ TEST_CASE(
   const TempFolder folder;
   write_corpus(folder);
   write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
-  const Ended none = exits(1, melflow_in(folder, {"run", "p.yaml", "-q"}));
-  CHECK(has(none.err,
+  CHECK(has(exits(1, melflow_in(folder, {"run", "p.yaml", "-q"})).err,
             "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
             "spk1/a.wav; correct it, or remove it"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
-  const Ended some = exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
-  CHECK(has(some.err,
+  CHECK(has(exits(0, melflow_in(folder, {"run", "p.yaml", "-q"})).err,
             "warning: columns: speaker: spk(1) finds no text in 2 of 4 paths, such as "
             "spk2/c.wav; it is empty there"));
 }
@@ -249,8 +245,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
              "  segment: {stage: segment, from: long}\n  batch: {stage: batch, from: segment}\n"
              "  mel: {stage: mel, from: batch, n_fft: 512, sample_rate: 16kHz}\n" +
                  kWrite);
-  const Ended e = exits(3, melflow_in(folder, {"run", "p.yaml"}));
-  CHECK(has(e.out,
+  CHECK(has(exits(3, melflow_in(folder, {"run", "p.yaml"})).out,
             "failed, ok with a warning, or skipped:\n"
             "  spk2/bad.wav: decode: failed: is not an audio file (begins with '<html>')\n"
             "  spk1/short.wav: long: skipped: duration is 0.001 s, not > 0.1s\n"));
@@ -337,8 +332,7 @@ TEST_CASE("corpus: an update tells of labels that get other numbers") {
       "warning: out.h5: 3 of 3 labels have other numbers than before (spk1: 0 before, 1 now); a "
       "program that keeps numbers, such as a trained model, has to go by names\n";
   CHECK(has(melflow_in(folder, {"update", "p.yaml", "--dry-run"}).err, told));
-  const Ended first = exits(0, melflow_in(folder, {"update", "p.yaml"}));
-  CHECK(has(first.err, told));
+  CHECK(has(exits(0, melflow_in(folder, {"update", "p.yaml"})).err, told));
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out, "spk0"));
 }
 

@@ -52,8 +52,7 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
     if (!allowed) command.insert(command.begin(), MELFLOW_WITHOUT_URING);
     const Ended e = exits(0, run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}}));
     INFO(e.err << e.out);
-    const auto report = nlohmann::json::parse(e.out);
-    CHECK(report["files"]["ok"] == 20);
+    CHECK(nlohmann::json::parse(e.out)["files"]["ok"] == 20);
     if (!allowed)
       CHECK(has(e.err + e.out,
                 "io_uring cannot be used here (Operation not permitted); threads "
@@ -212,8 +211,7 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
   write_text(folder / "one.png", "of the user's");
-  const Ended refused = exits(1, run(folder, {kMelflow, "show", "out.h5"}));
-  CHECK(has(refused.err,
+  CHECK(has(exits(1, run(folder, {kMelflow, "show", "out.h5"})).err,
             "one.png: this already exists; name another picture by --output, or replace "
             "it by --force\n"));
   CHECK(read_text(folder / "one.png") == "of the user's");

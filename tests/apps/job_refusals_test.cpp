@@ -78,17 +78,14 @@ void spoil(const std::string& path, std::uintmax_t at) {
 
 TEST_CASE("job: parts that are missing are named, and made") {
   const Example example;
-  const Ended none = exits(1, example.merge());
-  CHECK(has(none.err, "of 4 parts 4 are not done: 0000 to 0003"));
+  CHECK(has(exits(1, example.merge()).err, "of 4 parts 4 are not done: 0000 to 0003"));
   REQUIRE(example.work().code == 0);
   fs::remove(example.folder / "job/done/0002.json");
-  const Ended one = exits(1, example.merge());
-  CHECK(has(one.err, "of 4 parts 1 is not done: 0002"));
+  CHECK(has(exits(1, example.merge()).err, "of 4 parts 1 is not done: 0002"));
   CHECK(!fs::exists(example.folder / "out.h5"));
   example.check_mends();
   fs::remove(example.folder / "job/parts/0001.h5");
-  const Ended gone = exits(1, example.merge());
-  CHECK(has(gone.err, "job/parts/0001.h5: cannot be read"));
+  CHECK(has(exits(1, example.merge()).err, "job/parts/0001.h5: cannot be read"));
   example.check_mends();
 }
 
@@ -153,8 +150,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
   example.check_mends();
   const std::string record = example.folder / "job/done/0003.json";
   spoil(record, 40);
-  const Ended merged = exits(1, example.merge());
-  CHECK(has(merged.err, "job/done/0003.json: this file is damaged"));
+  CHECK(has(exits(1, example.merge()).err, "job/done/0003.json: this file is damaged"));
   example.check_mends();
 }
 
@@ -166,11 +162,9 @@ TEST_CASE("job: a part of another plan is named, by its record or by its bytes")
     fs::copy_file(other.folder / name, example.folder / name, fs::copy_options::overwrite_existing);
   };
   take("job/parts/0002.h5");
-  const Ended bytes = exits(1, example.merge());
-  CHECK(has(bytes.err, "job/parts/0002.h5: this file is damaged"));
+  CHECK(has(exits(1, example.merge()).err, "job/parts/0002.h5: this file is damaged"));
   take("job/done/0002.json");
-  const Ended record = exits(1, example.merge());
-  CHECK(has(record.err, "job/done/0002.json: this is part 2 of another plan"));
+  CHECK(has(exits(1, example.merge()).err, "job/done/0002.json: this is part 2 of another plan"));
   example.check_mends();
   fs::copy_file(example.folder / "job/done/0001.json", example.folder / "job/done/0002.json",
                 fs::copy_options::overwrite_existing);
@@ -339,8 +333,7 @@ TEST_CASE("merge: one that cannot begin leaves nothing") {
   REQUIRE(job.work().code == 0);
   write_text(job.folder / "out.h5.part", "precious");
   const Names before = names_in(job.folder.path());
-  const Ended merged = exits(1, job.merge());
-  CHECK(has(merged.err, "out.h5.part: this exists already and is not melflow's"));
+  CHECK(has(exits(1, job.merge()).err, "out.h5.part: this exists already and is not melflow's"));
   CHECK(names_in(job.folder.path()) == before);
   CHECK(test::read_text(job.folder / "out.h5.part") == "precious");
   fs::remove(job.folder / "out.h5.part");

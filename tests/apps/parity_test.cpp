@@ -171,8 +171,7 @@ TEST_CASE("parity: an installed program finds its vectors; without them it says 
   const TempFolder folder;
   fs::create_directories(folder / "bin");
   fs::copy_file(kMelflow, folder / "bin/melflow");
-  const Ended bare = exits(1, verify(folder, {}, folder / "bin/melflow"));
-  CHECK(has(bare.err,
+  CHECK(has(exits(1, verify(folder, {}, folder / "bin/melflow")).err,
             "share/melflow/parity/presets.json is missing: the installation is not "
             "complete, or the program was moved out of it\n"));
   fs::create_directories(folder / "share/melflow/parity");
@@ -349,18 +348,13 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
   CHECK_FALSE(has(right.out, "resampled"));
   CHECK(has(right.out, "\nmean of all rows "));
   CHECK(has(right.out, "\ndeviation of all rows "));
-  const Ended mean = exits(1, asked("MEAN=0.01"));
-  CHECK(has(mean.out, "failed:\n  mean of all rows: column 7: -15.942"));
-  const Ended deviation = exits(1, asked("STD=0.01"));
-  CHECK(has(deviation.out, "failed:\n  deviation of all rows: column 11: "));
+  CHECK(has(exits(1, asked("MEAN=0.01")).out, "failed:\n  mean of all rows: column 7: -15.942"));
+  CHECK(has(exits(1, asked("STD=0.01")).out, "failed:\n  deviation of all rows: column 11: "));
   // What the library says that it is off itself is allowed, and no more.
   exits(0, asked("OWN=0.5"));
-  const Ended less = exits(1, asked("OWN=0.4"));
-  CHECK(has(less.out, "  a.wav: frame 0, column 2: "));
-  const Ended more = asked("MORE=1");
-  CHECK(has(more.out, "omitted: not all of the library's rows could be compared\n"));
-  const Ended unknown = exits(1, asked("UNKNOWN='n_mels hop'"));
-  CHECK(unknown.err ==
+  CHECK(has(exits(1, asked("OWN=0.4")).out, "  a.wav: frame 0, column 2: "));
+  CHECK(has(asked("MORE=1").out, "omitted: not all of the library's rows could be compared\n"));
+  CHECK(exits(1, asked("UNKNOWN='n_mels hop'")).err ==
         "melflow: fbank has no setting for n_mels, hop, so nothing can be compared\n");
 }
 

@@ -73,9 +73,8 @@ TEST_CASE("several sources: files are recomputed from the folder of each") {
   run_it(folder);
   exits(0, melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"}));
   fs::rename(folder / "two", folder / "three");
-  const Ended gone = melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"});
-  CHECK(
-      has(gone.err, "its recordings of extra were in the folder 'two', which does not exist here"));
+  CHECK(has(melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"}).err,
+            "its recordings of extra were in the folder 'two', which does not exist here"));
 }
 
 TEST_CASE("several sources: rows that are damaged are recomputed") {
@@ -122,11 +121,9 @@ TEST_CASE("several sources: reports, the index and pictures call a file by its s
   const TempFolder folder;
   make_corpora(folder);
   const Ended ran = melflow_in(folder, {"run", "p.yaml", "--json"});
-  const auto report = nlohmann::json::parse(ran.out);
-  CHECK(report.dump().find("extra/b/05.wav") != std::string::npos);
+  CHECK(nlohmann::json::parse(ran.out).dump().find("extra/b/05.wav") != std::string::npos);
   const Ended inspected = melflow_in(folder, {"inspect", "out.h5", "--json"});
-  const auto index = nlohmann::json::parse(inspected.out);
-  CHECK(index.at("sources").dump() ==
+  CHECK(nlohmann::json::parse(inspected.out).at("sources").dump() ==
         R"([{"name":"train","root":"one"},{"name":"extra","root":"two"}])");
   exits(0, melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"}));
   CHECK(melflow_in(folder, {"verify", "out.h5"}).code == 0);

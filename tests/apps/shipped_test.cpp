@@ -24,8 +24,7 @@ TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does
   CHECK(call({"inspect", "--features", "demo"}).code == 0);
   for (const char* path : {"mine", "./demo", "demo/"}) {
     CAPTURE(std::string(path));
-    const Ended e = exits(78, call({"validate", path}));
-    CHECK(has(e.err, "folder"));
+    CHECK(has(exits(78, call({"validate", path})).err, "folder"));
   }
 }
 

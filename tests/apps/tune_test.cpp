@@ -121,8 +121,7 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
   }
   CHECK(test::read_text(folder / "p.yaml") == before);
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
-  const bool is_faster = out["is_faster"];
-  CHECK(std::filesystem::exists(folder / "tuned.yaml") == is_faster);
+  CHECK(std::filesystem::exists(folder / "tuned.yaml") == out["is_faster"]);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     CHECK_FALSE(entry.path().filename().string().starts_with(".melflow-scratch"));
 }

@@ -75,9 +75,8 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
   SUBCASE("an output does not replace the pipeline that makes it") {
     const std::string yaml = read_text(folder / "p.yaml");
     std::filesystem::copy(folder / "p.yaml", folder / "p.npy");
-    const Ended e =
-        exits(1, shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true"));
-    CHECK(has(e.err, "p.npy: this is what this run reads and would be replaced by the output"));
+    CHECK(has(exits(1, shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true")).err,
+              "p.npy: this is what this run reads and would be replaced by the output"));
     CHECK(read_text(folder / "p.npy") == yaml);
   }
   SUBCASE("a limit on the size of files is told") {

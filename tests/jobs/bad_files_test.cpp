@@ -57,9 +57,8 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
 
   folder.folder("out");
   REQUIRE(chmod((folder / "out").c_str(), 0777) == 0);
-  const JobResult clean =
-      completed(run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5")));
-  CHECK(clean.report.counts.ok == 12);
+  CHECK(completed(run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5")))
+            .report.counts.ok == 12);
 
   const OtherUser nobody;  // permissions mean nothing to root
   if (!nobody.ok()) return skip("cannot act as a user without rights");
@@ -145,8 +144,7 @@ TEST_CASE("bad files: max_failures ends the run and keeps what is done in a read
     CHECK(job.report.ending == Ending::failed);
     CHECK_MESSAGE(job.error.find("max_failures") != job.error.npos, job.error);
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
-    const Output out = read_output(folder / "out.h5.part");
-    CHECK(out.integers.at("complete") == 0);
+    CHECK(read_output(folder / "out.h5.part").integers.at("complete") == 0);
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
     CHECK(c.found == 32);

@@ -47,9 +47,8 @@ TEST_CASE("channels: each channel of a call has the rows of a recording of it al
     write_audio(folder.file(fmt::format("callers/{}.wav", i)), mono, 8000, one[1]);
   }
   const LoadOptions options = in_out(folder.path(), folder.path());
-  const JobResult both =
-      completed(run_job(source("calls") + way("agent", "left") + way("caller", "2"), options));
-  CHECK(both.report.counts.ok == 3);
+  CHECK(completed(run_job(source("calls") + way("agent", "left") + way("caller", "2"), options))
+            .report.counts.ok == 3);
   for (const auto& [way_name, alone] : {std::pair("agent", "agents"), {"caller", "callers"}}) {
     const std::string name = way_name;
     CAPTURE(name);

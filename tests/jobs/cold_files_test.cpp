@@ -67,11 +67,9 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   const JobResult cold = completed(run(folder, "cold.h5"));
   CHECK(loaded_ahead(cold) > 0);
   CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
-  const JobResult warm = run(folder, "warm.h5");
-  CHECK(loaded_ahead(warm) == 0);
+  CHECK(loaded_ahead(run(folder, "warm.h5")) == 0);
   REQUIRE(evict(paths));
-  const JobResult workers = run(folder, "workers.h5", ", engine: inline");
-  CHECK(loaded_ahead(workers) == 0);
+  CHECK(loaded_ahead(run(folder, "workers.h5", ", engine: inline")) == 0);
 
   const Output rows = read_output(folder / "cold.h5");
   CHECK(rows.files.size() == kFiles);

@@ -209,8 +209,7 @@ TEST_CASE(
   const FeatureFile a(corpus.path("a.h5")), b(corpus.path("b.h5"));
   CHECK(a.text("rows") == "features");
   CHECK(a.text("feature_fingerprint") != b.text("feature_fingerprint"));
-  const auto groups = nlohmann::json::parse(a.text("column_groups"));
-  CHECK(groups == nlohmann::json::parse(R"([
+  CHECK(nlohmann::json::parse(a.text("column_groups")) == nlohmann::json::parse(R"([
     {"node": "wide", "rows": "mel", "unit": "ln power", "columns": 16},
     {"node": "deltas", "rows": "mfcc", "unit": "cepstrum of dB, with derivatives", "columns": 14},
     {"node": "mel", "rows": "mel", "unit": "dB", "columns": 20}])"));

@@ -266,8 +266,7 @@ TEST_CASE("cuda opening: a device that does not open is waited for no longer tha
   };
   {
     HostGpus gpus({.hangs_opening = 0});
-    const JobResult job = completed(run_late(gpus, kAtOnce));
-    CHECK(warnings_of(job) ==
+    CHECK(warnings_of(completed(run_late(gpus, kAtOnce))) ==
           "mel: backend: auto has no device, and rows are the processor's: "
           "device 0: has not been opened within 60 s\n");
     CHECK(is_by_processor(read_output(folder / "out.h5")));

@@ -118,8 +118,7 @@ TEST_CASE("discard: a file that fails behind a batch is not counted") {
 TEST_CASE("discard: there is nothing to update, and nothing behind it") {
   const TempFolder folder;
   write_corpus(folder);
-  const JobResult job = run_job(pipeline("decode"), from_clips(folder), {}, Update::append);
-  CHECK(job.error ==
+  CHECK(run_job(pipeline("decode"), from_clips(folder), {}, Update::append).error ==
         "discard: keeps nothing, so there is nothing to update; use melflow run instead");
   const std::string more = "  segment: {stage: segment, from: end}\n";
   CHECK_THROWS_WITH_AS(run_job(pipeline("decode", more), from_clips(folder)),

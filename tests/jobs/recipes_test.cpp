@@ -89,11 +89,10 @@ TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their 
   for (const int samples : {1, 160, 161, 16000, 480000, 480001, 1000123})
     write_audio(folder.file(fmt::format("clips/{}.wav", samples)), audio_kind("wav s16"), 16000,
                 test_signal(samples));
-  const JobResult job =
-      completed(run_job(pipeline(blocks_of("docs/recipes.md", "yaml", "### ")
-                                     .at("Whisper: transformers' feature extractor")),
-                        in_out(folder / "clips", folder / "features.h5")));
-  CHECK(job.report.counts.ok == 7);
+  CHECK(completed(run_job(pipeline(blocks_of("docs/recipes.md", "yaml", "### ")
+                                       .at("Whisper: transformers' feature extractor")),
+                          in_out(folder / "clips", folder / "features.h5")))
+            .report.counts.ok == 7);
   CHECK(python_says("jobs/read_recipes.py",
                     fmt::format("'{}' '{}'", source_path("docs/recipes.md"), folder.path())) == "");
 }

@@ -135,8 +135,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
     Stopped s(speech_pipeline({.batch = 1}));
     s.folder.folder("w");
     row.change(s.folder);
-    const JobResult job = completed(s.go_on());
-    CHECK(resumed(job) == row.kept);
+    CHECK(resumed(completed(s.go_on())) == row.kept);
     CHECK(s.said.ends_with("this one starts over\n") == (row.kept == 0));
     s.check_output();
   }
@@ -154,8 +153,7 @@ TEST_CASE("resume: rows that are not what they were are made again") {
         (64 << 10) + (spoiled.offset + 1) * 4 * static_cast<std::int64_t>(part.values_per_row())));
     file.put('\x7f');
   }
-  const JobResult job = completed(s.go_on());
-  CHECK(resumed(job) == 7);
+  CHECK(resumed(completed(s.go_on())) == 7);
   s.check_output();
 }
 
@@ -188,8 +186,7 @@ TEST_CASE("resume: work with other settings is kept as a backup, never cut") {
   s.yaml = with(s.yaml, "dtype: float16");
   CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
         std::string::npos);
-  const JobResult job = completed(s.go_on());
-  CHECK(resumed(job) == 0);
+  CHECK(resumed(completed(s.go_on())) == 0);
   CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
   CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.backup")) != s.said.npos);
   CHECK(read_bytes(s.folder / "out.h5.part.backup") == part);
@@ -240,8 +237,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
     return run_job(speech_pipeline({.batch = 1}, "", "", "max_failures: " + limit + "\n"),
                    in_out(folder / "clips", folder / "out.h5"));
   };
-  const JobResult first = run("3");
-  REQUIRE(first.report.ending == Ending::failed);
+  REQUIRE(run("3").report.ending == Ending::failed);
   for (int i = 0; i < 2; ++i) {
     const JobResult again = run("3");
     CHECK(again.report.ending == Ending::failed);
@@ -261,8 +257,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
 TEST_CASE("resume: never begins from the beginning, require wants something to go on with") {
   Stopped s(speech_pipeline({.batch = 1}));
   s.folder.folder("w");
-  const JobResult anew = completed(s.go_on(Resume::When::never));
-  CHECK(resumed(anew) == 0);
+  CHECK(resumed(completed(s.go_on(Resume::When::never))) == 0);
   s.check_output();
   std::filesystem::remove(s.folder / "out.h5");
   const JobResult refused = s.go_on(Resume::When::required);

@@ -216,8 +216,7 @@ TEST_CASE("samples: rates") {
   clips.write_audio("a.wav", "wav s16", test_signal(2500), 8000);
   clips.write_audio("b.wav", "wav s16", test_signal(2500), 16000);
   SUBCASE("another than the one that is asked for fails the file") {
-    const JobResult job = clips.run("", kInt16);
-    CHECK(job.remarks_by_name() ==
+    CHECK(clips.run("", kInt16).remarks_by_name() ==
           std::map<std::string, std::string>{
               {"b.wav",
                "failed: rows: is sampled at 16000 Hz, samples.sample_rate is 8000; put a resample "

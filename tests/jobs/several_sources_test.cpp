@@ -334,8 +334,7 @@ TEST_CASE("several sources: an update takes new files of each, and what is gone 
     c.clip("a/fr/2.wav", 31);
     c.clip("b/de/2.wav", 32);
     std::filesystem::remove(c.folder() / "data/b/de/1.wav");
-    const JobResult job = completed(c.run(pipeline(s), "out.h5", update));
-    CHECK(job.report.kept >= 6);
+    CHECK(completed(c.run(pipeline(s), "out.h5", update)).report.kept >= 6);
     const Output after = read_output(c.folder() / "out.h5");
     for (const Output::File& f : before.files) {
       if (f.path == "b/de/1.wav") continue;
@@ -362,8 +361,7 @@ TEST_CASE("several sources: an update of an output with a file a split knows the
       splits[f.path] = split;
   c.clip("a/fr/2.wav", 31);
   c.clip("b/de/2.wav", 32);
-  const JobResult job = completed(c.run(pipeline(s), "out.h5", Update::append));
-  CHECK(job.report.kept == 7);
+  CHECK(completed(c.run(pipeline(s), "out.h5", Update::append)).report.kept == 7);
   for (const char* split : {"train", "val", "test"})
     for (const Output::File& f :
          read_output(c.folder() / (std::string("out.") + split + ".h5")).files)
@@ -404,8 +402,7 @@ TEST_CASE("several sources: a run does not go on with what was of other sources"
   // The same files under another name.
   yaml.replace(yaml.find("  a:"), 4, "  c:");
   yaml.replace(yaml.find("[a, b]"), 6, "[c, b]");
-  const Output out = c.made(with_held_files(yaml));
-  CHECK(out.difference(c.made(with_held_files(yaml), "whole.h5")) == "");
+  CHECK(c.made(with_held_files(yaml)).difference(c.made(with_held_files(yaml), "whole.h5")) == "");
 }
 
 TEST_CASE("several sources: utterances of both") {

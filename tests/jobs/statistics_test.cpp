@@ -393,9 +393,8 @@ TEST_CASE("statistics: files that waited for one that failed count as all others
   // The first of all, long, and found to be cut off when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
-  const JobResult job =
-      completed(run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5"));
-  CHECK(job.report.counts.failed == 2);
+  CHECK(completed(run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5"))
+            .report.counts.failed == 2);
   CHECK(said_of(folder, "out.h5", "train") == "");
 }
 

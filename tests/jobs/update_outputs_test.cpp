@@ -132,8 +132,7 @@ TEST_CASE("update of two outputs: what is new is read once, for both") {
     CHECK(job.report.counts.ok == 11);
     CHECK(read_output(corpus.path("out_a.h5")).mel_bytes.starts_with(before));
     check_as_full(corpus, files);
-    const JobResult again = completed(corpus.run(kBoth, Update::append, files));
-    CHECK(again.report.kept == 11);
+    CHECK(completed(corpus.run(kBoth, Update::append, files)).report.kept == 11);
     completed(corpus.run(kBoth, Update::compact, files));
     check_as_full(corpus, files);
   }
@@ -188,8 +187,7 @@ TEST_CASE("update of two outputs: one that is new is made, and the other is not 
   CHECK(job.stage("batch_b").items_in == 9);
   CHECK(job.report.counts.ok == 9);
   CHECK(kept_by(job, "write_a") == 9);
-  const Output now = read_output(corpus.path("out_a.h5"));
-  CHECK(now.mel_bytes.size() <= before.size());
+  CHECK(read_output(corpus.path("out_a.h5")).mel_bytes.size() <= before.size());
   check_as_full(corpus);
 }
 
@@ -199,8 +197,7 @@ TEST_CASE("update of two outputs: two sinks of the same rows that have different
   const std::string second = "  more: {stage: npy_write, from: mel_a, path: '${OUT}/more.npy'}\n";
   REQUIRE(corpus.run(first).complete());
   corpus.clip("1.wav", 51);
-  const JobResult job = completed(corpus.run(first + second, Update::append));
-  CHECK(job.report.counts.ok == 10);
+  CHECK(completed(corpus.run(first + second, Update::append)).report.counts.ok == 10);
   REQUIRE(corpus
               .run(Corpus::a("full") +
                    "  more: {stage: npy_write, from: mel_a, path: '${OUT}/full.npy'}\n")
@@ -304,8 +301,7 @@ TEST_CASE("update of two outputs: splits are those of any of them") {
   const std::string ratio =
       ", splits: ratio, split_ratios: {train: 60, test: 40}, split_stratify: false, split_seed: ";
   REQUIRE(corpus.run(Corpus::b("out"), Update::none, ratio + "1").complete());
-  const JobResult job = completed(corpus.run(kBoth, Update::append, ratio + "2"));
-  CHECK(job.report.kept == 0);
+  CHECK(completed(corpus.run(kBoth, Update::append, ratio + "2")).report.kept == 0);
   REQUIRE(corpus.run(Corpus::a("full"), Update::none, ratio + "1").complete());
   REQUIRE(corpus.run(Corpus::a("other"), Update::none, ratio + "2").complete());
   const auto splits = [&](const std::string& name) {
@@ -388,8 +384,7 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   SUBCASE("while rows come") {
     for (int i = 0; i < 9; ++i) corpus.folder().write(fmt::format("clips/x{}.wav", i), "no sound");
     corpus.clip("1.wav", 51);
-    const JobResult job = corpus.run(kBoth, Update::append, "", "max_failures: 3");
-    CHECK(job.report.ending == Ending::failed);
+    CHECK(corpus.run(kBoth, Update::append, "", "max_failures: 3").report.ending == Ending::failed);
   }
   SUBCASE("when the first is complete and the second cannot be") {
     for (int i = 0; i < 40; ++i) corpus.clip(fmt::format("1{}.wav", 100 + i), i);

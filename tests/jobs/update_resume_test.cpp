@@ -127,8 +127,7 @@ TEST_CASE("update: one that was stopped goes on behind what is done, and says so
 TEST_CASE("update: from the first new file that has changed since, all is made again") {
   Stopped s(pipeline("sync: false"));
   write_wav(s.folder.file(clip(22)), 9000, 8000, 99);
-  const JobResult job = completed(s.go_on());
-  CHECK(told(job, "resumed_files") == 2);
+  CHECK(told(completed(s.go_on()), "resumed_files") == 2);
   s.check_output();
 }
 
@@ -153,8 +152,7 @@ TEST_CASE(
     }
     CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
           std::string::npos);
-    const JobResult job = completed(s.go_on());
-    CHECK(told(job, "resumed_files") == 0);
+    CHECK(told(completed(s.go_on()), "resumed_files") == 0);
     CHECK_MESSAGE(says(s, is_changed ? "place of the rows that it has (in place, now copied)"
                                      : "another output to update ("),
                   s.said);

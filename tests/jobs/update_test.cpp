@@ -121,15 +121,13 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   CHECK(python_says("jobs/read_splits.py", "one '" + (folder / "out.h5") + "'") == "");
 
   SUBCASE("--compact makes it what a run from the beginning makes") {
-    const JobResult compact = completed(run(pipeline(), folder, "out.h5", Update::compact));
-    CHECK(kept_by(compact) == 20);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::compact))) == 20);
     CHECK(read_output(folder / "out.h5").difference(full) == "");
     CHECK(H5File(folder / "out.h5").raw("train/mel") ==
           H5File(folder / "full.h5").raw("train/mel"));
   }
   SUBCASE("and once more, with nothing new") {
-    const JobResult again = completed(run(pipeline(), folder, "out.h5", Update::append));
-    CHECK(kept_by(again) == 20);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 20);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full));
   }
 }
@@ -141,8 +139,7 @@ TEST_CASE("update: a second name of the output, as in a backup of links, keeps i
   const std::string before = read_bytes(folder / "out.h5");
   std::filesystem::create_hard_link(folder / "out.h5", folder / "backup.h5");
   clip(folder, "train/a/1.wav", 51);
-  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
   CHECK(read_bytes(folder / "backup.h5") == before);
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
@@ -166,8 +163,7 @@ TEST_CASE("update: files that are gone or have changed leave no rows behind") {
     write_wav(touched, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
     std::filesystem::last_write_time(touched, time + std::chrono::microseconds(1));
 
-    const JobResult job = completed(run(pipeline(write), folder, "out.h5", Update::append));
-    CHECK(kept_by(job) == 13);
+    CHECK(kept_by(completed(run(pipeline(write), folder, "out.h5", Update::append))) == 13);
     REQUIRE(run(pipeline(std::string(write) + ", overwrite: true"), folder, "full.h5").complete());
     for (const char* split : {"", ".train", ".test"}) {
       const std::string out = folder / (std::string("out") + split + ".h5");
@@ -198,16 +194,14 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
       const std::filesystem::path touched = folder / "clips/train/a/2.wav";
       std::filesystem::last_write_time(
           touched, std::filesystem::last_write_time(touched) + std::chrono::seconds(5));
-      const JobResult same = completed(run(yaml, folder, out, Update::append));
-      CHECK(kept_by(same) == 17);
+      CHECK(kept_by(completed(run(yaml, folder, out, Update::append))) == 17);
 
       const std::filesystem::path changed = folder / "clips/test/a/4.wav";
       const auto time = std::filesystem::last_write_time(changed);
       const auto size = std::filesystem::file_size(changed);
       write_wav(changed, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
       std::filesystem::last_write_time(changed, time);
-      const JobResult other = completed(run(yaml, folder, out, Update::append));
-      CHECK(kept_by(other) == 16);
+      CHECK(kept_by(completed(run(yaml, folder, out, Update::append))) == 16);
       REQUIRE(run(yaml, folder, full).complete());
       if (npy) {
         CHECK(read_bytes(folder / out) == read_bytes(folder / full));
@@ -253,8 +247,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
   clip(folder, "train/a/1.wav", 51);
   clip(folder, "train/c/1.wav", 52);
 
-  const JobResult job = completed(run(yaml, folder, "out.npy", Update::append));
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(yaml, folder, "out.npy", Update::append))) == 17);
   CHECK(inode() == before);
   CHECK(names_in(folder.path()) == names);
   const std::string now = read_bytes(folder / "out.npy");
@@ -289,8 +282,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
 TEST_CASE("update: a small output, a first one, and a split that is new") {
   const TempFolder folder;
   clip(folder, "train/a/0.wav", 1);
-  const JobResult first = completed(run(pipeline(), folder, "out.h5", Update::append));
-  CHECK(kept_by(first) == 0);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 0);
   CHECK(read_output(folder / "out.h5").difference(full_build(folder)) == "");
   clip(folder, "test/a/0.wav", 2);
   for (const char* write : {"overwrite: false", "split_files: true"}) {
@@ -306,10 +298,9 @@ TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
   make_corpus(folder);
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
-  const JobResult other =
-      run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append);
-  CHECK(other.error.starts_with((folder / "out.h5") +
-                                ": holds other features than this pipeline makes"));
+  CHECK(run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append)
+            .error.starts_with((folder / "out.h5") +
+                               ": holds other features than this pipeline makes"));
   folder.write("text.h5", "no output");
   CHECK(run(pipeline(), folder, "text.h5", Update::append).error.find("text.h5") !=
         std::string::npos);
@@ -326,9 +317,8 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
   for (int i = 0; i < 40; ++i) clip(folder, fmt::format("train/z/{}.wav", i), 100);
   SUBCASE("too many bad files") {
     for (int i = 0; i < 9; ++i) folder.write(fmt::format("clips/train/zz/{}.wav", i), "no sound");
-    const JobResult job =
-        run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append);
-    CHECK(job.report.ending == Ending::failed);
+    CHECK(run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append)
+              .report.ending == Ending::failed);
   }
   SUBCASE("no room for all rows") {
     const FileSizeLimit limit(before.size() + 250'000);
@@ -373,14 +363,12 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
   SUBCASE("the next update begins with what was there") {
     interrupt();
     clip(folder, "train/a/1.wav", 51);
-    const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
-    CHECK(kept_by(job) == 17);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
   }
   SUBCASE("a run that may not replace it finds it there") {
     interrupt();
-    const JobResult job = run(pipeline(), folder);
-    CHECK(job.error.find("exists already") != std::string::npos);
+    CHECK(run(pipeline(), folder).error.find("exists already") != std::string::npos);
     CHECK(read_bytes(folder / "out.h5") == before);
   }
   SUBCASE("ended before the first byte, or after the last") {
@@ -416,8 +404,7 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
   }
   folder.write("out.h5.part", std::string(PartFile::kMark) + "what a killed run left");
-  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
   // An update that has saved and not begun: its undo file is not another's to take away.
   {

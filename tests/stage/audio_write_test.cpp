@@ -113,8 +113,7 @@ TEST_CASE("audio_write: every type has the nearest samples, whatever came") {
     const std::string text = options;
     const bool is_flac = text.find("flac") != text.npos;
     const Job j{.write = text, .out = fmt::format("out {}", options + 8)};
-    const JobResult job = completed(run(folder, j));
-    CHECK(job.remarks.empty());
+    CHECK(completed(run(folder, j)).remarks.empty());
     for (const char* name : {"short", "float"}) {
       CAPTURE(std::string(name));
       const std::vector<float> in =
@@ -145,8 +144,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   loud[20'001] = -1.0F;
   loud[20'002] = 1.0F;  // one more than the greatest integer
   write_audio(folder.file("clips/a.wav"), audio_kind("wav float"), kRate, loud);
-  const JobResult job = completed(run(folder, {}));
-  CHECK(job.remarks_by_name() ==
+  CHECK(completed(run(folder, {})).remarks_by_name() ==
         std::map<std::string, std::string>{
             {"a.wav", "ok: write: 3 samples beyond full scale are clipped"}});
   const std::vector<std::int16_t> got = read_audio(folder / "out/a.wav").int16;
@@ -154,8 +152,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   CHECK(got[20'000] == -32768);
   CHECK(got[20'001] == -32768);
   CHECK(got[20'002] == 32767);
-  const JobResult as_float = run(folder, {.write = "dtype: float32", .out = "float"});
-  CHECK(as_float.remarks.empty());
+  CHECK(run(folder, {.write = "dtype: float32", .out = "float"}).remarks.empty());
   CHECK(read_audio(folder / "float/a.wav").interleaved == loud);
   // Which would have the time of day in it.
   CHECK(read_bytes(folder / "float/a.wav").find("PEAK") == std::string::npos);
@@ -247,9 +244,8 @@ TEST_CASE("audio_write: two recordings never share a file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 500);
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(400));
-  const JobResult job = run(folder, {});
   CHECK(
-      job.error ==
+      run(folder, {}).error ==
       fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true in the "
                   "audio_write node, or list each recording once",
                   folder / "out/a.wav"));

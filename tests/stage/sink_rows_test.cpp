@@ -233,9 +233,8 @@ TEST_CASE("sinks: a run that leaves no row at all has failed and writes nothing"
   write_wav(folder.file("clips/a.wav"), 0, kRate);
   folder.folder("clips/b.wav");
   for (const char* segment : {"tail: drop", "length: 1024"}) {
-    const JobResult job =
-        run_sinks(pipeline_of_both({.segment = segment, .write = "overwrite: true"}), folder);
-    CHECK(job.report.error ==
+    CHECK(run_sinks(pipeline_of_both({.segment = segment, .write = "overwrite: true"}), folder)
+              .report.error ==
           "all files were skipped (2): 1 by decode: holds no samples; 1 by read: is a folder, not "
           "a file; change the files, or the options of decode, read; nothing is written, and an "
           "existing output stays as it was");
