@@ -15,10 +15,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/small_disk.h"
 
-namespace bench_test {
+namespace melflow::test::bench_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -226,4 +224,4 @@ TEST_CASE("bench: files in memory are not read from a disk; a disk that is full 
   CHECK(fs::is_empty(small.path()));
 }
 
-}  // namespace bench_test
+}  // namespace melflow::test::bench_test

@@ -17,10 +17,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
-namespace cli_test {
+namespace melflow::test::cli_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -345,4 +343,4 @@ TEST_CASE("cli: every stage is shown with an example, and one option of it alone
   CHECK(one.out.starts_with("  hop  (samples or time"));
 }
 
-}  // namespace cli_test
+}  // namespace melflow::test::cli_test

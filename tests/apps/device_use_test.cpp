@@ -8,11 +8,7 @@
 #include "tests/apps/sound.h"
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
-namespace device_use_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::device_use_test {
 namespace {
 
 Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
@@ -60,4 +56,4 @@ TEST_CASE("device use: the summary says it, or why it cannot") {
                          "there (/no/such/file.so: ") != std::string::npos);
 }
 
-}  // namespace device_use_test
+}  // namespace melflow::test::device_use_test

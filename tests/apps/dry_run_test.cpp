@@ -13,10 +13,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/commit_file.h"
 
-namespace dry_run_test {
+namespace melflow::test::dry_run_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -271,4 +269,4 @@ TEST_CASE("dry run: a sink that would write is refused") {
   CHECK_FALSE(fs::exists(folder / "toy.out"));
 }
 
-}  // namespace dry_run_test
+}  // namespace melflow::test::dry_run_test

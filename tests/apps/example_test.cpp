@@ -7,9 +7,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
-namespace example_test {
+namespace melflow::example_test {
 
-using namespace melflow;
 using test::Ended;
 namespace fs = std::filesystem;
 
@@ -41,4 +40,4 @@ TEST_CASE("example: languages are told apart by an output and a script") {
   CHECK(std::stoi(found[1]) >= 0.85 * std::stoi(found[2]));  // by chance: one half
 }
 
-}  // namespace example_test
+}  // namespace melflow::example_test

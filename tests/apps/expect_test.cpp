@@ -9,11 +9,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace expect_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::expect_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -140,4 +136,4 @@ TEST_CASE("expect: a run that fails ends as failed, whatever was expected") {
                                 "work.break_down=true"})));
 }
 
-}  // namespace expect_test
+}  // namespace melflow::test::expect_test

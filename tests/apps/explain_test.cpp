@@ -8,11 +8,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace explain_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::explain_test {
 namespace {
 
 // The words of the line of an option of a node: name, value, where from.
@@ -101,4 +97,4 @@ TEST_CASE("explain: without defaults only what somebody set is shown") {
   CHECK_FALSE(has(e.out, "default"));
 }
 
-}  // namespace explain_test
+}  // namespace melflow::test::explain_test

@@ -10,11 +10,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace explain_verb_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::explain_verb_test {
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
@@ -172,4 +168,4 @@ TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
   CHECK_FALSE(has(e.out, "verified"));
 }
 
-}  // namespace explain_verb_test
+}  // namespace melflow::test::explain_verb_test

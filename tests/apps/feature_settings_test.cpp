@@ -9,10 +9,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace feature_settings_test {
+namespace melflow::test::feature_settings_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
@@ -346,4 +344,4 @@ TEST_CASE("feature settings: a pipeline on a device says so, as its output does"
             "\nnote: backend: cuda in out.h5, cpu in p.yaml: "));
 }
 
-}  // namespace feature_settings_test
+}  // namespace melflow::test::feature_settings_test

@@ -10,10 +10,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
 
-namespace features_test {
+namespace melflow::test::features_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -339,4 +337,4 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
     }
 }
 
-}  // namespace features_test
+}  // namespace melflow::test::features_test

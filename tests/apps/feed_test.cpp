@@ -9,11 +9,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace feed_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::feed_test {
 namespace {
 
 void write_pipeline(const TempFolder& folder, const std::string& name, const std::string& feed) {
@@ -85,4 +81,4 @@ TEST_CASE("feed: two processes that build one cache are both right") {
   CHECK(feed_of(later)["from_cache"].get<int>() == 200);
 }
 
-}  // namespace feed_test
+}  // namespace melflow::test::feed_test

@@ -11,9 +11,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/doc_blocks.h"
 
-namespace gallery_test {
+namespace melflow::gallery_test {
 
-using namespace melflow;
 using test::Ended;
 namespace fs = std::filesystem;
 
@@ -187,4 +186,4 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   }
 }
 
-}  // namespace gallery_test
+}  // namespace melflow::gallery_test

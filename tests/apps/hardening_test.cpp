@@ -3,9 +3,7 @@
 
 #include "tests/apps/process.h"
 
-namespace hardening_test {
-
-using namespace melflow;
+namespace melflow::hardening_test {
 
 TEST_CASE(
     "hardening: the program is position independent, its tables read-only, its calls checked") {
@@ -35,4 +33,4 @@ TEST_CASE(
   CHECK(stack.substr(0, stack.find('\n')).find(" RW ") != std::string::npos);  // and not RWE
 }
 
-}  // namespace hardening_test
+}  // namespace melflow::hardening_test

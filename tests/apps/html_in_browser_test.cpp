@@ -8,11 +8,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/skip.h"
 
-namespace html_in_browser_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::html_in_browser_test {
 namespace {
 
 Ended browse(const TempFolder& folder, const std::string& page) {
@@ -45,4 +41,4 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   CHECK_FALSE(has(shown.err, "CONSOLE"));
 }
 
-}  // namespace html_in_browser_test
+}  // namespace melflow::test::html_in_browser_test

@@ -15,10 +15,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace html_report_test {
+namespace melflow::test::html_report_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -210,4 +208,4 @@ TEST_CASE("html report: an axis of time has round labels, and room for the last 
   }
 }
 
-}  // namespace html_report_test
+}  // namespace melflow::test::html_report_test

@@ -19,10 +19,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace job_refusals_test {
+namespace melflow::test::job_refusals_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -386,4 +384,4 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   CHECK_FALSE(fs::exists(folder / "full/parts"));
 }
 
-}  // namespace job_refusals_test
+}  // namespace melflow::test::job_refusals_test

@@ -13,10 +13,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace job_test {
+namespace melflow::test::job_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -213,4 +211,4 @@ TEST_CASE("job: it is of its folder and its variables, wherever workers begin") 
   CHECK((outputs(folder) == expected));
 }
 
-}  // namespace job_test
+}  // namespace melflow::test::job_test

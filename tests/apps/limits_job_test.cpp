@@ -14,9 +14,8 @@
 #include "pipeline/run/compose.h"
 #include "tests/support/watchdog.h"
 
-namespace limits_job_test {
+namespace melflow::limits_job_test {
 
-using namespace melflow;
 using test::Watchdog;
 
 namespace {
@@ -126,4 +125,4 @@ TEST_CASE("limits of a job: fewer files than workers") {
     for (const auto& [option, value] : h.sets) CHECK(std::stoi(value) <= 2);
 }
 
-}  // namespace limits_job_test
+}  // namespace melflow::limits_job_test

@@ -10,10 +10,7 @@
 #include "apps/profile/verification.h"
 #include "apps/report/limits_text.h"
 
-namespace limits_test {
-
-using namespace melflow;
-
+namespace melflow::limits_test {
 namespace {
 
 constexpr double kSeconds = 10;
@@ -665,4 +662,4 @@ TEST_CASE("limits: a gain is shown where no pair was slower") {
   CHECK_FALSE(verify(gain, 100, {100, 100}, {99, 150}).is_shown);
 }
 
-}  // namespace limits_test
+}  // namespace melflow::limits_test

@@ -8,8 +8,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace missing_nodes_test {
-using namespace melflow;
+namespace melflow::missing_nodes_test {
+
 using Json = nlohmann::json;
 using namespace melflow::test;
 
@@ -131,4 +131,4 @@ TEST_CASE("missing nodes: nothing is put in beside a node that nobody takes from
   CHECK(has(bytes.err, "write from: decode, since no node takes what 'decode' (decode) gives"));
 }
 
-}  // namespace missing_nodes_test
+}  // namespace melflow::missing_nodes_test

@@ -9,10 +9,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace npy_test {
+namespace melflow::test::npy_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
@@ -207,4 +205,4 @@ TEST_CASE("npy: where only the files of splits are there, inspect names them") {
   }
 }
 
-}  // namespace npy_test
+}  // namespace melflow::test::npy_test

@@ -12,11 +12,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace nvtx_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::nvtx_test {
 namespace {
 
 struct Ranges {
@@ -132,4 +128,4 @@ TEST_CASE("nvtx: on a device, batches under way are ranges beside the threads") 
   check_ranges(p, {"mel"});
 }
 
-}  // namespace nvtx_test
+}  // namespace melflow::test::nvtx_test

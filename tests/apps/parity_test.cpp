@@ -9,10 +9,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
 
-namespace parity_test {
+namespace melflow::test::parity_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
@@ -487,4 +485,4 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(has(verify(folder, {"--node", "mel"}).err, "--node requires a pipeline as the first FILE"));
 }
 
-}  // namespace parity_test
+}  // namespace melflow::test::parity_test

@@ -13,11 +13,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace pipeline_tests_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::pipeline_tests_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -276,4 +272,4 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   CHECK(has(unknown.err, "--name: there is no test 'two'; there are one"));
 }
 
-}  // namespace pipeline_tests_test
+}  // namespace melflow::test::pipeline_tests_test

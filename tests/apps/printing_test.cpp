@@ -14,11 +14,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace printing_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::printing_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -312,4 +308,4 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
   CHECK_FALSE(has(all, " more (all with"));
 }
 
-}  // namespace printing_test
+}  // namespace melflow::test::printing_test

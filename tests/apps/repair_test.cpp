@@ -15,10 +15,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace repair_test {
+namespace melflow::test::repair_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -311,4 +309,4 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   CHECK(has(melflow_in(folder, {"repair", "a.h5"}).err, "with more than one output"));
 }
 
-}  // namespace repair_test
+}  // namespace melflow::test::repair_test

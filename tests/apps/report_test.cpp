@@ -8,11 +8,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace report_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::report_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -137,4 +133,4 @@ TEST_CASE("report: what is no report is named, with what would be one") {
   }
 }
 
-}  // namespace report_test
+}  // namespace melflow::test::report_test

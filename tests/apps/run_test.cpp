@@ -13,11 +13,7 @@
 #include "tests/apps/sound.h"
 #include "tests/support/skip.h"
 
-namespace run_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::run_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -302,4 +298,4 @@ TEST_CASE(
   CHECK(without.wait().err.empty());
 }
 
-}  // namespace run_test
+}  // namespace melflow::test::run_test

@@ -13,10 +13,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace several_sources_test {
+namespace melflow::test::several_sources_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -140,4 +138,4 @@ TEST_CASE("several sources: the input of a test takes the place of all of them")
   exits(0, melflow_in(folder, {"test", "p.yaml"}));
 }
 
-}  // namespace several_sources_test
+}  // namespace melflow::test::several_sources_test

@@ -7,10 +7,7 @@
 #include "tests/apps/sound.h"
 #include "tests/support/doc_blocks.h"
 
-namespace shipped_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::shipped_test {
 
 TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does not hide that") {
   const TempFolder folder;
@@ -55,4 +52,4 @@ TEST_CASE("shipped: the tests of the pipelines that come with melflow pass") {
   CHECK(has(e.out, "3 tests: 3 passed, 0 failed"));
 }
 
-}  // namespace shipped_test
+}  // namespace melflow::test::shipped_test

@@ -8,10 +8,8 @@
 #include "tests/support/python.h"
 #include "tests/support/source_path.h"
 
-namespace spoiled_output_test {
+namespace melflow::test::spoiled_output_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -151,4 +149,4 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
 }
 
-}  // namespace spoiled_output_test
+}  // namespace melflow::test::spoiled_output_test

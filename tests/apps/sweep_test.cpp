@@ -13,10 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace sweep_test {
+namespace melflow::test::sweep_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -210,4 +208,4 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }
 
-}  // namespace sweep_test
+}  // namespace melflow::test::sweep_test

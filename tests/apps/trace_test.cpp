@@ -13,11 +13,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/python.h"
 
-namespace trace_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::trace_test {
 namespace {
 
 Ended traced(const TempFolder& folder, const std::string& set) {
@@ -101,4 +97,4 @@ TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
   CHECK(has(e.err, "--trace-calls requires --trace"));
 }
 
-}  // namespace trace_test
+}  // namespace melflow::test::trace_test

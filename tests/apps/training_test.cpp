@@ -7,9 +7,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/source_path.h"
 
-namespace training_test {
+namespace melflow::training_test {
 
-using namespace melflow;
 using test::Ended;
 
 TEST_CASE("training: the example's dataset gives the rows of a split and label, and pads batches") {
@@ -39,4 +38,4 @@ graph:
   CHECK(read.code == 0);
 }
 
-}  // namespace training_test
+}  // namespace melflow::training_test

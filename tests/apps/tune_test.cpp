@@ -13,10 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace tune_test {
+namespace melflow::test::tune_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -168,4 +166,4 @@ TEST_CASE("tune: what cannot be done is said before the first run") {
   refused({"--set", "mel.quux=1"}, 78, "quux");
 }
 
-}  // namespace tune_test
+}  // namespace melflow::test::tune_test

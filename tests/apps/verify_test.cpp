@@ -12,10 +12,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace verify_test {
+namespace melflow::test::verify_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -160,4 +158,4 @@ TEST_CASE("run: --stop-after ends a run that can go on") {
   CHECK(has(wrong.err, "--stop-after"));
 }
 
-}  // namespace verify_test
+}  // namespace melflow::test::verify_test

@@ -9,11 +9,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace writing_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::writing_test {
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
@@ -151,4 +147,4 @@ TEST_CASE("writing: a second signal ends the program behind a terminal that take
   CHECK(process.wait().code == 130);
 }
 
-}  // namespace writing_test
+}  // namespace melflow::test::writing_test

@@ -8,11 +8,7 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/skip.h"
 
-namespace bad_files_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::bad_files_test {
 namespace {
 
 void make_good(const TempFolder& folder, const std::string& where) {
@@ -155,4 +151,4 @@ TEST_CASE("bad files: max_failures ends the run and keeps what is done in a read
   CHECK(job.report.counts.failed == 20);
 }
 
-}  // namespace bad_files_test
+}  // namespace melflow::test::bad_files_test

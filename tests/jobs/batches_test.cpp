@@ -19,11 +19,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
-namespace batches_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::batches_test {
 namespace {
 
 struct Options {
@@ -584,4 +580,4 @@ TEST_CASE("batches: rows that wait for those of an earlier recording are charged
   CHECK(budget.used() == 0);
 }
 
-}  // namespace batches_test
+}  // namespace melflow::test::batches_test

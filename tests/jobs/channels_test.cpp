@@ -7,11 +7,7 @@
 
 #include "tests/jobs/shared.h"
 
-namespace channels_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::channels_test {
 namespace {
 
 std::string way(const std::string& name, const std::string& downmix) {
@@ -77,4 +73,4 @@ TEST_CASE("channels: who has no second channel is missing where it is asked for,
   CHECK(missing.remarks[0].reason == "has one channel, and downmix asks for number 2");
 }
 
-}  // namespace channels_test
+}  // namespace melflow::test::channels_test

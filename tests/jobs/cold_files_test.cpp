@@ -9,11 +9,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace cold_files_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cold_files_test {
 namespace {
 
 constexpr int kFiles = 120;
@@ -77,4 +73,4 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   CHECK(rows.difference(read_output(folder / "workers.h5")) == "");
 }
 
-}  // namespace cold_files_test
+}  // namespace melflow::test::cold_files_test

@@ -14,11 +14,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace concat_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::concat_test {
 namespace {
 
 struct Knobs {
@@ -360,4 +356,4 @@ TEST_CASE("concat: steps behind it see all columns, in blocks as in one piece") 
   CHECK(values == 2 * 50);
 }
 
-}  // namespace concat_test
+}  // namespace melflow::test::concat_test

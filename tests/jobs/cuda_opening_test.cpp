@@ -11,11 +11,7 @@
 #include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
 
-namespace cuda_opening_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_opening_test {
 namespace {
 
 // Devices at once, whatever the job is.
@@ -343,4 +339,4 @@ TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
                                MelKernel::instruction_set())) != std::string::npos);
 }
 
-}  // namespace cuda_opening_test
+}  // namespace melflow::test::cuda_opening_test

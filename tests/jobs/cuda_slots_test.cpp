@@ -12,11 +12,7 @@
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/problems.h"
 
-namespace cuda_slots_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_slots_test {
 namespace {
 
 std::size_t number_in(const JobResult& job, const std::string& name) {
@@ -347,4 +343,4 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
   CHECK(read_output(folder / "out.h5").texts.at("config").find("train") != std::string::npos);
 }
 
-}  // namespace cuda_slots_test
+}  // namespace melflow::test::cuda_slots_test

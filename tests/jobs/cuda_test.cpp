@@ -19,11 +19,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
-namespace cuda_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_test {
 namespace {
 
 struct Case {
@@ -701,4 +697,4 @@ TEST_CASE(
   CHECK(all.texts.at("backend") == "cuda and cpu");
 }
 
-}  // namespace cuda_test
+}  // namespace melflow::test::cuda_test

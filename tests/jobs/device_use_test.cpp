@@ -11,11 +11,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace device_use_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::device_use_test {
 namespace {
 
 constexpr const char* kPipeline = R"(version: 1
@@ -106,4 +102,4 @@ TEST_CASE("device use: without NVML the run goes on, and the report says why the
   }
 }
 
-}  // namespace device_use_test
+}  // namespace melflow::test::device_use_test

@@ -8,11 +8,7 @@
 #include "pipeline/base/problem.h"
 #include "tests/jobs/shared.h"
 
-namespace discard_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::discard_test {
 namespace {
 
 // Three good recordings, one of several blocks; one that is no sound and one without samples.
@@ -126,4 +122,4 @@ TEST_CASE("discard: there is nothing to update, and nothing behind it") {
                        ConfigError);
 }
 
-}  // namespace discard_test
+}  // namespace melflow::test::discard_test

@@ -7,11 +7,7 @@
 #include "tests/support/hold.h"
 #include "tests/support/small_disk.h"
 
-namespace feed_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::feed_test {
 namespace {
 
 // Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
@@ -437,4 +433,4 @@ TEST_CASE("feed: an update loads and stores only what it computes") {
   }
 }
 
-}  // namespace feed_test
+}  // namespace melflow::test::feed_test

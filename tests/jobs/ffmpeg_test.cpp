@@ -11,11 +11,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace ffmpeg_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::ffmpeg_test {
 namespace {
 
 bool is_here() { return has_ffmpeg() && std::system("ffmpeg -version > /dev/null 2>&1") == 0; }
@@ -151,4 +147,4 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   CHECK(between < kCuts / 50);
 }
 
-}  // namespace ffmpeg_test
+}  // namespace melflow::test::ffmpeg_test

@@ -10,11 +10,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace kept_settings_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::kept_settings_test {
 namespace {
 
 constexpr int kRate = 8000, kFiles = 24;
@@ -146,4 +142,4 @@ TEST_CASE("kept settings: operands of devices where the CPU computes") {
       ConfigError);
 }
 
-}  // namespace kept_settings_test
+}  // namespace melflow::test::kept_settings_test

@@ -12,10 +12,8 @@
 #include "tests/support/plain_flac.h"
 #include "tests/support/temp_folder.h"
 
-namespace odd_recordings_test {
+namespace melflow::test::odd_recordings_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using namespace std::string_literals;
 
 namespace {
@@ -373,4 +371,4 @@ TEST_CASE("odd recordings: channels that cancel each other are told") {
   CHECK(take(folder, ", downmix: left").remarks.empty());
 }
 
-}  // namespace odd_recordings_test
+}  // namespace melflow::test::odd_recordings_test

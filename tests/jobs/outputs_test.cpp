@@ -14,11 +14,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace outputs_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::outputs_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -259,4 +255,4 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
                     " are what it was, keep both") != std::string::npos);
 }
 
-}  // namespace outputs_test
+}  // namespace melflow::test::outputs_test

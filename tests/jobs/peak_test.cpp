@@ -16,11 +16,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace peak_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::peak_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -201,4 +197,4 @@ TEST_CASE("peak: a route goes by the first block, where that says enough") {
   CHECK(said.find("in the first block, and the file has more (decode.block)") != said.npos);
 }
 
-}  // namespace peak_test
+}  // namespace melflow::test::peak_test

@@ -16,11 +16,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace recipes_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::recipes_test {
 namespace {
 
 // Silence, then noise that swells, as make_recipes.py makes it.
@@ -97,4 +93,4 @@ TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their 
                     fmt::format("'{}' '{}'", source_path("docs/recipes.md"), folder.path())) == "");
 }
 
-}  // namespace recipes_test
+}  // namespace melflow::test::recipes_test

@@ -14,11 +14,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/small_disk.h"
 
-namespace resume_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::resume_test {
 namespace {
 
 constexpr unsigned kFiles = 40;
@@ -361,4 +357,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace resume_test
+}  // namespace melflow::test::resume_test

@@ -15,11 +15,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace routing_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::routing_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -339,4 +335,4 @@ graph:
   }
 }
 
-}  // namespace routing_test
+}  // namespace melflow::test::routing_test

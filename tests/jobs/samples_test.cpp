@@ -13,11 +13,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
-namespace samples_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::samples_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -275,4 +271,4 @@ graph:
   }
 }
 
-}  // namespace samples_test
+}  // namespace melflow::test::samples_test

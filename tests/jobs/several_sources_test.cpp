@@ -16,11 +16,7 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace several_sources_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::several_sources_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -454,4 +450,4 @@ graph:
   CHECK(std::filesystem::exists(c.folder() / "sounds/b/en/0.wav"));
 }
 
-}  // namespace several_sources_test
+}  // namespace melflow::test::several_sources_test

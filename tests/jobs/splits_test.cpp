@@ -18,11 +18,7 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace splits_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::splits_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -201,4 +197,4 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
   }
 }
 
-}  // namespace splits_test
+}  // namespace melflow::test::splits_test

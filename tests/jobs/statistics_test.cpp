@@ -15,11 +15,7 @@
 #include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
-namespace statistics_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::statistics_test {
 namespace {
 
 struct Options {
@@ -460,4 +456,4 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
   CHECK(read_bytes(folder / "done.h5") == before);
 }
 
-}  // namespace statistics_test
+}  // namespace melflow::test::statistics_test

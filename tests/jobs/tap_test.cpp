@@ -12,10 +12,8 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/small_disk.h"
 
-namespace tap_test {
+namespace melflow::test::tap_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using nlohmann::json;
 
 namespace {
@@ -259,4 +257,4 @@ graph:
                        ConfigError);
 }
 
-}  // namespace tap_test
+}  // namespace melflow::test::tap_test

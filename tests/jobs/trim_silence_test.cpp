@@ -8,11 +8,7 @@
 
 #include "tests/jobs/shared.h"
 
-namespace trim_silence_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::trim_silence_test {
 namespace {
 
 constexpr int kRate = 16'000;
@@ -152,4 +148,4 @@ graph:
   }
 }
 
-}  // namespace trim_silence_test
+}  // namespace melflow::test::trim_silence_test

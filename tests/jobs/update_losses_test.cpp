@@ -15,11 +15,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_losses_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_losses_test {
 namespace {
 
 // What a test runs as a user without rights lies in out/.
@@ -294,4 +290,4 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
   }
 }
 
-}  // namespace update_losses_test
+}  // namespace melflow::test::update_losses_test

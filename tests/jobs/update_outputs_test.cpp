@@ -15,11 +15,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_outputs_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_outputs_test {
 namespace {
 
 // A corpus, and of it the features `a` (20 bands) and `b` (40), each in an output of its own.
@@ -411,4 +407,4 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   CHECK(state() == before);
 }
 
-}  // namespace update_outputs_test
+}  // namespace melflow::test::update_outputs_test

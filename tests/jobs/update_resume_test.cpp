@@ -9,10 +9,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace update_resume_test {
+namespace melflow::test::update_resume_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -205,4 +203,4 @@ TEST_CASE("update: a run with other ends leaves the work of an update alone") {
   CHECK(read_bytes(s.folder / "out.h5.new.part.backup") == work);
 }
 
-}  // namespace update_resume_test
+}  // namespace melflow::test::update_resume_test

@@ -22,11 +22,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -418,4 +414,4 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
-}  // namespace update_test
+}  // namespace melflow::test::update_test

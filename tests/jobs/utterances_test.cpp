@@ -20,11 +20,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace utterances_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::utterances_test {
 namespace {
 
 constexpr int kRate = 16000;
@@ -658,4 +654,4 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   CHECK(has(problem(k), "is put there by a source with the option utterances; remove it"));
 }
 
-}  // namespace utterances_test
+}  // namespace melflow::test::utterances_test

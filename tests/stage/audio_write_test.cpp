@@ -15,11 +15,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace audio_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::audio_write_test {
 namespace {
 
 constexpr int kRate = 16'000;
@@ -442,4 +438,4 @@ TEST_CASE("audio_write: the plan says what does not go together") {
                        ConfigError);
 }
 
-}  // namespace audio_write_test
+}  // namespace melflow::test::audio_write_test

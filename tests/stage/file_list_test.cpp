@@ -13,11 +13,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
 
-namespace file_list_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::file_list_test {
 namespace {
 
 using Paths = std::vector<std::string>;
@@ -740,4 +736,4 @@ TEST_CASE("file_list: in an update, a file that changed after it was looked at h
   CHECK(source.stamp(2) == as_found);  // whose rows are kept, since nothing can be said of it
 }
 
-}  // namespace file_list_test
+}  // namespace melflow::test::file_list_test

@@ -11,11 +11,7 @@
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
-namespace file_splits_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::file_splits_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -835,4 +831,4 @@ TEST_CASE("names from paths that are the folder of the split are told") {
   }
 }
 
-}  // namespace file_splits_test
+}  // namespace melflow::test::file_splits_test

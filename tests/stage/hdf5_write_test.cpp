@@ -12,11 +12,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
-namespace hdf5_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::hdf5_write_test {
 namespace {
 
 using Options = SinkJob;
@@ -343,4 +339,4 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
   }
 }
 
-}  // namespace hdf5_write_test
+}  // namespace melflow::test::hdf5_write_test

@@ -9,10 +9,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace mp3_decoder_test {
+namespace melflow::test::mp3_decoder_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using namespace std::string_literals;
 
 namespace {
@@ -171,4 +169,4 @@ TEST_CASE("MP3: at a low rate a third frame that is missing is told, as at a hig
   }
 }
 
-}  // namespace mp3_decoder_test
+}  // namespace melflow::test::mp3_decoder_test

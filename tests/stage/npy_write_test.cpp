@@ -9,11 +9,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/source_path.h"
 
-namespace npy_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::npy_write_test {
 namespace {
 
 // Names of a document's entries, one of which begins each line.
@@ -138,4 +134,4 @@ TEST_CASE("npy_write: the path ends in .npy") {
                        ConfigError);
 }
 
-}  // namespace npy_write_test
+}  // namespace melflow::test::npy_write_test

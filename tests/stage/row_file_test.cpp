@@ -17,11 +17,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace row_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::row_file_test {
 namespace {
 
 std::vector<float> values(std::size_t count, float first = 0) {
@@ -374,4 +370,4 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
   CHECK(names_in(folder.path()).size() == 0);
 }
 
-}  // namespace row_file_test
+}  // namespace melflow::test::row_file_test

@@ -9,11 +9,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
-namespace row_stage_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::row_stage_test {
 namespace {
 
 std::string pipeline(const std::string& mel, const std::string& last,
@@ -158,4 +154,4 @@ TEST_CASE("mfcc: bands without a logarithm are a warning") {
         std::string::npos);
 }
 
-}  // namespace row_stage_test
+}  // namespace melflow::test::row_stage_test

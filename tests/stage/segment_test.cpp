@@ -9,11 +9,7 @@
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 
-namespace segment_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::segment_test {
 namespace {
 
 // The windows of a recording, straight from what the options say.
@@ -373,4 +369,4 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
   }
 }
 
-}  // namespace segment_test
+}  // namespace melflow::test::segment_test

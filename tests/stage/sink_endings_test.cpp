@@ -13,11 +13,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/small_disk.h"
 
-namespace sink_endings_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::sink_endings_test {
 namespace {
 
 // Many files wait for the first, long one.
@@ -246,4 +242,4 @@ TEST_CASE("sinks: two that would write the same file are found before the run") 
   }
 }
 
-}  // namespace sink_endings_test
+}  // namespace melflow::test::sink_endings_test

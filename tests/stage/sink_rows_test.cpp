@@ -16,10 +16,7 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace sink_rows_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::sink_rows_test {
 
 TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split its order") {
   const TempFolder folder;
@@ -310,4 +307,4 @@ TEST_CASE("sinks: rows, and the feature fingerprint, do not depend on the format
   }
 }
 
-}  // namespace sink_rows_test
+}  // namespace melflow::test::sink_rows_test

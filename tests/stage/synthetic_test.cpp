@@ -20,11 +20,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace synthetic_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::synthetic_test {
 namespace {
 
 using Shorts = std::vector<std::int16_t>;
@@ -255,4 +251,4 @@ TEST_CASE("synthetic: features depend on what changes samples, and not on how ma
     CHECK_MESSAGE(settings("count: 3") != settings(other), other);
 }
 
-}  // namespace synthetic_test
+}  // namespace melflow::test::synthetic_test

@@ -10,11 +10,7 @@
 #include "tests/support/plan_node.h"
 #include "tests/unit/config_stages.h"
 
-namespace config_overrides_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::config_overrides_test {
 namespace {
 
 class Environment {
@@ -246,4 +242,4 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
         "(what an alias refers to is counted each time)");
 }
 
-}  // namespace config_overrides_test
+}  // namespace melflow::test::config_overrides_test

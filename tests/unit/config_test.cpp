@@ -14,10 +14,7 @@
 #include "tests/support/problems.h"
 #include "tests/unit/config_stages.h"
 
-namespace config_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::config_test {
 
 TEST_CASE("config: a plan has what the text says") {
   const Plan plan = load(
@@ -205,4 +202,4 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace config_test
+}  // namespace melflow::test::config_test

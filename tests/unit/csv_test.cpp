@@ -10,11 +10,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace csv_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::csv_test {
 namespace {
 
 std::vector<std::vector<std::string>> rows_of(const std::string& text, int columns) {
@@ -242,4 +238,4 @@ TEST_CASE("csv: rows of several lines are told with their lines") {
                                       "of the texts, write quoting: none in the file_list node"});
 }
 
-}  // namespace csv_test
+}  // namespace melflow::test::csv_test

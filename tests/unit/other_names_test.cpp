@@ -15,11 +15,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace other_names_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::other_names_test {
 namespace {
 
 int check_names(const Schema& schema, const std::vector<std::string>& more = {}) {
@@ -200,4 +196,4 @@ TEST_CASE("other names: a stage is found by the name that it has elsewhere, and 
   CHECK(registry.advice_on("quux") == "");
 }
 
-}  // namespace other_names_test
+}  // namespace melflow::test::other_names_test

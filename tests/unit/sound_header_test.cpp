@@ -4,10 +4,7 @@
 
 #include <cstring>
 
-namespace sound_header_test {
-
-using namespace melflow;
-
+namespace melflow::sound_header_test {
 namespace {
 
 ReadAt reader(std::string_view bytes) {
@@ -239,4 +236,4 @@ TEST_CASE("sound header: plain samples are found where nothing speaks against th
   }
 }
 
-}  // namespace sound_header_test
+}  // namespace melflow::sound_header_test
