@@ -37,8 +37,7 @@ void write_pipeline(const TempFolder& folder, const std::string& files, const st
 }  // namespace
 
 TEST_CASE("input files: what has no end is refused at once, wherever a file is named") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   const auto pipeline = [&](const std::string& name, const std::string& files) {
     write_text(folder / name, nodes_to_mel(files, "n_fft: 512, sample_rate: 16kHz") + kWrite);
   };
@@ -95,8 +94,7 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
 }
 
 TEST_CASE("input files: a list, a pipeline or a report may come by a pipe of the shell") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "list.txt", "spk1/a.wav\nspk2/c.wav\n");
   write_pipeline(folder, "");
   const auto shell = [&](const std::string& command) {
@@ -116,8 +114,7 @@ TEST_CASE("input files: a list, a pipeline or a report may come by a pipe of the
 }
 
 TEST_CASE("corpus: files that include does not name are counted by their endings") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk1/notes.txt", "x");
   write_text(folder / "data/spk2/more.txt", "x");
   write_text(folder / "data/call.gsm", "x");
@@ -144,8 +141,7 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
 }
 
 TEST_CASE("corpus: files that were skipped are told of with --quiet") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.1);
   write_pipeline(folder, "");
   const Ended e =
@@ -155,8 +151,7 @@ TEST_CASE("corpus: files that were skipped are told of with --quiet") {
 }
 
 TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   std::filesystem::rename(folder / "data/spk1/a.wav", folder / "data/spk1/a.sph");
   std::filesystem::rename(folder / "data/spk1/b.wav", folder / "data/spk1/B.VOC");
   write_pipeline(folder, "");
@@ -165,8 +160,7 @@ TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by 
 
 TEST_CASE(
     "corpus: a rule of columns that finds nothing anywhere is an error, somewhere a warning") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
   CHECK(has(exits(1, melflow_in(folder, {"run", "p.yaml", "-q"})).err,
             "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
@@ -179,8 +173,7 @@ TEST_CASE(
 }
 
 TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a run will") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", manifest: segments, utterances: {}, columns: [text]");
   write_text(folder / "segments", "u1 r1 0 0.25\nu2 r2 0 0.25\nu3 r3 0 0.25\n");
   write_text(folder / "wav.scp", "r1 spk1/a.wav\nr2 sph2pipe x.sph |\nr3 spk2/c.wav\n");
@@ -220,8 +213,7 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
 }
 
 TEST_CASE("corpus: split_group may name an entry of columns") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   const std::string ratio = ", splits: ratio, split_ratios: {train: 1, test: 1}";
   write_pipeline(folder, ratio + ", columns: {speaker: 'spk([0-9]+)'}, split_group: speaker");
   CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
@@ -234,8 +226,7 @@ TEST_CASE("corpus: split_group may name an entry of columns") {
 }
 
 TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed lists only them") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk2/bad.wav", "<html>");
   test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.001);
   write_text(folder / "p.yaml",
@@ -259,8 +250,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
 
 TEST_CASE(
     "corpus: files that are ok with a warning are told of with --quiet, and --remarks lists them") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk2/bad.wav", "<html>");
   test::write_clip(folder / "whole.wav", 16'000, 1);
   const std::string whole = read_text(folder / "whole.wav");
@@ -291,8 +281,7 @@ TEST_CASE(
 }
 
 TEST_CASE("corpus: where every file is skipped, nothing is written and the run has failed") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, "");
   const Ended e = exits(1, melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"}));
   CHECK(has(e.err, "all files were skipped (4) by segment: shorter than one window: "));
@@ -302,16 +291,14 @@ TEST_CASE("corpus: where every file is skipped, nothing is written and the run h
 }
 
 TEST_CASE("corpus: rows of two outputs are told for each") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, "", "",
                  kWrite + "  second: {stage: npy_write, from: mel, path: out.npy}\n");
   CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, " rows in each of 2 outputs in "));
 }
 
 TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   test::write_clip(folder / "data/spk1/please-hold.wav", 16'000, 0.5);
   write_pipeline(folder, "");
   REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
@@ -320,8 +307,7 @@ TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
 }
 
 TEST_CASE("corpus: an update tells of labels that get other numbers") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", labels: parent_dir");
   CHECK(melflow_in(folder, {"run", "p.yaml"}).code == 0);
   test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // a new last one

@@ -261,8 +261,7 @@ TEST_CASE("dry run: what an interrupted run left to be completed is not") {
 }
 
 TEST_CASE("dry run: a sink that would write is refused") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
+  const Toy folder(3);
   const Ended e =
       exits(1, test::run(folder, {MELFLOW_TOY_PROGRAM, "update", "--dry-run", "toy.yaml"}));
   CHECK(has(e.err, "--dry-run: the output of end (toy_keep) cannot be updated"));

@@ -86,8 +86,7 @@ TEST_CASE("expect: a figure of the report goes by its place, with names that hav
 }
 
 TEST_CASE("expect: a figure that is not as expected ends the run with 4") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended met =
       exits(0, run(folder, command({"--set", "expect.figures={edges.work.mean_depth: '>= 0'}"})));
   INFO(met.err);
@@ -97,8 +96,7 @@ TEST_CASE("expect: a figure that is not as expected ends the run with 4") {
 }
 
 TEST_CASE("expect: a run as expected ends with 0 and says so") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e = exits(
       0,
       run(folder, command({"--set", "expect.files_per_second=> 0", "--set", "expect.failed=< 1"})));
@@ -107,8 +105,7 @@ TEST_CASE("expect: a run as expected ends with 0 and says so") {
 }
 
 TEST_CASE("expect: a run that is not as expected ends with 4, files that failed or not") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended slow =
       exits(4, run(folder, command({"--set", "expect.files_per_second=> 1e12", "--json"})));
   const auto json = nlohmann::json::parse(slow.out);
@@ -130,8 +127,7 @@ TEST_CASE("expect: a run that is not as expected ends with 4, files that failed 
 }
 
 TEST_CASE("expect: a run that fails ends as failed, whatever was expected") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   exits(1, run(folder, command({"--set", "expect.files_per_second=> 1e12", "--set",
                                 "work.break_down=true"})));
 }

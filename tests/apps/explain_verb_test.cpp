@@ -36,8 +36,7 @@ std::vector<std::string> waiting(const std::vector<std::string>& more) {
 }  // namespace
 
 TEST_CASE("explain: the output is left as it was, and nothing is left beside it") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_text(folder / "out.h5", "of the user's");
   const auto before = names_in(folder.path());
   const Ended e = run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress", "--var",
@@ -60,8 +59,7 @@ TEST_CASE("explain: the output is left as it was, and nothing is left beside it"
 }
 
 TEST_CASE("explain: --verify measures the best hint in pairs") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e = run(folder, waiting({"--workers", "4", "--verify", "--json"}));
   CAPTURE(e.err);
   REQUIRE(e.code == 0);
@@ -80,8 +78,7 @@ TEST_CASE("explain: --verify measures the best hint in pairs") {
 }
 
 TEST_CASE("explain: --workers is changed, too, where the hint says so") {
-  const TempFolder folder;
-  write_toy(folder, 60);
+  const Toy folder(60);
   const Ended e = run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--verify", "--set",
                                "work.wait_ms=3", "--workers", "1"});
   CAPTURE(e.err);
@@ -92,8 +89,7 @@ TEST_CASE("explain: --workers is changed, too, where the hint says so") {
 }
 
 TEST_CASE("explain: after --seconds no more files are begun") {
-  const TempFolder folder;
-  write_toy(folder, 1'000'000);
+  const Toy folder(1'000'000);
   const Ended e = run(folder, waiting({"--seconds", "0.3"}));
   CAPTURE(e.err);
   CHECK(e.code == 0);
@@ -101,15 +97,13 @@ TEST_CASE("explain: after --seconds no more files are begun") {
 }
 
 TEST_CASE("explain: without a file there is nothing to say") {
-  const TempFolder folder;
-  write_toy(folder, 0);
+  const Toy folder(0);
   const Ended e = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress"}));
   CHECK(has(e.out, "no result: no file was processed"));
 }
 
 TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {
-  const TempFolder folder;
-  write_toy(folder, 10);
+  const Toy folder(10);
   const Ended failed = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--set",
                                              "work.break_down=true"}));
   CHECK(has(failed.err, "the disk is full; make room"));
@@ -122,8 +116,7 @@ TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {
 }
 
 TEST_CASE("explain: a cache is used where there is one, and none is left where there was none") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_text(
       folder / "cached.yaml",
       test::nodes_to_mel("root: clips, feed: cache, cache_path: deep/cache", "preset: whisper") +
@@ -157,8 +150,7 @@ TEST_CASE("explain: a cache is used where there is one, and none is left where t
 }
 
 TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_toy(folder, 1'000'000);
   Process process(folder, waiting({"--seconds", "0", "--set", "work.begun=begun", "--verify"}));
   process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });

@@ -120,8 +120,7 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
   };
   for (const Kind& kind : kinds) {
     CAPTURE(kind.what);
-    const TempFolder folder;
-    make_corpus(folder);
+    const Filled<make_corpus> folder;
     write_tables(folder);
     write_text(folder / "p.yaml", pipeline(kind));
     const auto expected = made_by_one(folder);
@@ -138,8 +137,7 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
 
 TEST_CASE(
     "job: a part may have no file that is ok, and a job only such parts as one run may have") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const auto expected = made_by_one(folder);
   plan(folder, "1");  // a file each
@@ -159,8 +157,7 @@ TEST_CASE(
 }
 
 TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, too") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string whole = test::read_text(folder / "data/a/00.wav");
   write_text(folder / "data/a/00.wav", whole.substr(0, whole.size() - 500));
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
@@ -177,8 +174,7 @@ TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, t
 }
 
 TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const std::string other = folder / "out $x.h5";
   exits(3, melflow_in(folder,
@@ -193,8 +189,7 @@ TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path"
 }
 
 TEST_CASE("job: it is of its folder and its variables, wherever workers begin") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml",
              test::nodes_to_mel("root: \"${WHERE}\"",
                                 "sample_rate: 8000, n_fft: \"${FFT:-256}\", hop: 80, n_mels: 20") +

@@ -186,8 +186,7 @@ TEST_CASE(
     "printing: --quiet tells what failed, each reason once with the first files, and nothing of a "
     "good "
     "run") {
-  const TempFolder folder;
-  write_toy(folder, 400);
+  const Toy folder(400);
   const Ended bad = exits(3, run(folder, {kToy, "run", "toy.yaml", "-q", "--set",
                                           "work.fail_every=4", "--set", "work.skip_every=10"}));
   CHECK(bad.out.empty());

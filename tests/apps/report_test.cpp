@@ -83,8 +83,7 @@ TEST_CASE("report: a run that counted nothing differs from nothing") {
 }
 
 TEST_CASE("report: two documents of the program, beside each other") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const auto run_into = [&](const std::string& name, const std::string& wait) {
     REQUIRE(run(folder, {kToy, "run", "-q", "toy.yaml", "--set", wait, "--json=" + name}).code ==
             0);
@@ -110,8 +109,7 @@ TEST_CASE("report: two documents of the program, beside each other") {
 }
 
 TEST_CASE("report: what is no report is named, with what would be one") {
-  const TempFolder folder;
-  write_toy(folder, 0);
+  const Toy folder(0);
   REQUIRE(run(folder, {kToy, "run", "-q", "toy.yaml", "--json=empty.json"}).code == 0);
   write_text(folder / "other.json", "{\"x\": 1}");
   write_text(folder / "torn.json", "{\"melflow_version\": \"0.1.0\", \"limit\": {\"cause\": 3}}");

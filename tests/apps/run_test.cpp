@@ -35,8 +35,7 @@ void let_it_begin(const Process& process, const TempFolder& folder) {
 }  // namespace
 
 TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e = exits(0, run(folder, command()));
   CHECK(e.err.empty());
   CHECK(e.out.starts_with("40 files: 40 ok, 0 skipped, 0 failed\n120 rows in "));
@@ -80,8 +79,7 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
 }
 
 TEST_CASE("run: failures end with 3, and more than ten warnings are listed by reason") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e =
       exits(3, run(folder, command({"--set", "work.fail_every=4", "--set", "work.skip_every=10"})));
   CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
@@ -93,8 +91,7 @@ TEST_CASE("run: failures end with 3, and more than ten warnings are listed by re
 }
 
 TEST_CASE("run: where no file is ok and some failed, the run failed and writes nothing") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   const Ended all = exits(
       1, run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"}));
   CHECK(all.out.starts_with("20 files: 0 ok, 0 skipped, 20 failed\n"));
@@ -113,14 +110,12 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
 }
 
 TEST_CASE("run: skipped files alone are no failure") {
-  const TempFolder folder;
-  write_toy(folder, 10);
+  const Toy folder(10);
   CHECK(run(folder, command({"--set", "work.skip_every=5"})).code == 0);
 }
 
 TEST_CASE("run: --json prints one document on stdout and everything else on stderr") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e =
       exits(3, run(folder, {kToy, "run", "--json", "toy.yaml", "--set", "work.fail_every=40"}));
   CHECK(has(e.err, "40 files: 39 ok"));
@@ -169,8 +164,7 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
 }
 
 TEST_CASE("run: the report says how deep queues were, and how long a node waited for its own") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e = exits(0, run(folder, command({"--json=r.json", "--set", "work.queue=8", "--set",
                                                 "work.start_at=0.5"})));
   CHECK(has(e.out, "work began with 4 in its queue, "));
@@ -182,8 +176,7 @@ TEST_CASE("run: the report says how deep queues were, and how long a node waited
 }
 
 TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   for (const auto& [wait_ms, warning] :
        {std::pair("work.wait_ms=12", ""),
         std::pair("work.wait_ms=13", "warning: --set: work.wait_ms: 13 is an unlucky number\n")}) {
@@ -194,16 +187,14 @@ TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
 }
 
 TEST_CASE("run: warnings of the plan are printed once, before the run") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   const Ended e = run(folder, command({"--set", "work.wait_ms=13"}));
   CHECK(e.err == "warning: --set: work.wait_ms: 13 is an unlucky number\n");
   CHECK_FALSE(has(e.out, "unlucky"));
 }
 
 TEST_CASE("run: a run that cannot start ends with 1, in the JSON document too") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   const Ended e = exits(1, run(folder, command({"--json", "--set", "work.break_down=true"})));
   CHECK(e.err == "melflow: toy_work: the disk is full; make room\n");
   const auto json = nlohmann::json::parse(e.out);
@@ -213,8 +204,7 @@ TEST_CASE("run: a run that cannot start ends with 1, in the JSON document too") 
 }
 
 TEST_CASE("run: a wrong configuration has its problems in the JSON document") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   const Ended e = exits(78, run(folder, command({"--json", "--set", "work.wait=1"})));
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["ending"] == "not_started");
@@ -223,8 +213,7 @@ TEST_CASE("run: a wrong configuration has its problems in the JSON document") {
 }
 
 TEST_CASE("run: more failures than max_failures end the run with 1") {
-  const TempFolder folder;
-  write_toy(folder, 400);
+  const Toy folder(400);
   const Ended e =
       exits(1, run(folder, command({"--set", "work.fail_every=2", "--set", "max_failures=10",
                                     "--set", "work.wait_ms=1", "--json"})));
@@ -237,8 +226,7 @@ TEST_CASE("run: more failures than max_failures end the run with 1") {
 
 TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted for") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    const TempFolder folder;
-    write_toy(folder, 20'000);
+    const Toy folder(20'000);
     Process process(folder, slow_run());
     let_it_begin(process, folder);
     process.send(signal);
@@ -257,8 +245,7 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
 }
 
 TEST_CASE("run: the second signal ends at once with 130") {
-  const TempFolder folder;
-  write_toy(folder, 20'000);
+  const Toy folder(20'000);
   // Nobody makes that file: there will be no clean end.
   Process process(folder, command({"--set", "work.until=never", "--set", "work.begun=begun"}));
   let_it_begin(process, folder);
@@ -269,8 +256,7 @@ TEST_CASE("run: the second signal ends at once with 130") {
 }
 
 TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fail") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   exits(0, run(folder, {"/bin/bash", "-c",
                         "set -o pipefail; \"$0\" run toy.yaml --set work.wait_ms=13 "
                         "--json=report.json 2>&1 | true",
@@ -280,8 +266,7 @@ TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fai
 
 TEST_CASE(
     "run: on a terminal there is a bar with a line for each node, and at the end it is gone") {
-  const TempFolder folder;
-  write_toy(folder, 60);
+  const Toy folder(60);
   if (!Process::has_terminals()) return test::skip("there are no pseudo terminals");
   Process process(folder, command({"--set", "work.until=seen"}), {}, true);
   process.read_until("% busy");

@@ -42,8 +42,7 @@ TEST_CASE("trace: spans and counters add up to the report's accounts, flows begi
 }
 
 TEST_CASE("trace: a path that cannot be written is told before the run") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
+  const Toy folder(3);
   const Ended ended = exits(
       1, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"}));
   CHECK(has(ended.err, "--trace: none/t.json"));
@@ -71,8 +70,7 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
   };
   for (const Row& row : {Row{{}, true}, Row{{"--quiet"}, false}, Row{{"--json"}, false},
                          Row{{"--json", "--quiet"}, false}, Row{{"--json=r.json"}, true}}) {
-    const TempFolder folder;
-    test::write_toy(folder, 30);
+    const Toy folder(30);
     std::vector<std::string> command{MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "t.json",
                                      "--trace-calls",     "5"};
     command.insert(command.end(), row.more.begin(), row.more.end());
@@ -90,8 +88,7 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
 }
 
 TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
+  const Toy folder(3);
   const Ended e =
       exits(2, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"}));
   CHECK(has(e.err, "--trace-calls requires --trace"));

@@ -27,8 +27,7 @@ bool is_device(const char* path) {
 }  // namespace
 
 TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   write_toy(folder, 20, "b.yaml");
   struct Row {
     const char* arguments;
@@ -109,8 +108,7 @@ TEST_CASE("writing: init makes a whole file or none") {
 }
 
 TEST_CASE("writing: that a JSON report cannot be written is known before the run") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   const std::string yaml = read_text(folder / "toy.yaml");
   std::filesystem::create_directory(folder / "folder");
   for (const char* where : {"no/such/r.json", "folder", "toy.yaml"}) {
@@ -135,8 +133,7 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
 }
 
 TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   Process process(
       folder, {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set", "work.begun=begun"},
       {}, true);

@@ -51,8 +51,7 @@ JobResult run_with(const TempFolder& folder, const std::string& yaml, const std:
 }  // namespace
 
 TEST_CASE("cuda opening: auto keeps a short job on the processor, and starts no driver for it") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const std::string mel : {"preset: whisper", "preset: kaldi, use_energy: true",
                                 "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20, log: db, "
                                 "top_db: 60"}) {
@@ -100,8 +99,7 @@ TEST_CASE("cuda opening: on the processor small batches are put together, many f
 TEST_CASE(
     "cuda opening: without a backend it is the processor's, and the report says that there may be "
     "a device") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const JobResult job = completed(run_with(folder, cuda_pipeline("", "preset: whisper"), "out.h5"));
@@ -114,8 +112,7 @@ TEST_CASE(
 }
 
 TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 2});
   const cuda::ScopedGpus scope(gpus);
   completed(run_with(folder, cuda_pipeline("", kAtOnce), "out.h5"));
@@ -127,8 +124,7 @@ TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
 }
 
 TEST_CASE("cuda opening: files are read while devices are opened") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const char* mel : {kAtOnce, "preset: whisper, backend: cuda"}) {
     HostGpus gpus({.opens_late = 0});
     const cuda::ScopedGpus scope(gpus);
@@ -143,8 +139,7 @@ TEST_CASE("cuda opening: files are read while devices are opened") {
 }
 
 TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cuda refuses") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   struct Row {
     const char* what;
     HostGpuOptions options;
@@ -219,8 +214,7 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
 }
 
 TEST_CASE("cuda opening: all devices are those that can be used; others are a warning") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 1, .unusable = {{1, "device 1 (old) is older than the kernels"}}});
   const cuda::ScopedGpus scope(gpus);
   for (const std::string& mel :
@@ -233,8 +227,7 @@ TEST_CASE("cuda opening: all devices are those that can be used; others are a wa
 }
 
 TEST_CASE("cuda opening: without a device, auto's rows are the processor's, of any type") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const char* dtype : {"float32", "float16", "bfloat16"}) {
     REQUIRE(run_with(folder, with_dtype(cuda_pipeline("", "preset: kaldi, backend: cpu"), dtype),
                      "cpu.h5")
@@ -251,8 +244,7 @@ TEST_CASE("cuda opening: without a device, auto's rows are the processor's, of a
 }
 
 TEST_CASE("cuda opening: a device that does not open is waited for no longer than the limit") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto run_late = [&](HostGpus& gpus, const std::string& mel) {
     const cuda::ScopedGpus scope(gpus);
     return run_with(folder, cuda_pipeline("", mel), "out.h5", [&](Runner&) {
@@ -305,8 +297,7 @@ TEST_CASE("cuda opening: those that open are used, whatever the others do") {
 }
 
 TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the processor may make them") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto largest_block = [&](const std::string& backend, const std::string& dtype) {
@@ -322,8 +313,7 @@ TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the process
 }
 
 TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto update = [&](const HostGpuOptions& options, unsigned seed) {
     write_wav(folder.file("clips/new.wav"), 8000, kRate, seed);
     HostGpus gpus(options);

@@ -166,8 +166,7 @@ TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the
 }
 
 TEST_CASE("cuda slots: no memory is taken but at the beginning") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const JobResult job = run_on(
       gpus, folder, "", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 4KiB}");
@@ -184,8 +183,7 @@ TEST_CASE("cuda slots: no memory is taken but at the beginning") {
 
 TEST_CASE(
     "cuda slots: as many as batches are packed at once, shared by the devices, and two more") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto slots = [&](int devices, const std::string& mel) {
     HostGpus gpus({.devices = devices});
     return number_in(run_on(gpus, folder, "",
@@ -310,8 +308,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
 }
 
 TEST_CASE("cuda slots: devices of splits are checked like others") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   struct Row {

@@ -51,8 +51,7 @@ double largest_difference(const Output& a, const Output& b) {
 }  // namespace
 
 TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and front end") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const Case cases[] = {
       {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
        "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, log: db", 2e-3},
@@ -150,8 +149,7 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
 }
 
 TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   LoadOptions options;
@@ -170,8 +168,7 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
 }
 
 TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches come in") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   // With one slot: behind the device, nobody could wait for a second batch.
@@ -184,8 +181,7 @@ TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches
 }
 
 TEST_CASE("cuda: without a device, auto takes the processor and cuda says what is missing") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
   const JobResult job =
@@ -202,8 +198,7 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
 }
 
 TEST_CASE("cuda: what cannot be had is an error before the run") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   struct Row {
@@ -239,8 +234,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
 }
 
 TEST_CASE("cuda: memory that is not allowed or not there is named, with what to lower") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto error_of = [&](const HostGpuOptions& options, const std::string& memory) {
     HostGpus gpus(options);
     std::string error;
@@ -267,8 +261,7 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
 }
 
 TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const std::string settings =
       "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 1MiB}";
   const auto error_of = [&](bool two, const std::string& memory) {
@@ -347,8 +340,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
 }
 
 TEST_CASE("cuda: rows come from devices of one kind") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 2, .second_major = 10});
   const cuda::ScopedGpus scope(gpus);
   const JobResult all =
@@ -364,8 +356,7 @@ TEST_CASE("cuda: rows come from devices of one kind") {
 }
 
 TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.why_no_cufft = "cuFFT is not here"});
   const cuda::ScopedGpus scope(gpus);
   const std::string mel = "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20";
@@ -380,8 +371,7 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
 }
 
 TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the link once") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto bytes = [&](const std::string& mel) {
     HostGpus gpus;
     const cuda::ScopedGpus scope(gpus);
@@ -416,8 +406,7 @@ TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is 
 }
 
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   // Silence fits whatever becomes of the others.
   write_audio(folder.file("clips/silence.wav"), audio_kind("wav s16"), 16000,
               std::vector<float>(4000));
@@ -490,8 +479,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
 }
 
 TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs more") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   struct Row {
     const char* mel;
     const char* write;  ///< of the node write
@@ -582,8 +570,7 @@ TEST_CASE("cuda: a file with rows that are not finite fails as on the processor"
 }
 
 TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   std::string yaml = cuda_pipeline("", "preset: kaldi, backend: cuda");
@@ -602,8 +589,7 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
 }
 
 TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   completed(run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder,
                      "cpu.h5"));
   HostGpus gpus;
@@ -632,8 +618,7 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
 }
 
 TEST_CASE("cuda: operands are part of what features are, devices are not") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto made = [&](const std::string& how) {
@@ -652,8 +637,7 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
 
 TEST_CASE(
     "cuda: rows of devices and of the processor stand side by side, and the output names both") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);

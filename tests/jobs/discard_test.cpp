@@ -61,8 +61,7 @@ std::map<std::string, std::string> said(const JobResult& job, const std::string&
 }  // namespace
 
 TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   for (const std::string from : kNodes) {
     CAPTURE(from);
     const JobResult job = completed(run_job(pipeline(from), from_clips(folder)));
@@ -79,8 +78,7 @@ TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
 }
 
 TEST_CASE("discard: one way may end in it while others go on") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   const JobResult job = completed(run_job(pipeline("decode", R"(  route:
     stage: route
     from: decode
@@ -99,8 +97,7 @@ TEST_CASE("discard: one way may end in it while others go on") {
 }
 
 TEST_CASE("discard: a file that fails behind a batch is not counted") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   // 11,025 Hz is not what mel takes.
   const std::string yaml = pipeline("batch") +
                            "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, "
@@ -112,8 +109,7 @@ TEST_CASE("discard: a file that fails behind a batch is not counted") {
 }
 
 TEST_CASE("discard: there is nothing to update, and nothing behind it") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   CHECK(run_job(pipeline("decode"), from_clips(folder), {}, Update::append).error ==
         "discard: keeps nothing, so there is nothing to update; use melflow run instead");
   const std::string more = "  segment: {stage: segment, from: end}\n";

@@ -98,8 +98,7 @@ TEST_CASE("feed: stream puts no node into the graph") {
 }
 
 TEST_CASE("feed: preload makes the rows of stream, however the work is spread") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const char* segment : {"", ", length: 4000, hop: 1500, tail: pad"}) {
     CAPTURE(segment);
     const Ran expected = run_feed(folder, "", {}, segment);
@@ -118,8 +117,7 @@ TEST_CASE("feed: preload makes the rows of stream, however the work is spread") 
 }
 
 TEST_CASE("feed: preload reads nothing in the run proper") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   std::filesystem::remove_all(folder / "clips/1");  // those with nothing but good files stay
   std::filesystem::remove(folder / "clips/2/empty.wav");
   std::filesystem::remove(folder / "clips/3/cut.wav");
@@ -168,8 +166,7 @@ TEST_CASE("feed: a stop while audio is loaded ends the run") {
 }
 
 TEST_CASE("feed: two segments behind one resample share what is stored") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const auto both = [&](const std::string& feed, const std::string& out) {
     const std::string yaml = speech_pipeline({.memory = "1GiB"}) +
                              "  segment2: {stage: segment, from: resample, length: 4000}\n"
@@ -188,8 +185,7 @@ TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and
   std::size_t later_by = 1;
   for (const char* segment : {"", ", length: 4000, hop: 1500, tail: pad"}) {
     CAPTURE(segment);
-    const TempFolder folder;
-    make_corpus(folder);
+    const Filled<make_corpus> folder;
     const Ran expected = run_feed(folder, "", {}, segment);
     REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
     // Each way builds a cache, and each reads what another way has built: not the same one with every segment.
@@ -230,8 +226,7 @@ std::string cache_file(const std::string& folder) {
 }  // namespace
 
 TEST_CASE("feed: other settings of decode and resample have a cache file of their own, mel's not") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const auto run = [&](const std::string& from, const std::string& to,
                        const std::string& mel = "") {
@@ -281,8 +276,7 @@ TEST_CASE("feed: a cache follows files that change, come and go") {
 }
 
 TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const Ran expected = run_feed(folder, "");
   for (const Knobs& knobs : ways_to_run()) {
@@ -307,8 +301,7 @@ TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
 }
 
 TEST_CASE("feed: a cache that is no cache is recreated, with a warning about the run") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const Ran expected = run_feed(folder, feed);
   const std::string path = cache_file(folder / "cache");
@@ -340,8 +333,7 @@ TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
 }
 
 TEST_CASE("feed: a folder where no cache can be made is an error, one that can be read is read") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   ::chmod(folder.folder("out").c_str(), 0777);
   folder.folder("closed");
   const auto run = [&](const std::string& cache) {
@@ -379,8 +371,7 @@ TEST_CASE("feed: a stopped run leaves what it stored") {
 }
 
 TEST_CASE("feed: auto streams what is used once, caches what is used often, and says why") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const Ran expected = run_feed(folder, "");
   const std::string to = ", cache_path: " + (folder / "cache");
   struct Row {

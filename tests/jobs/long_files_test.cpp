@@ -36,8 +36,7 @@ void make_corpus(const TempFolder& folder) {
 
 TEST_CASE(
     "long files: the same datasets and warnings, for any workers, memory and size of blocks") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const JobResult alone =
       completed(run_job(speech_pipeline({.block = "64KiB", .whole = "4KiB", .workers = 1}),
                         in_out(folder / "clips", folder / "alone.h5")));

@@ -61,8 +61,7 @@ const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"
 TEST_CASE(
     "outputs: a run that was interrupted between its renames is completed, then the next is "
     "refused") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(folder, "out.npy", "stage: npy_write").complete());
   const std::string rows = read_bytes(folder / "out.npy");
   for (std::size_t named = 0; named < kSet.size(); ++named) {
@@ -93,8 +92,7 @@ TEST_CASE(
 }
 
 TEST_CASE("outputs: a refused run touches nothing, whichever file of the output is there") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const std::string& there : kSet) {
     const TempFolder other;
     std::filesystem::copy(folder / "clips", other / "clips",
@@ -111,8 +109,7 @@ TEST_CASE("outputs: a refused run touches nothing, whichever file of the output 
 }
 
 TEST_CASE("outputs: what the run reads is not replaced") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string wav = read_bytes(folder / "clips/train/2.wav");
   const std::string overwrite = "stage: hdf5_write, overwrite: true";
   const auto refused = [&](const std::string& out, const std::string& what,
@@ -139,8 +136,7 @@ TEST_CASE("outputs: what the run reads is not replaced") {
 }
 
 TEST_CASE("outputs: files of all splits get their names together") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string write = "stage: hdf5_write, split_files: true, overwrite: true";
   REQUIRE(run(folder, "out.h5", write, ", splits: top_dir").complete());
   CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5"});
@@ -168,8 +164,7 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
       {"out.h5", "stage: hdf5_write, split_files: true", {"out.train.h5", "out.test.h5"}}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.write));
-    const TempFolder folder;
-    make_corpus(folder);
+    const Filled<make_corpus> folder;
     const std::string overwrite = std::string(row.write) + ", overwrite: true";
     const auto made = [&](Update update) {
       return run(folder, row.out, overwrite, ", splits: top_dir", update);
@@ -221,8 +216,7 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
 }
 
 TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(
       run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
   // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
@@ -232,8 +226,7 @@ TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
 }
 
 TEST_CASE("outputs: who asks for one that is not there is told what is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const auto told = [&] {
     try {
       const FeatureFile file(folder / "out.npy");

@@ -226,8 +226,7 @@ TEST_CASE("resume: AVX2 and AVX-512 are one where they give the same bytes") {
 }
 
 TEST_CASE("resume: failures that were too many end the next run at once, and more go on") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (unsigned i = 0; i < 5; ++i) folder.write("clips/" + clip(i), "no sound");
   const auto run = [&](const std::string& limit) {
     return run_job(speech_pipeline({.batch = 1}, "", "", "max_failures: " + limit + "\n"),

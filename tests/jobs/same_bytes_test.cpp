@@ -79,8 +79,7 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
        .workers = 5},
       {.concurrency = 5, .queue = 2, .batch = 3, .engine = "io_uring", .workers = 2},
   };
-  TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const Row& row : rows) {
     CAPTURE(row.what);
     const Knobs plain;

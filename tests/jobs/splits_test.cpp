@@ -48,8 +48,7 @@ const char* const kFolders = "splits: top_dir, labels: top_dir";
 }  // namespace
 
 TEST_CASE("splits: each is a dataset of its own in one file, with a label for every row") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const char* write :
        {"layout: contiguous", "compression: deflate", "dtype: float16", "dtype: bfloat16"}) {
     CAPTURE(std::string(write));
@@ -79,8 +78,7 @@ TEST_CASE("splits: each is a dataset of its own in one file, with a label for ev
 }
 
 TEST_CASE("splits: a file for each of them holds what one file for all does") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(rows_pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
   for (const char* write : {"layout: contiguous", "compression: deflate, chunk: 4096"}) {
     CAPTURE(std::string(write));
@@ -101,8 +99,7 @@ TEST_CASE("splits: a file for each of them holds what one file for all does") {
 }
 
 TEST_CASE("splits: files for each of them begin and end together") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   folder.write("out.val.h5", "somebody's");
   const JobResult job = run(rows_pipeline(kFolders, "split_files: true"), folder, "out.h5");
   CHECK_FALSE(job.started);

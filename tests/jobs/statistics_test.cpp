@@ -64,8 +64,7 @@ std::string said_of(const TempFolder& folder, const std::string& out, const std:
 }  // namespace
 
 TEST_CASE("statistics: those of numpy, of the training split or of all") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   struct Row {
     const char* what;
     Options options;
@@ -177,8 +176,7 @@ TEST_CASE("statistics: no training split by its name is an error before anything
 }
 
 TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches and feeds") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   const auto read = [&](const std::string& out) {
     const H5File file(folder / out);
     return file.raw("statistics/mean") + file.raw("statistics/std");
@@ -226,8 +224,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
   for (const char* write : {"statistics: train", "statistics: all, dtype: float16",
                             "statistics: all, compression: deflate, dtype: bfloat16"}) {
     CAPTURE(std::string(write));
-    const TempFolder folder;
-    make_split_corpus(folder);
+    const Filled<make_split_corpus> folder;
     const Options options{.decode = "block: 64KiB", .segment = "tail: drop", .write = write};
     REQUIRE(run(options, folder, "updated.h5").complete());
     write_wav(folder.file("clips/train/00_new.wav"), 9000, kRate, 70);
@@ -246,8 +243,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
 }
 
 TEST_CASE("statistics: a file with rows that are not finite fails and spoils no other") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "clean.h5").complete());
   // One bit of an exponent; in the long file far behind the first block.
   std::vector<float> samples = test_signal(90'000);
@@ -316,8 +312,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
 }
 
 TEST_CASE("statistics: an update refuses an output with rows that are not finite, and leaves it") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   const Options options{.write = "statistics: all"};
   REQUIRE(run(options, folder, "out.h5").complete());
   // Rows begin where docs/output-format.md says that they can be mapped.
@@ -368,8 +363,7 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
 
 TEST_CASE(
     "statistics: files that fail in another branch, or come with an update, are accounted for") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "out.h5").complete());
   write_wav(folder.file("clips/train/new.wav"), 9000, kRate, 70);
   completed(run({}, folder, "out.h5", Update::append));
@@ -384,8 +378,7 @@ TEST_CASE(
 }
 
 TEST_CASE("statistics: files that waited for one that failed count as all others") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   // The first of all, long, and found to be cut off when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
@@ -395,8 +388,7 @@ TEST_CASE("statistics: files that waited for one that failed count as all others
 }
 
 TEST_CASE("normalize: rows of every split have the training split's statistics taken out") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "raw.h5").complete());
   for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
@@ -423,8 +415,7 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
 }
 
 TEST_CASE("normalize: what cannot be is said before the run, or before anything is touched") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "raw.h5").complete());
   REQUIRE(run({.write = "sync: false"}, folder, "none.h5").complete());
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "done.h5").complete());

@@ -87,8 +87,7 @@ Output full_build(const TempFolder& folder, const std::string& write = "overwrit
 }  // namespace
 
 TEST_CASE("update: rows of new files come behind those that were there, which do not move") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const Output before = read_output(folder / "out.h5");
   clip(folder, "train/a/1.wav", 51);
@@ -129,8 +128,7 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
 }
 
 TEST_CASE("update: a second name of the output, as in a backup of links, keeps its bytes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   std::filesystem::create_hard_link(folder / "out.h5", folder / "backup.h5");
@@ -176,8 +174,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
     for (const bool npy : {false, true}) {
       CAPTURE(std::string(more));
       CAPTURE(npy);
-      const TempFolder folder;
-      make_corpus(folder);
+      const Filled<make_corpus> folder;
       const std::string ending = npy ? "npy" : "h5";
       const std::string out = "out." + ending, full = "full." + ending;
       std::string yaml = pipeline("split_files: false");
@@ -212,8 +209,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
 }
 
 TEST_CASE("update: by contents, of an output without their hashes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   std::string yaml = pipeline();
   yaml.replace(yaml.find("splits: top_dir"), 15, "splits: top_dir, update_by: content");
@@ -227,8 +223,7 @@ TEST_CASE("update: by contents, of an output without their hashes") {
 }
 
 TEST_CASE("update: rows of .npy stay in place, too, where files are only added") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   std::string yaml = pipeline("split_files: false");
   yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
   REQUIRE(run(yaml, folder, "out.npy").complete());
@@ -290,8 +285,7 @@ TEST_CASE("update: a small output, a first one, and a split that is new") {
 }
 
 TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   CHECK(run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append)
@@ -305,8 +299,7 @@ TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
 }
 
 TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   const auto names = names_in(folder.path());
@@ -339,8 +332,7 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
 }
 
 TEST_CASE("update: a program that was interrupted in the middle of it loses nothing") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   const Output whole = read_output(folder / "out.h5");
@@ -385,8 +377,7 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
 }
 
 TEST_CASE("update: beside another run that makes the same output, and behind one that was killed") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   clip(folder, "train/a/1.wav", 51);

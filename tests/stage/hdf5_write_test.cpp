@@ -24,8 +24,7 @@ JobResult run(const std::string& yaml, const TempFolder& folder) { return run_si
 }  // namespace
 
 TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its type and shape") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   struct Row {
     const char* what;
     Options options;
@@ -139,8 +138,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
 }
 
 TEST_CASE("hdf5_write: of a compressed output the report has its size and what packing takes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const auto figure = [](const Value& of, const char* name) {
     return std::stod(of.find(name)->text());
   };
@@ -170,8 +168,7 @@ TEST_CASE("hdf5_write: of a compressed output the report has its size and what p
 }
 
 TEST_CASE("hdf5_write: what stands in the index is what became of the files") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   completed(run(pipeline({.mel = "center: false"}), folder));
   const Output out = read_output(folder / "out.h5");
   std::vector<std::string> paths;

@@ -23,8 +23,7 @@ std::vector<std::string> entries_of(const std::string& document) {
 }  // namespace
 
 TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_write has them") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   struct Row {
     const char* what;
     SinkJob options;

@@ -51,8 +51,7 @@ TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split it
 }
 
 TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   // Plain powers go over the whole range of a half; a file with values beyond it fails, which is
   // tested elsewhere.
   for (const std::string mel : {"log: db", "log: none", "log: none, power: 6"}) {
