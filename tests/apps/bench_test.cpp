@@ -104,7 +104,6 @@ TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing 
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
   const Ended e = exits(0, test::run(folder, command("disk", more)));
-  INFO(e.err);
   CHECK(e.err.empty());
   const Json out = Json::parse(e.out);
   CHECK(out["dir"] == "disk");
@@ -140,7 +139,6 @@ TEST_CASE("bench: the table has every row; --json=FILE beside it has the same me
   std::vector<std::string> line{MELFLOW_PROGRAM, "bench", "--json=b.json"};
   line.insert(line.end(), kQuick.begin(), kQuick.end());
   const Ended e = exits(0, test::run(folder, line, {{"TMPDIR", folder / "tmp"}}));
-  INFO(e.err);
   CHECK(has(e.out, "files: " + (folder / "tmp") + ", "));
   CHECK(has(e.out, "median"));
   CHECK(has(e.out, "\nGPU: "));
@@ -166,7 +164,6 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
     });
     process.send(signal);
     const Ended e = exits(75, process.wait());
-    INFO(e.err);
     CHECK(has(e.err, "melflow: stopped; the figures are of the rounds so far"));
     const Json out = Json::parse(e.out);
     CHECK(out["stopped"] == true);
@@ -211,7 +208,6 @@ TEST_CASE("bench: files in memory are not read from a disk; a disk that is full 
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
   const Ended e = exits(0, test::run(folder, command(memory.path(), more)));
-  INFO(e.err);
   const Json out = Json::parse(e.out);
   const Json* from_disk = find(out["not_measured"], "read files from the disk");
   REQUIRE(from_disk != nullptr);

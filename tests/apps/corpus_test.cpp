@@ -146,7 +146,6 @@ TEST_CASE("corpus: files that were skipped are told of with --quiet") {
   write_pipeline(folder, "");
   const Ended e =
       exits(0, melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"}));
-  INFO(e.err);
   CHECK(has(e.err, "1 of 5 files is skipped, such as spk1/short.wav: segment: shorter than "));
 }
 

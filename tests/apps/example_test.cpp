@@ -32,7 +32,6 @@ TEST_CASE("example: languages are told apart by an output and a script") {
   const Ended trained =
       exits(0, test::run(folder, {"/usr/bin/python3",
                                   test::source_path("docs/examples/language_id.py"), "out.h5"}));
-  INFO(trained.out << trained.err);
   // "test: 111 of 115 recordings (96.5%)"
   std::smatch found;
   REQUIRE(std::regex_search(trained.out, found, std::regex("test: (\\d+) of (\\d+) recordings")));

@@ -89,7 +89,6 @@ TEST_CASE("expect: a figure that is not as expected ends the run with 4") {
   const Toy folder(40);
   const Ended met =
       exits(0, run(folder, command({"--set", "expect.figures={edges.work.mean_depth: '>= 0'}"})));
-  INFO(met.err);
   CHECK(has(met.out, "\nexpected edges.work.mean_depth >= 0: "));
   CHECK(has(exits(4, run(folder, command({"--set", "expect.figures={files.lost: '< 1'}"}))).out,
             "expected files.lost < 1: the report has no such number, NOT met\n"));

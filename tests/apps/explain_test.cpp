@@ -35,7 +35,6 @@ TEST_CASE("explain: types on edges, and every option with its value and where th
   const Ended e =
       exits(0, test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml", "--var",
                                   "OUT=o.h5", "--set", "mel.n_mels=64", "--workers", "2"}));
-  INFO(e.err);
   for (const char* head : {"files (file_list): gives file\n", "read (disk_read): file → bytes\n",
                            "mel (mel): batch → rows\n", "write (hdf5_write): takes rows\n"})
     CHECK(has(e.out, head));
@@ -68,7 +67,6 @@ graph:
 )");
   const Ended e = exits(0, test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml",
                                               "--set", "files.feed=stream"}));
-  INFO(e.err);
   CHECK(has(e.out, "way (route): bytes → bytes\n"));
   CHECK(line_of(e.out, "da", "from") == "way.a p.yaml:6:29");
   CHECK(line_of(e.out, "da", "on_failure") == "branch p.yaml:6:48");
@@ -87,7 +85,6 @@ TEST_CASE("explain: without defaults only what somebody set is shown") {
   std::vector<std::string> with_explain = command;
   with_explain.insert(with_explain.end(), {"--explain", "--set", "mel.n_mels=64"});
   const Ended e = exits(0, test::run(folder, with_explain));
-  INFO(e.err);
   CHECK(line_of(e.out, "mel", "n_mels") == "64 --set");
   CHECK(line_of(e.out, "mel", "concurrency") == "3 p.yaml:8:64");
   CHECK(line_of(e.out, "mel", "from") == "batch p.yaml:8:27");

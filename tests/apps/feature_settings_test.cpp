@@ -56,7 +56,6 @@ TEST_CASE("feature settings: a file and the pipeline that made it say the same")
   REQUIRE(folder.melflow({"run", "p.yaml", "--quiet"}).code == 0);
   const Ended file = folder.melflow({"inspect", "--features", "out.h5"});
   const Ended yaml = folder.melflow({"inspect", "--features", "p.yaml"});
-  INFO(file.err << yaml.err);
   CHECK(file.code == 0);
   CHECK(yaml.code == 0);
   CHECK(file.out == yaml.out);
@@ -93,7 +92,6 @@ TEST_CASE("compare: equal features end with 0, whichever way they are described"
   REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
   for (const char* other : {"a.yaml", "out.h5"}) {
     const Ended e = exits(0, folder.melflow({"compare", "out.h5", other}));
-    INFO(e.out << e.err);
     CHECK(e.out.starts_with("equal: same features (fingerprint "));
     CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 1);
   }
@@ -115,7 +113,6 @@ TEST_CASE("compare: sinks that write no rows have no features beside those that 
              "disk_read, from: files}\n  decode: {stage: decode, from: read, downmix: 2}\n  copy: "
              "{stage: audio_write, from: decode, path: copies}\n");
   const Ended d = exits(0, folder.melflow({"inspect", "--features", "d.yaml"}));
-  INFO(d.out << d.err);
   CHECK(has(d.out, "decode.downmix: right"));
 }
 
@@ -130,7 +127,6 @@ TEST_CASE("compare: says in words what differs, and ends with 1") {
       "mel.n_mels: 80 in out.h5, 64 in b.h5\ndifferent: 1 difference (fingerprints "));
 
   const Ended many = exits(1, folder.melflow({"compare", "out.h5", "b.yaml"}));
-  INFO(many.out << many.err);
   CHECK(has(many.out, "mel.n_mels: 80 in out.h5, 64 in b.yaml\n"));
   CHECK(has(many.out, "mel.log: none in out.h5, db in b.yaml\n"));
   CHECK(has(many.out, "mel.amin: 1e-10 in b.yaml, not a setting in out.h5\n"));
@@ -179,7 +175,6 @@ TEST_CASE("compare: equal features from another program or machine get a note") 
   H5Tclose(type);
   H5Fclose(file);
   const Ended e = exits(0, folder.melflow({"compare", "out.h5", "a.yaml"}));
-  INFO(e.out);
   CHECK(has(e.out, "\nnote: instruction_set: neon in out.h5, "));
   CHECK(e.out.ends_with(" in a.yaml: the last bits of values may differ\n"));
   const Json json = Json::parse(folder.melflow({"compare", "out.h5", "a.yaml", "--json"}).out);
@@ -200,7 +195,6 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
   REQUIRE(folder.melflow({"run", "two.yaml", "--quiet"}).code == 0);
 
   const Ended same = exits(0, folder.melflow({"compare", "two.yaml", "two.yaml"}));
-  INFO(same.out << same.err);
   CHECK(has(same.out, "write: equal: same features (fingerprint "));
   CHECK(has(same.out, "\nmfcc: equal: same features (fingerprint "));
   const Ended e = exits(1, folder.melflow({"compare", "two.yaml", "other.yaml"}));
@@ -254,7 +248,6 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
   };
   for (const Row& row : rows) {
     const Ended wrong = exits(row.code, folder.melflow(row.words));
-    INFO(wrong.out << wrong.err);
     CHECK(has(wrong.err, row.message));
     CHECK(wrong.out.empty());
   }
@@ -269,7 +262,6 @@ TEST_CASE("compare: options that are not set are not named") {
       pipeline("sample_rate: 16000, n_mels: 80", "way.long",
                "  way: {stage: route, from: decode, outputs: {long: {duration: '> 0s'}}}\n"));
   const Ended e = exits(1, folder.melflow({"compare", "a.yaml", "route.yaml"}));
-  INFO(e.out << e.err);
   CHECK(has(e.out, "route: only in route.yaml (outputs {\"long\":"));
   CHECK_FALSE(has(e.out, "else"));
   CHECK(has(folder.melflow({"compare", "--help"}).out, "compares settings, not values"));

@@ -31,7 +31,6 @@ Ended run_pipeline(const TempFolder& folder, const std::string& name,
 
 nlohmann::json inspect(const TempFolder& folder, const std::string& file = "out.h5") {
   const Ended e = exits(0, run(folder, {kMelflow, "inspect", file, "--json", "--files"}));
-  INFO(e.err);
   return nlohmann::json::parse(e.out);
 }
 
@@ -49,7 +48,6 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
                                      "--set",          "write.overwrite=true"};
     if (!allowed) command.insert(command.begin(), MELFLOW_WITHOUT_URING);
     const Ended e = exits(0, run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}}));
-    INFO(e.err << e.out);
     CHECK(nlohmann::json::parse(e.out)["files"]["ok"] == 20);
     if (!allowed)
       CHECK(has(e.err + e.out,
@@ -76,7 +74,6 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
   write_text(folder / "data/fr/not.wav", "no sound at all");
   write_text(folder / "data/fr/notes.txt", "not looked at");
   const Ended e = exits(3, run_pipeline(folder, "demo"));
-  INFO(e.err << e.out);
   CHECK(has(e.out, "4 files: 3 ok, 0 skipped, 1 failed"));
   CHECK(has(e.out, "  fr/not.wav: decode: failed: "));
 
@@ -115,7 +112,6 @@ TEST_CASE("features: files and rows of each split are in the summary, the report
       "--set", "batch.files=2",       "--set", "workers=1",
       "--set", "write.overwrite=true"};
   const Ended text = exits(0, run_pipeline(folder, "demo", split));
-  INFO(text.err << text.out);
   const auto has_lines = [](const std::string& out) {
     return has(out, "  train                 8 files           408 rows   0.") &&
            has(out, "  test                  2 files           102 rows   0.") &&
@@ -197,7 +193,6 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
   };
   for (const Row& row : rows) {
     const Ended e = show(row.file, {std::string("--rows=") + row.rows});
-    INFO(e.err);
     CHECK(e.code == (has(row.message, "--rows") ? 2 : 1));
     CHECK(has(e.err, row.message));
     CHECK_FALSE(fs::exists(folder / "a.png"));
@@ -331,9 +326,7 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
           std::vector<std::string>{"show", row.file, "--file", "a", "-o", "a.png"}}) {
       std::vector<std::string> command{kMelflow};
       command.insert(command.end(), more.begin(), more.end());
-      const Ended e = exits(1, run(folder, command));
-      INFO(e.err);
-      CHECK(has(e.err, std::string("melflow: ") + row.message));
+      CHECK(has(exits(1, run(folder, command)).err, std::string("melflow: ") + row.message));
     }
 }
 

@@ -113,7 +113,6 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
                                        {{"DATA", folder / "data"},
                                         {"MORE", folder / "more"},
                                         {"MANIFEST", folder / "parts.csv"}}));
-    INFO(e.out << e.err);
     CHECK_FALSE(test::has(e.err, "warning"));
     for (const auto& [output, files] : expected.at(title)) {
       const std::string name = output;

@@ -53,7 +53,6 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
     exits(3, folder.melflow({"run", "p.yaml", "--quiet", "--var", std::string("TYPE=") + type}));
     const auto inspect = [&](const std::string& file) {
       const Ended e = exits(0, folder.melflow({"inspect", file, "--json", "--files"}));
-      INFO(e.err);
       CHECK(has(e.out, R"("path": "fr/d\udce9j\udce0.wav")"));
       Json json = parsed(e.out);
       CHECK(json["path"] == file);
@@ -157,9 +156,7 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
     write_text(folder / "out.npy", row.rows);
     write_text(folder / "out.index.npy", row.index);
     write_text(folder / "out.index.json", row.document);
-    const Ended e = exits(1, folder.melflow({"inspect", "out.npy"}));
-    INFO(e.err);
-    CHECK(has(e.err, row.message));
+    CHECK(has(exits(1, folder.melflow({"inspect", "out.npy"})).err, row.message));
   }
   write_text(folder / "foreign.bin", rows);
   CHECK(has(folder.melflow({"inspect", "foreign.bin"}).err,
@@ -180,9 +177,7 @@ TEST_CASE("npy: a set that a stopped run left is shown as not complete") {
   std::string document = read_text(folder / "out.index.json.part");
   document.replace(document.find("\"complete\": true"), 16, "\"complete\": false");
   write_text(folder / "out.index.json.part", document);
-  const Ended e = exits(0, folder.melflow({"inspect", "out.npy.part"}));
-  INFO(e.err);
-  CHECK(has(e.out, "NOT COMPLETE"));
+  CHECK(has(exits(0, folder.melflow({"inspect", "out.npy.part"})).out, "NOT COMPLETE"));
 }
 
 TEST_CASE("npy: where only the files of splits are there, inspect names them") {

@@ -48,7 +48,6 @@ void write_script(const std::string& path, const std::string& text) {
 TEST_CASE("parity: every shipped vector passes, a line for each preset") {
   const TempFolder folder;
   const Ended e = exits(0, verify(folder, {}));
-  INFO(e.out << e.err);
   CHECK(e.err.empty());
   for (const char* start :
        {"\npreset ", "\nlibrosa ", "\ntorchaudio ", "\nkaldi ", "\nkaldi_htk ", "\nwhisper ",
@@ -107,7 +106,6 @@ TEST_CASE("parity: an altered vector fails, with its row and column named") {
     row.alter(case_of(all, row.name));
     write_text(folder / "v.json", all.dump());
     const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
-    INFO(e.out << e.err);
     CHECK(has(e.out, "FAILED\n"));
     CHECK(has(e.out, std::string("\nfailed:\n  ") + row.message));
     CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 17);  // nothing else failed
@@ -153,7 +151,6 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
     row.alter(all);
     write_text(folder / "v.json", all.dump());
     const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
-    INFO(e.err);
     CHECK(e.out.empty());
     CHECK(e.err.starts_with(std::string("melflow: ") + row.message));
   }
@@ -208,7 +205,6 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
   write_script(folder / "python", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
   const Ended lacking = exits(1, verify(folder, {"--reference", "kaldi-native-fbank", "a.wav",
                                                  "--python", folder / "python"}));
-  INFO(lacking.err);
   CHECK(has(lacking.err, "/python lacks what the library needs (numpy: ModuleNotFoundError: "));
   CHECK(has(lacking.err, "/python -m pip install numpy kaldi-native-fbank, or name another "));
 }
@@ -239,7 +235,6 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
       "--reference", "kaldi-native-fbank", "--python", folder / "python", "a.wav", "b.wav", "c.wav",
       "none.wav"};
   const Ended e = exits(1, verify(folder, arguments));
-  INFO(e.out << e.err);
   CHECK(e.out.starts_with(
       "the library's calls: f\nb.wav: resampled from 8000 to 16000 Hz, for both\n"));
   CHECK(has(e.out, "  a.wav: frame "));
@@ -342,7 +337,6 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
                    "--set", "mel.hop=80", "--set", "mel.n_mels=20", "a.wav", "b.wav"});
   };
   const Ended right = exits(0, asked(""));
-  INFO(right.out << right.err);
   CHECK_FALSE(has(right.out, "resampled"));
   CHECK(has(right.out, "\nmean of all rows "));
   CHECK(has(right.out, "\ndeviation of all rows "));
@@ -394,7 +388,6 @@ TEST_CASE("parity: a linear value far below its frame's peak is held to more tha
   values[altered] = values[altered].get<double>() * 1.001;
   write_text(folder / "v.json", all.dump());
   const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
-  INFO(e.out << e.err);
   CHECK(has(e.out, "\nfailed:\n  librosa, voice: frame "));
   CHECK(has(e.out, ", column " + std::to_string(altered) + ": "));
   CHECK(has(e.out, " here in double, "));
@@ -433,11 +426,9 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
     arguments.insert(arguments.end(), python.begin(), python.end());
     return verify(folder, arguments);
   };
-  const Ended e = exits(0, asked({"p.yaml", "a.wav"}));
-  INFO(e.out << e.err);
-  CHECK(
-      e.out.starts_with("mel of p.yaml, beside kaldi-native-fbank; other than in its preset: "
-                        "sample_rate, n_fft, win_length, hop, n_mels\n"));
+  CHECK(exits(0, asked({"p.yaml", "a.wav"}))
+            .out.starts_with("mel of p.yaml, beside kaldi-native-fbank; other than in its preset: "
+                             "sample_rate, n_fft, win_length, hop, n_mels\n"));
   const Json question = Json::parse(read_text(folder / "asked.json"));
   CHECK(question["reference"] == "kaldi-native-fbank");
   CHECK(question["changed"] == Json({"sample_rate", "n_fft", "win_length", "hop", "n_mels"}));
@@ -446,7 +437,6 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
 
   // --set changes the pipeline; without recordings the test signals are computed.
   const Ended set = asked({"p.yaml", "--set", "mel.n_mels=23", "--json"});
-  INFO(set.out << set.err);
   CHECK(set.code == 1);  // these are not silent
   const Json document = Json::parse(set.out);
   CHECK(document["pipeline"] == "p.yaml");
@@ -467,9 +457,7 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");
-  const Ended two = exits(1, asked({"two.yaml", "--set", "mel.sample_rate=16000", "a.wav"}));
-  INFO(two.err);
-  CHECK(has(two.err,
+  CHECK(has(exits(1, asked({"two.yaml", "--set", "mel.sample_rate=16000", "a.wav"})).err,
             "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node "
             "mel"));
   CHECK(has(asked({"two.yaml", "--set", "mel.sample_rate=16000", "--node", "mroe"}).err,

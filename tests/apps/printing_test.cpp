@@ -298,7 +298,6 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
     CHECK(has(text, "\n  x08.wav: decode: failed: is not an audio file"));
   }
   CHECK(has(all, cut));  // after those that failed
-  INFO(made.out);
   CHECK(has(made.out, "(begins with 'no sound') (x00.wav, x01.wav, x02.wav, …)\n" + cut));
   CHECK_FALSE(has(few, cut));
   CHECK_FALSE(has(few, "  x11.wav: "));

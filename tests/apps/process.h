@@ -1,6 +1,7 @@
 // Runs a program and sees what it prints and how it ends.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -17,8 +18,15 @@ namespace melflow::test {
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+/// Whether a text has a part; in a failure message it is the text.
+struct Has {
+  std::string text;
+  bool is_so;
+  operator bool() const { return is_so; }  // NOLINT(google-explicit-constructor)
+};
+
+inline Has has(const std::string& text, const std::string& part) {
+  return {text, text.find(part) != std::string::npos};
 }
 
 struct Ended {
@@ -68,3 +76,8 @@ Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
                  const Process::Variables& set = {});
 
 }  // namespace melflow::test
+
+template <>
+struct doctest::StringMaker<melflow::test::Has> {
+  static String convert(const melflow::test::Has& has) { return has.text.c_str(); }
+};

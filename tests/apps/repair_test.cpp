@@ -101,7 +101,6 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
       CHECK(melflow_in(folder, {"verify", name}).code == 1);
     }
     const Ended repaired = exits(0, melflow_in(folder, {"repair", row.name}));
-    INFO(repaired.out << repaired.err);
     for (const std::string& name : row.damaged) CHECK(has(repaired.out, "  " + name + ": "));
     CHECK((outputs(folder) == whole));
   }
@@ -126,7 +125,6 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
     CHECK((outputs(folder) == spoiled));
     test::write_text(folder / "data/another.wav", "");
     const Ended repaired = exits(3, melflow_in(folder, {"repair", "o.npy"}));
-    INFO(repaired.out << repaired.err);
     CHECK(has(repaired.out, "are gone; `melflow update` tries again:\n  o.npy: "));
     CHECK(has(repaired.out, "read: does not exist"));
     CHECK(has(repaired.out, "kept: the rows of 5 files"));
@@ -158,7 +156,6 @@ TEST_CASE("repair: utterances, whose recordings are read once more") {
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");
     const Ended repaired = exits(0, melflow_in(folder, {"repair", "o.npy"}));
-    INFO(repaired.out << repaired.err);
     CHECK(has(repaired.out, unit == "seconds" ? "1.wav#t=" : "1.wav#samples="));
     CHECK((outputs(folder) == whole));
   }
@@ -201,7 +198,6 @@ TEST_CASE("repair: whichever byte is another, the output is right again or refus
       spoil(folder / kind.damaged, at);
       const auto damaged = outputs(folder);
       const Ended ended = melflow_in(folder, {"repair", kind.named});
-      INFO(ended.out << ended.err);
       const auto now = outputs(folder);
       if (ended.code == 1) {
         CHECK((now == damaged));

@@ -64,13 +64,11 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
   };
   const auto rows = [&] { return nlohmann::json::parse(read_text(folder / "r.json"))["rows"]; };
   const Ended first = exits(0, report_of({"run"}));
-  INFO(first.out << first.err);
   constexpr int kFrames = 98;  // of 400 samples, one every 160, in a second
   CHECK(first.out.starts_with("4 files: 3 ok, 1 skipped, 0 failed\n294 rows in "));
   CHECK(rows() == 3 * kFrames);
   test::write_clip(folder / "data/d.wav", 16000, 2);
   const Ended second = exits(0, report_of({"update"}));
-  INFO(second.out << second.err);
   CHECK(has(second.out, "\n198 rows in "));
   CHECK(has(second.out, "198 rows new"));
   CHECK(rows() == 198);
@@ -231,7 +229,6 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
     let_it_begin(process, folder);
     process.send(signal);
     const Ended e = exits(75, process.wait());
-    INFO(e.err);
     CHECK(has(e.err, "stopping: what is under way will be finished"));
     CHECK(has(e.err, "melflow: stopped before the end, "));
     const auto json = nlohmann::json::parse(e.out);

@@ -93,7 +93,6 @@ TEST_CASE("several sources: rows that are damaged are recomputed") {
   }
   REQUIRE(test::read_text(folder / "out.h5") != bytes);
   const Ended repaired = exits(0, melflow_in(folder, {"repair", "out.h5"}));
-  INFO(repaired.out << repaired.err);
   CHECK(has(repaired.out, "train/a/02.wav"));
   CHECK(has(repaired.out, "extra/a/02.wav"));
   CHECK(test::read_text(folder / "out.h5") == bytes);
@@ -103,7 +102,6 @@ TEST_CASE("several sources: the plan is told with every source, and what joins t
   const TempFolder folder;
   make_corpora(folder);
   const Ended e = exits(0, melflow_in(folder, {"validate", "--explain", "p.yaml"}));
-  INFO(e.err);
   CHECK(has(e.out, "train (file_list): gives file\n"));
   CHECK(has(e.out, "extra (file_list): gives file\n"));
   CHECK_FALSE(has(e.out, "sources (file_list)"));

@@ -37,7 +37,6 @@ TEST_CASE("sweep: every combination is run as often as asked, and the fastest co
   const Ended e = exits(
       0, sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30", "--repeat", "2",
                         "--figure", "rows", "--figure", "stages.mel.concurrency", "--json"}));
-  INFO(e.err);
   const Json runs = Json::parse(e.out)["runs"];
   REQUIRE(runs.size() == 6);
   std::set<std::string> sets;
@@ -68,7 +67,6 @@ TEST_CASE("sweep: sizes of the corpus come in their order, each held against the
   const TempFolder folder;
   const Ended e = exits(0, sweep(folder, {"--vary", "files.limit=4,1,2", "--repeat", "1",
                                           "--seconds", "0", "--figure", "files.found", "--json"}));
-  INFO(e.err);
   const Json runs = Json::parse(e.out)["runs"];
   REQUIRE(runs.size() == 3);
   const double least = runs[0]["files_per_second"]["median"];
@@ -89,7 +87,6 @@ TEST_CASE("sweep: a cache is measured empty and filled") {
       sweep(folder, {"--vary", "files.feed=cache", "--set", "files.cache_path=c", "--repeat", "2",
                      "--figure", "edges.mel.mean_depth", "--figure", "stages.files.summary.added",
                      "--figure", "stages.files.summary.from_cache", "--json"}));
-  INFO(cached.err);
   const Json runs = Json::parse(cached.out)["runs"];
   REQUIRE(runs.size() == 2);
   for (const Json& run : runs) {
@@ -113,7 +110,6 @@ TEST_CASE("sweep: warnings are those that every combination has") {
   const Ended e =
       exits(0, sweep(folder, {"--vary", "files.feed=stream,cache", "--set", "files.cache_path=c",
                               "--set", "mel.slots=2", "--repeat", "1"}));
-  INFO(e.err);
   CHECK_FALSE(has(e.err, "cache_path"));
   CHECK(has(e.err, "warning: --set: mel.slots: has no effect without backend: cuda or auto"));
 }
@@ -122,7 +118,6 @@ TEST_CASE("sweep: a table for people") {
   const TempFolder folder;
   const Ended e = exits(0, sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "1", "--figure",
                                           "memory.budget"}));
-  INFO(e.err);
   CHECK(has(e.out, "mel.n_mels  files/s"));
   CHECK(has(e.out, "of the best  ms/file  memory.budget\n"));
   CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 3);
@@ -134,7 +129,6 @@ TEST_CASE("sweep: a picture of two options has a cell for each combination") {
   const TempFolder folder;
   const Ended e = exits(0, sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30",
                                           "--repeat", "1", "-o", "s.svg", "--json"}));
-  INFO(e.err);
   const std::string svg = test::read_text(folder / "s.svg");
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   CHECK_FALSE(has(svg, "<script"));
@@ -166,7 +160,6 @@ TEST_CASE("sweep: a page of one option has a bar for each value, and the table")
   const TempFolder folder;
   const Ended e = exits(
       0, sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "2", "-o", "s.html", "--json"}));
-  INFO(e.err);
   const std::string page = test::read_text(folder / "s.html");
   CHECK(page.starts_with("<!doctype html>"));
   CHECK_FALSE(has(page, "<script"));

@@ -76,7 +76,6 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
     command.insert(command.end(), row.more.begin(), row.more.end());
     CAPTURE(fmt::format("{}", fmt::join(row.more, " ")));
     const Ended e = exits(0, test::run(folder, command));
-    INFO(e.out << e.err);
     const std::string said = "warning: --trace: the first 5 calls of stages are in the trace";
     const std::string& there = row.is_on_stdout ? e.out : e.err;
     const std::string& elsewhere = row.is_on_stdout ? e.err : e.out;

@@ -34,7 +34,6 @@ graph:
       test::run(folder, {"/usr/bin/python3", test::source_path("tests/apps/training.py"), "out.h5",
                          test::source_path("docs/examples")});
   if (read.code == test::kSkipped) return test::skip("PyTorch is not installed");
-  INFO(read.out << read.err);
   CHECK(read.code == 0);
 }
 

@@ -106,7 +106,6 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
   const Ended e =
       exits(0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "300ms", "--json",
                                   "-o", "tuned.yaml", "--no-progress"}));
-  INFO(e.err);
   const Json out = Json::parse(e.out);
   const std::set<std::string> of_speed{"workers", "files_per_task", "concurrency", "queue",
                                        "buffer",  "depth",          "engine",      "whole",
@@ -141,7 +140,6 @@ TEST_CASE("tune: what would help and is not tried is told") {
                    "  out: {stage: npy_write, from: rows, path: o.npy, dtype: int16}\n");
   const Ended e = exits(
       0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"}));
-  INFO(e.err);
   const Json out = Json::parse(e.out);
   INFO(out.dump(1));
   REQUIRE(out["not_tried"].size() == 1);

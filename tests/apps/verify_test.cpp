@@ -152,7 +152,6 @@ TEST_CASE("run: --stop-after ends a run that can go on") {
                    "  batch: {stage: batch, from: segment}\n"
                    "  write: {stage: npy_write, from: mel, path: o.npy}\n");
   const Ended e = exits(75, melflow_in(folder, {"run", "p.yaml", "-q", "--stop-after", "300ms"}));
-  INFO(e.err);
   CHECK(has(e.err, "the same command goes on from there"));
   const Ended wrong = exits(2, melflow_in(folder, {"run", "p.yaml", "--stop-after", "10x"}));
   CHECK(has(wrong.err, "--stop-after"));
