@@ -11,11 +11,7 @@
 #include "tests/support/plan_node.h"
 #include "tests/support/problems.h"
 
-namespace graph_builder_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::graph_builder_test {
 namespace {
 
 std::string problems_of(const Graph& graph, World& world) {
@@ -665,4 +661,4 @@ TEST_CASE("builder: max_failures is a count or a share") {
   }
 }
 
-}  // namespace graph_builder_test
+}  // namespace melflow::test::graph_builder_test

@@ -18,11 +18,7 @@
 #include "tests/pipeline/thread_limit.h"
 #include "tests/support/watchdog.h"
 
-namespace threads_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::threads_test {
 namespace {
 
 constexpr int kWorkers = 8;
@@ -179,4 +175,4 @@ TEST_CASE("threads: no more workers than the cores can have a use for") {
   CHECK(stored == std::vector<std::string>{"about the files"});
 }
 
-}  // namespace threads_test
+}  // namespace melflow::test::threads_test
