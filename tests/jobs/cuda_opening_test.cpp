@@ -43,9 +43,7 @@ bool is_by_processor(const Output& out) {
 JobResult run_with(const TempFolder& folder, const std::string& yaml, const std::string& out,
                    const std::function<void(Runner&)>& meanwhile = {},
                    Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options, meanwhile, update);
+  return run_job(yaml, in_out(folder / "clips", folder / out), meanwhile, update);
 }
 
 }  // namespace
@@ -301,11 +299,9 @@ TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the process
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto largest_block = [&](const std::string& backend, const std::string& dtype) {
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
     return load_plan_text(
                with_dtype(cuda_pipeline("", "preset: kaldi, backend: " + backend), dtype), "x.yaml",
-               options)
+               in_out(folder / "clips", folder / "out.h5"))
         .largest_block;
   };
   CHECK(largest_block("cuda", "float16") < largest_block("cuda", "float32"));

@@ -222,8 +222,7 @@ TEST_CASE(
   // Four copies of two batches go well.
   HostGpus gpus({.hang_at = 4});
   const cuda::ScopedGpus scope(gpus);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   const std::string mel =
       "preset: whisper, backend: cuda, slots: 1, graphs: off, device_timeout: 5, "
       "accumulate: {bytes: 32KiB}";

@@ -152,8 +152,7 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
   const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   options.sets = {{"mel.h2d.queue", "4"}, {"mel.rows.concurrency", "2"}};
   const JobResult job =
       completed(run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options));
@@ -578,8 +577,7 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
   REQUIRE(run_cuda(yaml, folder, "out.h5").complete());
   write_wav(folder.file("clips/3.wav"), 7000, kRate, 70);     // changed
   write_wav(folder.file("clips/more.wav"), 8000, kRate, 71);  // new
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   for (const Update update : {Update::append, Update::compact}) {
     completed(run_job(yaml, options, {}, update));
     REQUIRE(run_cuda(yaml, folder, "full.h5").complete());
@@ -657,9 +655,7 @@ TEST_CASE(
         "  all: {stage: concat, from: [other, mel, host]}\n" +
         write("other") + write("host") + write("all");
     // Before a device is open, what the processor computes is all that is known.
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "mel.h5"}};
-    const Plan plan = load_plan_text(yaml, "p.yaml", options);
+    const Plan plan = load_plan_text(yaml, "p.yaml", in_out(folder / "clips", folder / "mel.h5"));
     const auto all = std::find_if(plan.nodes.begin(), plan.nodes.end(),
                                   [](const PlanNode& n) { return n.name == "w_all"; });
     REQUIRE(all != plan.nodes.end());

@@ -31,8 +31,7 @@ graph:
 JobResult run_with(const char* nvml) {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 9000, 16000, 1);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   HostGpus gpus({.devices = 2});
   const cuda::ScopedGpus scope(gpus);
   setenv("MELFLOW_NVML", nvml, 1);

@@ -35,9 +35,7 @@ graph:
 
 JobResult run(const TempFolder& folder, const std::string& out, const std::string& write,
               const std::string& files = "", Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(pipeline(write, files), options, {}, update);
+  return run_job(pipeline(write, files), in_out(folder / "clips", folder / out), {}, update);
 }
 
 void make_corpus(const TempFolder& folder) {

@@ -65,9 +65,7 @@ graph:
   w_{0}: {{stage: hdf5_write, from: m_{0}, path: "${{OUT}}/{0}.h5", overwrite: true}}
 )",
                           name, from);
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "clips"}, {"OUT", folder_.path()}};
-    return run_job(text, options);
+    return run_job(text, in_out(folder_ / "clips", folder_.path()));
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 

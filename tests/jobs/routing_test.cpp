@@ -37,8 +37,6 @@ class Corpus {
   // `nodes`: lines behind decode. `list`: options of the source.
   JobResult run(const std::string& nodes, const std::string& list = "labels: parent_dir",
                 int workers = 2, Update update = Update::none) const {
-    LoadOptions options;
-    options.vars = {{"DATA", path("clips")}, {"OUT", folder_.path()}};
     return run_job(fmt::format(R"(version: 1
 workers: {}
 graph:
@@ -47,7 +45,7 @@ graph:
   decode: {{stage: decode, from: read, block: 64KiB}}
 {})",
                                workers, list, nodes),
-                   options, {}, update);
+                   in_out(path("clips"), folder_.path()), {}, update);
   }
 
   // The lines of a chain to an output, and what each file has there.
@@ -196,8 +194,6 @@ TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
     CHECK(got.remarks.at("dog/0.wav") == std::string("skipped filter ") + row.of_dog_0);
   }
   // By a column of a table, before a byte is read.
-  LoadOptions options;
-  options.vars = {{"DATA", corpus.path("clips")}, {"OUT", corpus.path("")}};
   completed(run_job(fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}", manifest: '{}', columns: [who]}}
@@ -207,7 +203,7 @@ graph:
 )",
                                 corpus.path("list.csv")) +
                         Corpus::chain("decode", "who.h5"),
-                    options));
+                    in_out(corpus.path("clips"), corpus.path(""))));
   const Read got = read(corpus.path("who.h5"));
   CHECK(names(got) == Names{"cat/0.wav", "cat/1.wav"});
   CHECK(got.remarks ==
@@ -315,8 +311,6 @@ TEST_CASE(
   }
   for (const char* feed : {"stream", "preload", "cache", "cache"}) {
     CAPTURE(feed);
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder.path()}};
     completed(run_job(
         fmt::format(R"(version: 1
 graph:
@@ -329,7 +323,7 @@ graph:
 {}{})",
                     feed, *feed == 'c' ? fmt::format(", cache_path: \"{}\"", folder / "cache") : "",
                     Corpus::chain("way.mono", "mono.h5"), Corpus::chain("two", "two.h5")),
-        options));
+        in_out(folder / "clips", folder.path())));
     CHECK(names(read(folder / "mono.h5")) == Names{"a.wav", "c.flac", "f.mp3"});
     CHECK(names(read(folder / "two.h5")) == Names{"b.wav", "d.flac", "e.ogg"});
   }

@@ -24,9 +24,7 @@ namespace {
 constexpr int kRate = 8000;
 
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options);
+  return run_job(yaml, in_out(folder / "clips", folder / out));
 }
 
 // Two languages in three splits; a bad file in each, and one that is all of its split.

@@ -51,8 +51,6 @@ class Corpus {
 
   JobResult run(const std::string& nodes, Update update = Update::none,
                 const std::string& files = "", const std::string& top = "") const {
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "clips"}, {"OUT", folder_.path()}};
     return run_job(fmt::format(R"(version: 1
 {}
 graph:
@@ -65,7 +63,7 @@ graph:
                                    ? ""
                                    : "  segment: {stage: segment, from: decode}\n",
                                nodes),
-                   options, {}, update);
+                   in_out(folder_ / "clips", folder_.path()), {}, update);
   }
 
  private:

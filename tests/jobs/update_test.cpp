@@ -45,9 +45,7 @@ graph:
 
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out = "out.h5",
               Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options, {}, update);
+  return run_job(yaml, in_out(folder / "clips", folder / out), {}, update);
 }
 
 void clip(const TempFolder& folder, const std::string& name, unsigned seed) {

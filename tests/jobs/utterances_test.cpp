@@ -86,9 +86,8 @@ class Corpus {
   }
   JobResult run(const Knobs& k, const std::string& manifest, const std::string& out,
                 Update update = Update::none) {
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "data"}, {"OUT", folder_ / out}};
-    return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"), options, {}, update);
+    return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"),
+                   in_out(folder_ / "data", folder_ / out), {}, update);
   }
   /// The rows of files that have the same samples, by the names of the utterances.
   std::map<std::string, std::vector<float>> expected(const std::vector<Utterance>& utterances) {

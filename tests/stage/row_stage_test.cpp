@@ -29,9 +29,7 @@ std::string pipeline(const std::string& mel, const std::string& last,
 }
 
 LoadOptions in_out(const TempFolder& folder) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
-  return options;
+  return test::in_out(folder / "clips", folder / "out.h5");
 }
 
 }  // namespace
