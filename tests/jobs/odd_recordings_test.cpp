@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>
+#include <sndfile.h>
 
 #include <algorithm>
 #include <cmath>
