@@ -3,14 +3,13 @@
 
 #include "tests/apps/process.h"
 
-namespace melflow::hardening_test {
+namespace melflow::test::hardening_test {
 
 TEST_CASE(
     "hardening: the program is position independent, its tables read-only, its calls checked") {
-  const test::TempFolder folder;
+  const TempFolder folder;
   const auto read = [&](const char* what) {
-    const Ended e = exits(0, run(folder, {"/usr/bin/env", "readelf", "-W", what, MELFLOW_PROGRAM}));
-    return e.out;
+    return exits(0, run(folder, {"/usr/bin/env", "readelf", "-W", what, MELFLOW_PROGRAM})).out;
   };
   struct Row {
     const char *where, *part, *meaning;
@@ -33,4 +32,4 @@ TEST_CASE(
   CHECK(stack.substr(0, stack.find('\n')).find(" RW ") != std::string::npos);  // and not RWE
 }
 
-}  // namespace melflow::hardening_test
+}  // namespace melflow::test::hardening_test
