@@ -69,10 +69,7 @@ struct Allocations {
 
 Allocations of_run(const TempFolder& folder, const std::string& clips) {
   const long small = g_small, large = g_large;
-  LoadOptions options;
-  options.vars = {{"DATA", folder / clips}, {"OUT", folder / "out.h5"}};
-  const JobResult job = run_job(kPipeline, options);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_job(kPipeline, in_out(folder / clips, folder / "out.h5")));
   return {g_small - small, g_large - large};
 }
 

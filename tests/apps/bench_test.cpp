@@ -1,6 +1,5 @@
 // melflow bench: who takes turns, what is printed, how it stops, and that nothing stays behind.
 #include <doctest/doctest.h>
-#include <sys/mount.h>
 
 #include <algorithm>
 #include <csignal>
@@ -14,11 +13,10 @@
 #include "tests/apps/process.h"
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
+#include "tests/support/small_disk.h"
 
-namespace bench_test {
+namespace melflow::test::bench_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -45,25 +43,6 @@ const char* const kAlways[] = {"read files in the page cache, ",
 // And either these, or it is said why not.
 const char* const kSometimes[] = {"read files from the disk, 32 at once",
                                   "decode Ogg Vorbis, 1 core", "decode MP3, 1 core"};
-
-/// A disk in memory of so many bytes; ok() is false where none can be mounted.
-class MemoryDisk {
- public:
-  explicit MemoryDisk(std::size_t bytes)
-      : ok_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
-                    ("size=" + std::to_string(bytes)).c_str()) == 0) {}
-  MemoryDisk(const MemoryDisk&) = delete;
-  MemoryDisk& operator=(const MemoryDisk&) = delete;
-  ~MemoryDisk() {
-    if (ok_) ::umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::string path() const { return folder_.path(); }
-
- private:
-  TempFolder folder_;
-  bool ok_;
-};
 
 const Json* find(const Json& list, const std::string& beginning) {
   for (const Json& entry : list)
@@ -124,9 +103,7 @@ TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing 
   fs::create_directory(folder / "disk");
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
-  const Ended e = test::run(folder, command("disk", more));
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, test::run(folder, command("disk", more)));
   CHECK(e.err.empty());
   const Json out = Json::parse(e.out);
   CHECK(out["dir"] == "disk");
@@ -161,9 +138,7 @@ TEST_CASE("bench: the table has every row; --json=FILE beside it has the same me
   fs::create_directory(folder / "tmp");
   std::vector<std::string> line{MELFLOW_PROGRAM, "bench", "--json=b.json"};
   line.insert(line.end(), kQuick.begin(), kQuick.end());
-  const Ended e = test::run(folder, line, {{"TMPDIR", folder / "tmp"}});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, test::run(folder, line, {{"TMPDIR", folder / "tmp"}}));
   CHECK(has(e.out, "files: " + (folder / "tmp") + ", "));
   CHECK(has(e.out, "median"));
   CHECK(has(e.out, "\nGPU: "));
@@ -188,9 +163,7 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
                          [](const auto& entry) { return !fs::is_empty(entry.path()); });
     });
     process.send(signal);
-    const Ended e = process.wait();
-    INFO(e.err);
-    CHECK(e.code == 75);
+    const Ended e = exits(75, process.wait());
     CHECK(has(e.err, "melflow: stopped; the figures are of the rounds so far"));
     const Json out = Json::parse(e.out);
     CHECK(out["stopped"] == true);
@@ -221,33 +194,30 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
   refused({"--seconds", "0"},
           "--seconds: '0' is not a time; write one above 0, such as 90s or 1.5h");
   refused({"--repeat", "0"}, "--repeat");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});
-  CHECK(e.code == 2);
+  const Ended e =
+      exits(2, test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}}));
   CHECK(has(e.err, "TMPDIR: "));
 }
 
 TEST_CASE("bench: files in memory are not read from a disk; a disk that is full is told") {
   const TempFolder folder;
-  const MemoryDisk memory(256 << 20), small(30 << 20);
+  const SmallDisk memory(256 << 20), small(30 << 20);
   if (!memory.ok() || !small.ok()) return test::skip("no file system can be mounted here");
   CHECK(disk_of(memory.path()).file_system == "tmpfs");
   CHECK(disk_of(memory.path()).device == "tmpfs");
   std::vector<std::string> more = kQuick;
   more.emplace_back("--json");
-  const Ended e = test::run(folder, command(memory.path(), more));
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, test::run(folder, command(memory.path(), more)));
   const Json out = Json::parse(e.out);
   const Json* from_disk = find(out["not_measured"], "read files from the disk");
   REQUIRE(from_disk != nullptr);
   CHECK(has((*from_disk)["why"], "this file system keeps files in memory"));
   CHECK(out["file_system"] == "tmpfs");
 
-  const Ended full = test::run(folder, command(small.path(), kQuick));
-  CHECK(full.code == 1);
+  const Ended full = exits(1, test::run(folder, command(small.path(), kQuick)));
   CHECK(has(full.err, "rows."));
   CHECK(has(full.err, "No space left on device"));
   CHECK(fs::is_empty(small.path()));
 }
 
-}  // namespace bench_test
+}  // namespace melflow::test::bench_test

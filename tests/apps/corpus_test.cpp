@@ -34,16 +34,10 @@ void write_pipeline(const TempFolder& folder, const std::string& files, const st
              nodes_to_mel("root: data" + files, "n_fft: 512, sample_rate: 16kHz" + mel) + write);
 }
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> words) {
-  words.insert(words.begin(), MELFLOW_PROGRAM);
-  return run(folder, std::move(words));
-}
-
 }  // namespace
 
 TEST_CASE("input files: what has no end is refused at once, wherever a file is named") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   const auto pipeline = [&](const std::string& name, const std::string& files) {
     write_text(folder / name, nodes_to_mel(files, "n_fft: 512, sample_rate: 16kHz") + kWrite);
   };
@@ -100,8 +94,7 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
 }
 
 TEST_CASE("input files: a list, a pipeline or a report may come by a pipe of the shell") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "list.txt", "spk1/a.wav\nspk2/c.wav\n");
   write_pipeline(folder, "");
   const auto shell = [&](const std::string& command) {
@@ -121,8 +114,7 @@ TEST_CASE("input files: a list, a pipeline or a report may come by a pipe of the
 }
 
 TEST_CASE("corpus: files that include does not name are counted by their endings") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk1/notes.txt", "x");
   write_text(folder / "data/spk2/more.txt", "x");
   write_text(folder / "data/call.gsm", "x");
@@ -133,10 +125,8 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
   write_text(folder / "data/left_out.txt", "x");
   std::filesystem::create_directory_symlink(folder / "data/spk1", folder / "data/spk3");
   write_pipeline(folder, ", exclude: left_out.txt");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "--json=run.json"});
-  CHECK(e.code == 0);
   CHECK(
-      has(e.out,
+      has(exits(0, melflow_in(folder, {"run", "p.yaml", "--json=run.json"})).out,
           "\nfiles: not named by include: 2 .txt, 1 .gsm, 1 other, 2 hidden (names that begin with "
           "'.'), 1 linked folder (searched with follow_links: true)\n"));
   const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
@@ -145,27 +135,22 @@ TEST_CASE("corpus: files that include does not name are counted by their endings
       nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}, {"hidden", 2}, {"linked folder", 1}});
   std::filesystem::remove(folder / "out.h5");
   write_pipeline(folder, ", include: '*.aiff'");
-  const Ended none = melflow_in(folder, {"run", "p.yaml"});
-  CHECK(none.code == 1);
-  CHECK(has(none.err,
+  CHECK(has(exits(1, melflow_in(folder, {"run", "p.yaml"})).err,
             "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other, 2 hidden "
             "(names that begin with '.'), 1 linked folder (searched with follow_links: true));"));
 }
 
 TEST_CASE("corpus: files that were skipped are told of with --quiet") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.1);
   write_pipeline(folder, "");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"});
-  INFO(e.err);
-  CHECK(e.code == 0);
+  const Ended e =
+      exits(0, melflow_in(folder, {"run", "p.yaml", "-q", "--set", "segment.min_length=200ms"}));
   CHECK(has(e.err, "1 of 5 files is skipped, such as spk1/short.wav: segment: shorter than "));
 }
 
 TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   std::filesystem::rename(folder / "data/spk1/a.wav", folder / "data/spk1/a.sph");
   std::filesystem::rename(folder / "data/spk1/b.wav", folder / "data/spk1/B.VOC");
   write_pipeline(folder, "");
@@ -174,26 +159,20 @@ TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by 
 
 TEST_CASE(
     "corpus: a rule of columns that finds nothing anywhere is an error, somewhere a warning") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
-  const Ended none = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(none.code == 1);
-  CHECK(has(none.err,
+  CHECK(has(exits(1, melflow_in(folder, {"run", "p.yaml", "-q"})).err,
             "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
             "spk1/a.wav; correct it, or remove it"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
-  const Ended some = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(some.code == 0);
-  CHECK(has(some.err,
+  CHECK(has(exits(0, melflow_in(folder, {"run", "p.yaml", "-q"})).err,
             "warning: columns: speaker: spk(1) finds no text in 2 of 4 paths, such as "
             "spk2/c.wav; it is empty there"));
 }
 
 TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a run will") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", manifest: segments, utterances: {}, columns: [text]");
   write_text(folder / "segments", "u1 r1 0 0.25\nu2 r2 0 0.25\nu3 r3 0 0.25\n");
   write_text(folder / "wav.scp", "r1 spk1/a.wav\nr2 sph2pipe x.sph |\nr3 spk2/c.wav\n");
@@ -203,23 +182,20 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
       "command (sph2pipe x.sph |); ";
   const std::string missing =
       "text: 1 of 3 utterances have no line there (u3); text is empty for them\n";
-  const Ended checked = melflow_in(folder, {"validate", "p.yaml"});
-  CHECK(checked.code == 0);
+  const Ended checked = exits(0, melflow_in(folder, {"validate", "p.yaml"}));
   CHECK(has(checked.out, bad));
   CHECK(has(checked.out, missing));
   const auto json = nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out);
   CHECK(json["ok"] == true);
   CHECK(has(json["warnings"].dump(), "wav.scp:2: r2 is a command"));
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  CHECK(ran.code == 3);
+  const Ended ran = exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
   CHECK(has(ran.err, bad));
   CHECK(has(ran.err, missing));
   CHECK(has(ran.err, "1 of 3 files failed, 2 are ok"));
   CHECK(has(ran.err, "r2#t=0,0.25: read: failed: wav.scp:2: r2 is a command"));
   // What would end the run is an error.
   write_text(folder / "text", "u1 caf\xE9\n");
-  const Ended refused = melflow_in(folder, {"validate", "p.yaml"});
-  CHECK(refused.code == 78);
+  const Ended refused = exits(78, melflow_in(folder, {"validate", "p.yaml"}));
   CHECK(has(refused.err, "text:1: 'caf\\xe9' is not UTF-8"));
   CHECK(has(
       nlohmann::json::parse(melflow_in(folder, {"validate", "p.yaml", "--json"}).out)["problems"]
@@ -236,8 +212,7 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
 }
 
 TEST_CASE("corpus: split_group may name an entry of columns") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   const std::string ratio = ", splits: ratio, split_ratios: {train: 1, test: 1}";
   write_pipeline(folder, ratio + ", columns: {speaker: 'spk([0-9]+)'}, split_group: speaker");
   CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
@@ -247,14 +222,10 @@ TEST_CASE("corpus: split_group may name an entry of columns") {
   for (const auto& file : json["files"]) splits[file["columns"]["speaker"]].insert(file["split"]);
   CHECK(splits.size() == 2);
   for (const auto& speaker : splits) CHECK_MESSAGE(speaker.second.size() == 1, speaker.first);
-  write_pipeline(folder, ratio + ", split_group: 'spk[0-9]+'");
-  CHECK(has(melflow_in(folder, {"validate", "p.yaml"}).err,
-            "has no ( ) to mark the name; write '(spk[0-9]+)'"));
 }
 
 TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed lists only them") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk2/bad.wav", "<html>");
   test::write_clip(folder / "data/spk1/short.wav", 16'000, 0.001);
   write_text(folder / "p.yaml",
@@ -264,9 +235,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
              "  segment: {stage: segment, from: long}\n  batch: {stage: batch, from: segment}\n"
              "  mel: {stage: mel, from: batch, n_fft: 512, sample_rate: 16kHz}\n" +
                  kWrite);
-  const Ended e = melflow_in(folder, {"run", "p.yaml"});
-  CHECK(e.code == 3);
-  CHECK(has(e.out,
+  CHECK(has(exits(3, melflow_in(folder, {"run", "p.yaml"})).out,
             "failed, ok with a warning, or skipped:\n"
             "  spk2/bad.wav: decode: failed: is not an audio file (begins with '<html>')\n"
             "  spk1/short.wav: long: skipped: duration is 0.001 s, not > 0.1s\n"));
@@ -280,8 +249,7 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
 
 TEST_CASE(
     "corpus: files that are ok with a warning are told of with --quiet, and --remarks lists them") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_text(folder / "data/spk2/bad.wav", "<html>");
   test::write_clip(folder / "whole.wav", 16'000, 1);
   const std::string whole = read_text(folder / "whole.wav");
@@ -301,8 +269,7 @@ TEST_CASE(
     CHECK(has(e.err, fmt::format("\n2 of {} files are ok with a warning, such as spk1/cut.wav: {}",
                                  7, remark)));
     CHECK(has(e.err, fmt::format("; `melflow inspect {} --remarks` lists all\n", path)));
-    const Ended listed = melflow_in(folder, {"inspect", path, "--remarks"});
-    CHECK(listed.code == 0);
+    const Ended listed = exits(0, melflow_in(folder, {"inspect", path, "--remarks"}));
     CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 3);
     CHECK(listed.out.starts_with("spk1/cut.wav\tok\t" + remark));
     CHECK(has(listed.out,
@@ -313,11 +280,9 @@ TEST_CASE(
 }
 
 TEST_CASE("corpus: where every file is skipped, nothing is written and the run has failed") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, "");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"});
-  CHECK(e.code == 1);
+  const Ended e = exits(1, melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"}));
   CHECK(has(e.err, "all files were skipped (4) by segment: shorter than one window: "));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   // The reason stands before the tables.
@@ -325,16 +290,14 @@ TEST_CASE("corpus: where every file is skipped, nothing is written and the run h
 }
 
 TEST_CASE("corpus: rows of two outputs are told for each") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, "", "",
                  kWrite + "  second: {stage: npy_write, from: mel, path: out.npy}\n");
   CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, " rows in each of 2 outputs in "));
 }
 
 TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   test::write_clip(folder / "data/spk1/please-hold.wav", 16'000, 0.5);
   write_pipeline(folder, "");
   REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
@@ -343,22 +306,18 @@ TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
 }
 
 TEST_CASE("corpus: an update tells of labels that get other numbers") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   write_pipeline(folder, ", labels: parent_dir");
   CHECK(melflow_in(folder, {"run", "p.yaml"}).code == 0);
   test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // a new last one
-  const Ended last = melflow_in(folder, {"update", "p.yaml"});
-  CHECK(last.code == 0);
+  const Ended last = exits(0, melflow_in(folder, {"update", "p.yaml"}));
   CHECK(last.err.find("other numbers") == std::string::npos);
   test::write_clip(folder / "data/spk0/f.wav", 16'000, 0.5);
   const std::string told =
       "warning: out.h5: 3 of 3 labels have other numbers than before (spk1: 0 before, 1 now); a "
       "program that keeps numbers, such as a trained model, has to go by names\n";
   CHECK(has(melflow_in(folder, {"update", "p.yaml", "--dry-run"}).err, told));
-  const Ended first = melflow_in(folder, {"update", "p.yaml"});
-  CHECK(first.code == 0);
-  CHECK(has(first.err, told));
+  CHECK(has(exits(0, melflow_in(folder, {"update", "p.yaml"})).err, told));
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out, "spk0"));
 }
 

@@ -8,11 +8,7 @@
 #include "tests/apps/sound.h"
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
-namespace device_use_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::device_use_test {
 namespace {
 
 Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
@@ -29,8 +25,7 @@ Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
 }  // namespace
 
 TEST_CASE("device use: figures are numbers in the JSON report, names are texts") {
-  const Ended e = run_on_device(MELFLOW_FAKE_NVML, {"--json", "-q"});
-  REQUIRE_MESSAGE(e.code == 0, e.err);
+  const Ended e = exits(0, run_on_device(MELFLOW_FAKE_NVML, {"--json", "-q"}));
   const nlohmann::json report = nlohmann::json::parse(e.out);
   nlohmann::json mel;
   for (const auto& stage : report["stages"])
@@ -52,15 +47,13 @@ TEST_CASE("device use: figures are numbers in the JSON report, names are texts")
 }
 
 TEST_CASE("device use: the summary says it, or why it cannot") {
-  const Ended with = run_on_device(MELFLOW_FAKE_NVML, {});
-  CHECK(with.code == 0);
+  const Ended with = exits(0, run_on_device(MELFLOW_FAKE_NVML, {}));
   CAPTURE(with.out);
   CHECK(with.out.find("device_use [{\"device\": 0, ") != std::string::npos);
-  const Ended without = run_on_device("/no/such/file.so", {});
-  CHECK(without.code == 0);
+  const Ended without = exits(0, run_on_device("/no/such/file.so", {}));
   CAPTURE(without.out);
   CHECK(without.out.find("device_use not known: NVML, which is part of NVIDIA's driver, is not "
                          "there (/no/such/file.so: ") != std::string::npos);
 }
 
-}  // namespace device_use_test
+}  // namespace melflow::test::device_use_test

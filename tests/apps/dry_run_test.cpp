@@ -13,10 +13,8 @@
 #include "tests/apps/sound.h"
 #include "tests/support/commit_file.h"
 
-namespace dry_run_test {
+namespace melflow::test::dry_run_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -55,7 +53,6 @@ struct Corpus {
     const auto before = state_of(folder);
     const Ended e = melflow(words, out);
     CHECK(state_of(folder) == before);
-    INFO(e.err);
     REQUIRE(e.code == 0);
     return Json::parse(e.out);
   }
@@ -107,8 +104,7 @@ TEST_CASE("dry run: what an update would do, and does") {
     CHECK(has(text.out, "  4.wav: changed (size)\n"));
     CHECK(has(text.out, "Nothing was computed or written.\n"));
 
-    const Ended done = corpus.melflow({"update", "--json", "--no-progress"}, name);
-    REQUIRE(done.code == 3);
+    const Ended done = exits(3, corpus.melflow({"update", "--json", "--no-progress"}, name));
     const Json report = Json::parse(done.out);
     for (const Json& stage : report["stages"])
       if (stage["name"] == "read") CHECK(stage["items_in"] == 4);
@@ -152,19 +148,17 @@ TEST_CASE("dry run: what an update is refused for, it is refused for, too") {
   REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
   for (int i = 0; i < 6; ++i) fs::remove(corpus.folder / fmt::format("clips/{}.wav", i));
   const auto before = state_of(corpus.folder);
-  const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
-  CHECK(e.code == 1);
+  const Ended e = exits(1, corpus.melflow({"update", "--dry-run"}, "out.h5"));
   CHECK(has(e.err, "6 of its 8 files with rows"));
   CHECK(
       has(e.out, "out.h5: 2 files as before, 1 to compute (1 failed before), 6 files gone with "));
   CHECK(has(e.out, "\n  broken.wav: failed before\nNothing was computed or written.\n"));
   CHECK_FALSE(has(e.out, "would"));
-  const Ended json = corpus.melflow({"update", "--dry-run", "--json"}, "out.h5");
-  CHECK(json.code == 1);
+  const Ended json = exits(1, corpus.melflow({"update", "--dry-run", "--json"}, "out.h5"));
   CHECK(has(Json::parse(json.out)["error"].get<std::string>(), "6 of its 8 files with rows"));
   CHECK(Json::parse(json.out)["exit_code"] == 1);
-  const Ended other = corpus.melflow({"update", "--dry-run", "--set", "mel.n_mels=30"}, "out.h5");
-  CHECK(other.code == 1);
+  const Ended other =
+      exits(1, corpus.melflow({"update", "--dry-run", "--set", "mel.n_mels=30"}, "out.h5"));
   CHECK(has(other.err, "holds other features than this pipeline makes"));
   CHECK(state_of(corpus.folder) == before);
 }
@@ -178,7 +172,6 @@ TEST_CASE("dry run: which split a file would be in") {
   for (const Json& file : preview["compute"]) said[file["path"]] = file["split"];
   REQUIRE(said.size() == 5);
   const Ended text = corpus.melflow({"update", "--dry-run"}, "out.h5");
-  INFO(text.out);
   CHECK(has(text.out, "  10.wav: new in " + said["10.wav"] + "\n"));
   CHECK(has(text.out, "1 failed before in " + said["broken.wav"]));
   REQUIRE(corpus.melflow({"update", "-q"}, "out.h5").code == 3);
@@ -201,8 +194,7 @@ TEST_CASE("dry run: a corpus that was copied without its times is told how to be
   const std::string hint = "was the corpus copied? Keep the times (cp -p, rsync -t)";
   CHECK_FALSE(has(corpus.melflow({"update", "--dry-run"}, "out.h5").err, hint));
   touch(7);
-  const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
-  CHECK(e.code == 0);
+  const Ended e = exits(0, corpus.melflow({"update", "--dry-run"}, "out.h5"));
   CHECK(has(e.err,
             "out.h5: every file has another modification time than when it was made, and its "
             "size: " +
@@ -233,15 +225,13 @@ TEST_CASE("dry run: each of several outputs says what it would take") {
   CHECK(has(text.out, "out.h5: 8 files as before, 2 to compute (1 failed before, 1 new)\n"));
   CHECK(has(text.out, "second.npy: 0 files as before, 10 to compute (10 new)\n"));
   CHECK(has(text.out, "10 files would be read, once for all outputs.\nNothing was computed"));
-  const Ended done = corpus.melflow({"update", "--json", "--no-progress"}, "out.h5");
-  REQUIRE(done.code == 3);
+  const Ended done = exits(3, corpus.melflow({"update", "--json", "--no-progress"}, "out.h5"));
   const Json report = Json::parse(done.out);
   for (const Json& stage : report["stages"])
     if (stage["name"] == "read") CHECK(stage["items_in"] == 10);
   // What one of them is refused for, all are.
   for (int i = 0; i < 6; ++i) fs::remove(corpus.folder / fmt::format("clips/{}.wav", i));
-  const Ended refused = corpus.melflow({"update", "--dry-run"}, "out.h5");
-  CHECK(refused.code == 1);
+  const Ended refused = exits(1, corpus.melflow({"update", "--dry-run"}, "out.h5"));
   CHECK(has(refused.err, "out.h5: 6 of its 9 files with rows"));
   CHECK(has(refused.err, "second.npy: 6 of its 9 files with rows"));
 }
@@ -254,9 +244,8 @@ TEST_CASE("dry run: what an interrupted run left to be completed is not") {
   write_text(undo, "melflow undo 2\n");
   const auto refused = [&](const fs::path& left) {
     const auto before = state_of(corpus.folder);
-    const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
-    CHECK(e.code == 1);
-    CHECK_MESSAGE(has(e.err, left.filename().string() + ": an interrupted run left this"), e.err);
+    const Ended e = exits(1, corpus.melflow({"update", "--dry-run"}, "out.h5"));
+    CHECK(has(e.err, left.filename().string() + ": an interrupted run left this"));
     CHECK(has(e.err, "run the same command without --dry-run first"));
     CHECK(state_of(corpus.folder) == before);
   };
@@ -270,12 +259,11 @@ TEST_CASE("dry run: what an interrupted run left to be completed is not") {
 }
 
 TEST_CASE("dry run: a sink that would write is refused") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
-  const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "update", "--dry-run", "toy.yaml"});
-  CHECK(e.code == 1);
+  const Toy folder(3);
+  const Ended e =
+      exits(1, test::run(folder, {MELFLOW_TOY_PROGRAM, "update", "--dry-run", "toy.yaml"}));
   CHECK(has(e.err, "--dry-run: the output of end (toy_keep) cannot be updated"));
   CHECK_FALSE(fs::exists(folder / "toy.out"));
 }
 
-}  // namespace dry_run_test
+}  // namespace melflow::test::dry_run_test

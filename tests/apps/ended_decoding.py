@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+from walks import read
+
 PIPELINE = """version: 1
 graph:
   files: {{stage: file_list, root: {root}}}
@@ -102,11 +104,6 @@ class Folder:
 
     def rows(self, out):
         return read(os.path.join(self.work, out + ".npy"))
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
 
 
 def write(path, data):

@@ -7,9 +7,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
-namespace example_test {
+namespace melflow::example_test {
 
-using namespace melflow;
 using test::Ended;
 namespace fs = std::filesystem;
 
@@ -25,17 +24,14 @@ TEST_CASE("example: languages are told apart by an output and a script") {
       if (voice.is_directory() && voice.path().filename().string().starts_with(language + "_"))
         fs::create_directory_symlink(voice.path(), folder / ("data/" + language));
   }
-  const Ended made =
-      test::run(folder,
-                {MELFLOW_PROGRAM, "run", test::source_path("config/pipelines/language_id.yaml"),
-                 "--set", "files.follow_links=true"},
-                {{"DATA", "data"}, {"OUT", "out.h5"}});
-  INFO(made.err);
-  REQUIRE(made.code == 0);
-  const Ended trained = test::run(
-      folder, {"/usr/bin/python3", test::source_path("docs/examples/language_id.py"), "out.h5"});
-  INFO(trained.out << trained.err);
-  REQUIRE(trained.code == 0);
+  exits(0,
+        test::run(folder,
+                  {MELFLOW_PROGRAM, "run", test::source_path("config/pipelines/language_id.yaml"),
+                   "--set", "files.follow_links=true"},
+                  {{"DATA", "data"}, {"OUT", "out.h5"}}));
+  const Ended trained =
+      exits(0, test::run(folder, {"/usr/bin/python3",
+                                  test::source_path("docs/examples/language_id.py"), "out.h5"}));
   // "test: 111 of 115 recordings (96.5%)"
   std::smatch found;
   REQUIRE(std::regex_search(trained.out, found, std::regex("test: (\\d+) of (\\d+) recordings")));
@@ -43,4 +39,4 @@ TEST_CASE("example: languages are told apart by an output and a script") {
   CHECK(std::stoi(found[1]) >= 0.85 * std::stoi(found[2]));  // by chance: one half
 }
 
-}  // namespace example_test
+}  // namespace melflow::example_test

@@ -9,11 +9,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace expect_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::expect_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -90,33 +86,27 @@ TEST_CASE("expect: a figure of the report goes by its place, with names that hav
 }
 
 TEST_CASE("expect: a figure that is not as expected ends the run with 4") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended met =
-      run(folder, command({"--set", "expect.figures={edges.work.mean_depth: '>= 0'}"}));
-  INFO(met.err);
-  CHECK(met.code == 0);
+      exits(0, run(folder, command({"--set", "expect.figures={edges.work.mean_depth: '>= 0'}"})));
   CHECK(has(met.out, "\nexpected edges.work.mean_depth >= 0: "));
-  const Ended lacking = run(folder, command({"--set", "expect.figures={files.lost: '< 1'}"}));
-  CHECK(lacking.code == 4);
-  CHECK(has(lacking.out, "expected files.lost < 1: the report has no such number, NOT met\n"));
+  CHECK(has(exits(4, run(folder, command({"--set", "expect.figures={files.lost: '< 1'}"}))).out,
+            "expected files.lost < 1: the report has no such number, NOT met\n"));
 }
 
 TEST_CASE("expect: a run as expected ends with 0 and says so") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e =
-      run(folder, command({"--set", "expect.files_per_second=> 0", "--set", "expect.failed=< 1"}));
-  CHECK(e.code == 0);
+  const Toy folder(40);
+  const Ended e = exits(
+      0,
+      run(folder, command({"--set", "expect.files_per_second=> 0", "--set", "expect.failed=< 1"})));
   CHECK(has(e.out, "\nexpected files_per_second > 0: "));
   CHECK(has(e.out, "\nexpected failed < 1: 0 files, met\n"));
 }
 
 TEST_CASE("expect: a run that is not as expected ends with 4, files that failed or not") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended slow = run(folder, command({"--set", "expect.files_per_second=> 1e12", "--json"}));
-  CHECK(slow.code == 4);
+  const Toy folder(40);
+  const Ended slow =
+      exits(4, run(folder, command({"--set", "expect.files_per_second=> 1e12", "--json"})));
   const auto json = nlohmann::json::parse(slow.out);
   CHECK(json["exit_code"] == 4);
   CHECK(json["ending"] == "complete");
@@ -124,24 +114,21 @@ TEST_CASE("expect: a run that is not as expected ends with 4, files that failed 
   CHECK(json["expected"][0]["met"] == false);
   CHECK(json["expected"][0]["value"] == json["files_per_second"]);
 
-  const Ended failures =
-      run(folder, command({"-q", "--set", "expect.failed=< 10%", "--set", "work.fail_every=4"}));
-  CHECK(failures.code == 4);
+  const Ended failures = exits(
+      4,
+      run(folder, command({"-q", "--set", "expect.failed=< 10%", "--set", "work.fail_every=4"})));
   CHECK(failures.out.empty());
   CHECK(has(failures.err, "\nexpected failed < 10%: 25%, NOT met\n"));
-  const Ended allowed =
-      run(folder, command({"-q", "--set", "expect.failed=<= 25%", "--set", "work.fail_every=4"}));
-  CHECK(allowed.code == 3);
+  const Ended allowed = exits(
+      3,
+      run(folder, command({"-q", "--set", "expect.failed=<= 25%", "--set", "work.fail_every=4"})));
   CHECK_FALSE(has(allowed.err, "expected"));
 }
 
 TEST_CASE("expect: a run that fails ends as failed, whatever was expected") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e =
-      run(folder,
-          command({"--set", "expect.files_per_second=> 1e12", "--set", "work.break_down=true"}));
-  CHECK(e.code == 1);
+  const Toy folder(40);
+  exits(1, run(folder, command({"--set", "expect.files_per_second=> 1e12", "--set",
+                                "work.break_down=true"})));
 }
 
-}  // namespace expect_test
+}  // namespace melflow::test::expect_test

@@ -1,6 +1,5 @@
 // `melflow validate --explain`: what a plan makes of a configuration.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <sstream>
 #include <string>
@@ -9,11 +8,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace explain_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::explain_test {
 namespace {
 
 // The words of the line of an option of a node: name, value, where from.
@@ -37,10 +32,9 @@ TEST_CASE("explain: types on edges, and every option with its value and where th
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: data", "preset: whisper, concurrency: 3") +
                        "  write: {stage: hdf5_write, from: mel, path: '${OUT}'}\n");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml", "--var",
-                                     "OUT=o.h5", "--set", "mel.n_mels=64", "--workers", "2"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e =
+      exits(0, test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml", "--var",
+                                  "OUT=o.h5", "--set", "mel.n_mels=64", "--workers", "2"}));
   for (const char* head : {"files (file_list): gives file\n", "read (disk_read): file → bytes\n",
                            "mel (mel): batch → rows\n", "write (hdf5_write): takes rows\n"})
     CHECK(has(e.out, head));
@@ -71,10 +65,8 @@ graph:
   mel: {stage: mel, from: ba, sample_rate: 8000}
   write: {stage: hdf5_write, from: mel, path: o.h5}
 )");
-  const Ended e = test::run(
-      folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml", "--set", "files.feed=stream"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, test::run(folder, {MELFLOW_PROGRAM, "validate", "--explain", "p.yaml",
+                                              "--set", "files.feed=stream"}));
   CHECK(has(e.out, "way (route): bytes → bytes\n"));
   CHECK(line_of(e.out, "da", "from") == "way.a p.yaml:6:29");
   CHECK(line_of(e.out, "da", "on_failure") == "branch p.yaml:6:48");
@@ -92,9 +84,7 @@ TEST_CASE("explain: without defaults only what somebody set is shown") {
   CHECK(test::run(folder, command).code == 2);
   std::vector<std::string> with_explain = command;
   with_explain.insert(with_explain.end(), {"--explain", "--set", "mel.n_mels=64"});
-  const Ended e = test::run(folder, with_explain);
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, test::run(folder, with_explain));
   CHECK(line_of(e.out, "mel", "n_mels") == "64 --set");
   CHECK(line_of(e.out, "mel", "concurrency") == "3 p.yaml:8:64");
   CHECK(line_of(e.out, "mel", "from") == "batch p.yaml:8:27");
@@ -104,4 +94,4 @@ TEST_CASE("explain: without defaults only what somebody set is shown") {
   CHECK_FALSE(has(e.out, "default"));
 }
 
-}  // namespace explain_test
+}  // namespace melflow::test::explain_test

@@ -5,29 +5,16 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace explain_verb_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::explain_verb_test {
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
 const std::string kToy = MELFLOW_TOY_PROGRAM;
-
-// What is in a folder, hidden files included.
-std::set<std::string> names_in(const TempFolder& folder) {
-  std::set<std::string> out;
-  for (const auto& e : std::filesystem::directory_iterator(folder.path()))
-    out.insert(e.path().filename());
-  return out;
-}
 
 // A few recordings into features.h5 and, by a tap, into a folder.
 void write_recordings(const TempFolder& folder) {
@@ -49,16 +36,15 @@ std::vector<std::string> waiting(const std::vector<std::string>& more) {
 }  // namespace
 
 TEST_CASE("explain: the output is left as it was, and nothing is left beside it") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_text(folder / "out.h5", "of the user's");
-  const auto before = names_in(folder);
+  const auto before = names_in(folder.path());
   const Ended e = run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress", "--var",
                                "OUT=out.h5", "--seconds", "0"});
   CAPTURE(e.err);
   CHECK(e.code == 0);
   CHECK(read_text(folder / "out.h5") == "of the user's");
-  auto after = names_in(folder);
+  auto after = names_in(folder.path());
   after.erase(".stdout");
   after.erase(".stderr");
   auto expected = before;
@@ -73,8 +59,7 @@ TEST_CASE("explain: the output is left as it was, and nothing is left beside it"
 }
 
 TEST_CASE("explain: --verify measures the best hint in pairs") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e = run(folder, waiting({"--workers", "4", "--verify", "--json"}));
   CAPTURE(e.err);
   REQUIRE(e.code == 0);
@@ -93,8 +78,7 @@ TEST_CASE("explain: --verify measures the best hint in pairs") {
 }
 
 TEST_CASE("explain: --workers is changed, too, where the hint says so") {
-  const TempFolder folder;
-  write_toy(folder, 60);
+  const Toy folder(60);
   const Ended e = run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--verify", "--set",
                                "work.wait_ms=3", "--workers", "1"});
   CAPTURE(e.err);
@@ -105,8 +89,7 @@ TEST_CASE("explain: --workers is changed, too, where the hint says so") {
 }
 
 TEST_CASE("explain: after --seconds no more files are begun") {
-  const TempFolder folder;
-  write_toy(folder, 1'000'000);
+  const Toy folder(1'000'000);
   const Ended e = run(folder, waiting({"--seconds", "0.3"}));
   CAPTURE(e.err);
   CHECK(e.code == 0);
@@ -114,42 +97,36 @@ TEST_CASE("explain: after --seconds no more files are begun") {
 }
 
 TEST_CASE("explain: without a file there is nothing to say") {
-  const TempFolder folder;
-  write_toy(folder, 0);
-  const Ended e = run(folder, {kToy, "explain", "toy.yaml", "--no-progress"});
-  CHECK(e.code == 1);
+  const Toy folder(0);
+  const Ended e = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress"}));
   CHECK(has(e.out, "no result: no file was processed"));
 }
 
 TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {
-  const TempFolder folder;
-  write_toy(folder, 10);
-  const Ended failed =
-      run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--set", "work.break_down=true"});
-  CHECK(failed.code == 1);
+  const Toy folder(10);
+  const Ended failed = exits(1, run(folder, {kToy, "explain", "toy.yaml", "--no-progress", "--set",
+                                             "work.break_down=true"}));
   CHECK(has(failed.err, "the disk is full; make room"));
   write_recordings(folder);
-  const Ended nowhere = run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress", "--var",
-                                     "OUT=no/such/folder/out.h5"});
-  CHECK(nowhere.code == 1);
+  const Ended nowhere = exits(1, run(folder, {kMelflow, "explain", "mine.yaml", "--no-progress",
+                                              "--var", "OUT=no/such/folder/out.h5"}));
   CHECK(has(nowhere.err,
             "write: cannot make a folder for a trial output in no/such/folder: No such file"));
   CHECK_FALSE(std::filesystem::exists(folder / "taps"));
 }
 
 TEST_CASE("explain: a cache is used where there is one, and none is left where there was none") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_text(
       folder / "cached.yaml",
       test::nodes_to_mel("root: clips, feed: cache, cache_path: deep/cache", "preset: whisper") +
           "  write: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}\n");
   const std::vector<std::string> trial{kMelflow, "explain", "cached.yaml", "--no-progress"};
-  const auto before = names_in(folder);
+  const auto before = names_in(folder.path());
   const Ended first = run(folder, trial);
   CAPTURE(first.err);
   CHECK(first.code == 0);
-  auto after = names_in(folder);
+  auto after = names_in(folder.path());
   after.erase(".stdout");
   after.erase(".stderr");
   CHECK(after == before);
@@ -173,16 +150,14 @@ TEST_CASE("explain: a cache is used where there is one, and none is left where t
 }
 
 TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
-  const TempFolder folder;
-  write_recordings(folder);
+  const Filled<write_recordings> folder;
   write_toy(folder, 1'000'000);
   Process process(folder, waiting({"--seconds", "0", "--set", "work.begun=begun", "--verify"}));
   process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
   process.send(SIGINT);
-  const Ended e = process.wait();
-  CHECK(e.code == 75);
+  const Ended e = exits(75, process.wait());
   CHECK(has(e.err, "stopped; what the trial wrote is removed"));
   CHECK_FALSE(has(e.out, "verified"));
 }
 
-}  // namespace explain_verb_test
+}  // namespace melflow::test::explain_verb_test

@@ -11,17 +11,16 @@ output is what it was before, whole, or the new one, whole, and the same command
 again. HDF5's own messages are never printed.
 """
 
-import argparse
 import concurrent.futures
 import errno
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import wave
+
+import walks
 
 try:
     import h5py
@@ -110,12 +109,8 @@ def make_corpus(folder):
     noise = np.random.default_rng(1)
 
     def write(path, channels, count):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with wave.open(path, "wb") as f:
-            f.setnchannels(channels)
-            f.setsampwidth(2)
-            f.setframerate(8000)
-            f.writeframes(noise.integers(-9999, 9999, channels * count).astype("<i2").tobytes())
+        samples = noise.integers(-9999, 9999, channels * count).astype("<i2")
+        walks.write_wav(path, samples.tobytes(), channels)
 
     for i in range(FILES):
         write(os.path.join(folder, "abc"[i % 3], f"{i:02}.wav"), 1, 1200 + 100 * i)
@@ -189,8 +184,7 @@ class Walk:
         clean = self.job(self.clean_folder, {"MELFLOW_FAULT_LOG": self.log})
         assert clean.returncode == 0, clean.stderr
         self.clean = Output(os.path.join(self.clean_folder, self.case.outputs[0]))
-        with open(self.log) as f:
-            self.counts = {name: int(n) for name, n in (line.split() for line in f)}
+        self.counts = walks.counts(self.log)
 
     def folder(self, name):
         out = os.path.join(self.work, name)
@@ -198,16 +192,11 @@ class Walk:
         return out
 
     def bytes_of(self, folder):
-        out = []
-        for name in self.case.outputs:
-            path = os.path.join(folder, name)
-            out.append(open(path, "rb").read() if os.path.exists(path) else None)
-        return out
+        paths = [os.path.join(folder, name) for name in self.case.outputs]
+        return [walks.read(path) if os.path.exists(path) else None for path in paths]
 
     def start(self, folder, arguments, environment=None):
-        command = [self.program, *arguments, "--workers", "2"]
-        return subprocess.run(command, cwd=folder, env={**os.environ, **(environment or {})}, timeout=SECONDS,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        return walks.run([self.program, *arguments, "--workers", "2"], folder, SECONDS, **(environment or {}))
 
     def job(self, folder, environment):
         environment = {**environment, "LD_PRELOAD": self.library}
@@ -285,22 +274,15 @@ class Walk:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("melflow")
-    parser.add_argument("library")
-    parser.add_argument("--part", action="store_true",
-                        help="what runs with the tests: some cases, calls and one error each")
-    parser.add_argument("--cases")
-    parser.add_argument("--calls")
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    # --part: what runs with the tests, some cases, calls and one error each.
+    arguments = walks.arguments(part=False, cases="", calls="")
     runs, red = 0, 0
     with tempfile.TemporaryDirectory(prefix="melflow_faults_") as work, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         make_corpus(os.path.join(work, "corpus"))
         cases = arguments.cases.split(",") if arguments.cases else PART if arguments.part else CASES
         for name in cases:
-            walk = Walk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
+            walk = Walk(work, arguments.melflow, arguments.library, name)
             calls = arguments.calls.split(",") if arguments.calls else PART[name] if arguments.part and not arguments.cases else ERRORS
             points = list(walk.points(calls, arguments.part))
             runs += len(points)

@@ -3,10 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace figures_test {
-
-using namespace melflow;
-
+namespace melflow::figures_test {
 namespace {
 
 RunReport known_run() {
@@ -73,4 +70,4 @@ TEST_CASE("figures: of a stage, each where it has a meaning") {
   CHECK(stage_figures(s, r).rows_per_second == doctest::Approx(150));
 }
 
-}  // namespace figures_test
+}  // namespace melflow::figures_test

@@ -15,7 +15,8 @@ import random
 import subprocess
 import sys
 import tempfile
-import wave
+
+import walks
 
 FILES, SAMPLES = 240, 40000  # some 18 MB of rows
 
@@ -37,8 +38,7 @@ SINKS = {"hdf5": ("hdf5_write", "h5"), "npy": ("npy_write", "npy"),
 
 
 def start(program, folder):
-    return subprocess.run([program, "run", "job.yaml", "-q", "--workers", "2"], cwd=folder, timeout=240,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    return walks.run([program, "run", "job.yaml", "-q", "--workers", "2"], folder, 240)
 
 
 def mount(folder, size, *more):
@@ -51,8 +51,7 @@ def unmount(folder):
 
 
 def contents(folder):
-    disk = os.path.join(folder, "disk")
-    return {name: open(os.path.join(disk, name), "rb").read() for name in os.listdir(disk)}
+    return walks.contents(os.path.join(folder, "disk"))
 
 
 # `resumed`: takes for each run that went on whether it did so where the one before had ended.
@@ -81,14 +80,9 @@ def main():
     red = runs = 0
     with tempfile.TemporaryDirectory(prefix="melflow_full_") as folder:
         os.makedirs(os.path.join(folder, "disk"))
-        os.makedirs(os.path.join(folder, "clips"))
         noise = random.Random(1)
         for i in range(FILES):
-            with wave.open(os.path.join(folder, "clips", f"{i:03}.wav"), "wb") as f:
-                f.setnchannels(1)
-                f.setsampwidth(2)
-                f.setframerate(8000)
-                f.writeframes(noise.randbytes(2 * SAMPLES))
+            walks.write_wav(os.path.join(folder, "clips", f"{i:03}.wav"), noise.randbytes(2 * SAMPLES))
         for name, (sink, ending) in SINKS.items():
             with open(os.path.join(folder, "job.yaml"), "w") as f:
                 f.write(PIPELINE.format(root=os.path.join(folder, "clips"), sink=sink, ending=ending))

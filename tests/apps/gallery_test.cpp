@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <regex>
-#include <sstream>
 
 #include "stages/output/formats/feature_file.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/doc_blocks.h"
-#include "tests/support/source_path.h"
 
-namespace gallery_test {
+namespace melflow::gallery_test {
 
-using namespace melflow;
 using test::Ended;
 namespace fs = std::filesystem;
 
@@ -113,11 +109,10 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     REQUIRE(expected.contains(title));
     const test::TempFolder run;
     test::write_text(run / "p.yaml", text);
-    const Ended e = test::run(
-        run, {MELFLOW_PROGRAM, "run", "p.yaml"},
-        {{"DATA", folder / "data"}, {"MORE", folder / "more"}, {"MANIFEST", folder / "parts.csv"}});
-    INFO(e.out << e.err);
-    REQUIRE(e.code == 0);
+    const Ended e = exits(0, test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"},
+                                       {{"DATA", folder / "data"},
+                                        {"MORE", folder / "more"},
+                                        {"MANIFEST", folder / "parts.csv"}}));
     CHECK_FALSE(test::has(e.err, "warning"));
     for (const auto& [output, files] : expected.at(title)) {
       const std::string name = output;
@@ -190,4 +185,4 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   }
 }
 
-}  // namespace gallery_test
+}  // namespace melflow::gallery_test

@@ -3,17 +3,13 @@
 
 #include "tests/apps/process.h"
 
-namespace hardening_test {
-
-using namespace melflow;
+namespace melflow::test::hardening_test {
 
 TEST_CASE(
     "hardening: the program is position independent, its tables read-only, its calls checked") {
-  const test::TempFolder folder;
+  const TempFolder folder;
   const auto read = [&](const char* what) {
-    const test::Ended e = run(folder, {"/usr/bin/env", "readelf", "-W", what, MELFLOW_PROGRAM});
-    REQUIRE_MESSAGE(e.code == 0, e.err);
-    return e.out;
+    return exits(0, run(folder, {"/usr/bin/env", "readelf", "-W", what, MELFLOW_PROGRAM})).out;
   };
   struct Row {
     const char *where, *part, *meaning;
@@ -36,4 +32,4 @@ TEST_CASE(
   CHECK(stack.substr(0, stack.find('\n')).find(" RW ") != std::string::npos);  // and not RWE
 }
 
-}  // namespace hardening_test
+}  // namespace melflow::test::hardening_test

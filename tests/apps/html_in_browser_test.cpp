@@ -8,11 +8,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/skip.h"
 
-namespace html_in_browser_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::html_in_browser_test {
 namespace {
 
 Ended browse(const TempFolder& folder, const std::string& page) {
@@ -35,11 +31,8 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256") +
                        "  write: {stage: hdf5_write, from: mel, path: o.h5}\n");
-  const Ended run = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"});
-  REQUIRE(run.code == 0);
-  const Ended shown = browse(folder, "file://$PWD/r.html");
-  INFO(shown.err);
-  REQUIRE(shown.code == 0);
+  exits(0, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"}));
+  const Ended shown = exits(0, browse(folder, "file://$PWD/r.html"));
   // What it made of the page, which has a title, drawings and a table.
   CHECK(has(shown.out, "<title>melflow: 1 file, 1 ok, 0 skipped, 0 failed</title>"));
   CHECK(has(shown.out, "class=\"h\">write</text>"));
@@ -47,4 +40,4 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   CHECK_FALSE(has(shown.err, "CONSOLE"));
 }
 
-}  // namespace html_in_browser_test
+}  // namespace melflow::test::html_in_browser_test

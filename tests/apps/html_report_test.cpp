@@ -15,10 +15,8 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace html_report_test {
+namespace melflow::test::html_report_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -171,12 +169,11 @@ TEST_CASE("html report: a place that cannot be written is said before the run") 
   const Reported other = run_with_page(folder, {});
   CHECK(other.ended.code == 3);
   const Ended e =
-      test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "nowhere/r.html"});
-  CHECK(e.code == 1);
+      exits(1, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "nowhere/r.html"}));
   CHECK(has(e.err, "--report: nowhere/r.html"));
   CHECK_FALSE(has(e.out, "rows in"));
-  const Ended same = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "p.yaml"});
-  CHECK(same.code == 2);
+  const Ended same =
+      exits(2, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "p.yaml"}));
   CHECK(has(same.err, "--report: p.yaml does not end in .html"));
 }
 
@@ -211,4 +208,4 @@ TEST_CASE("html report: an axis of time has round labels, and room for the last 
   }
 }
 
-}  // namespace html_report_test
+}  // namespace melflow::test::html_report_test

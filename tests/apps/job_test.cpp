@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,22 +13,14 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace job_test {
+namespace melflow::test::job_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr int kFiles = 30;
-
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
-                 const test::Process::Variables& set = {}) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments, set);
-}
 
 // Recordings of three labels; some are none, or shorter than a window.
 void make_corpus(const TempFolder& folder) {
@@ -80,21 +71,18 @@ std::map<std::string, std::string> outputs(const TempFolder& folder) {
 
 // What one machine makes, which is gone then.
 std::map<std::string, std::string> made_by_one(const TempFolder& folder, int code = 3) {
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(ran.code == code, ran.err);
+  exits(code, melflow_in(folder, {"run", "p.yaml", "-q"}));
   auto out = outputs(folder);
   for (const auto& [name, bytes] : out) fs::remove(folder / name);
   return out;
 }
 
 void plan(const TempFolder& folder, const std::string& part = "20KiB") {
-  const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"});
-  REQUIRE_MESSAGE(planned.code == 0, planned.err);
+  exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"}));
 }
 
 void work(const TempFolder& folder, int code = 0) {
-  const Ended worked = melflow_in(folder, {"work", "job", "-q"});
-  REQUIRE_MESSAGE(worked.code == code, worked.err);
+  exits(code, melflow_in(folder, {"work", "job", "-q"}));
 }
 
 }  // namespace
@@ -132,15 +120,13 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
   };
   for (const Kind& kind : kinds) {
     CAPTURE(kind.what);
-    const TempFolder folder;
-    make_corpus(folder);
+    const Filled<make_corpus> folder;
     write_tables(folder);
     write_text(folder / "p.yaml", pipeline(kind));
     const auto expected = made_by_one(folder);
     plan(folder);
     work(folder);
-    const Ended merged = melflow_in(folder, {"merge", "job", "-q"});
-    CHECK_MESSAGE(merged.code == 3, merged.err);
+    exits(3, melflow_in(folder, {"merge", "job", "-q"}));
     const auto found = outputs(folder);
     CHECK(found.size() == expected.size());
     for (const auto& output : expected)
@@ -151,8 +137,7 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
 
 TEST_CASE(
     "job: a part may have no file that is ok, and a job only such parts as one run may have") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const auto expected = made_by_one(folder);
   plan(folder, "1");  // a file each
@@ -168,14 +153,11 @@ TEST_CASE(
   write_text(bad / "p.yaml", pipeline({.what = "", .files = "labels: none", .mel = ""}));
   plan(bad, "1");
   work(bad);
-  const Ended merged = melflow_in(bad, {"merge", "job"});
-  CHECK(merged.code == 1);
-  CHECK(has(merged.err, "all files failed (2)"));
+  CHECK(has(exits(1, melflow_in(bad, {"merge", "job"})).err, "all files failed (2)"));
 }
 
 TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, too") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string whole = test::read_text(folder / "data/a/00.wav");
   write_text(folder / "data/a/00.wav", whole.substr(0, whole.size() - 500));
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
@@ -192,34 +174,28 @@ TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, t
 }
 
 TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const std::string other = folder / "out $x.h5";
-  const Ended ran =
-      melflow_in(folder, {"run", "p.yaml", "-q", "--set", "write.path=" + (folder / "out $$x.h5")});
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  exits(3, melflow_in(folder,
+                      {"run", "p.yaml", "-q", "--set", "write.path=" + (folder / "out $$x.h5")}));
   const auto expected = outputs(folder);
   REQUIRE(expected.contains("out $x.h5"));
   fs::remove(other);
   plan(folder);
   work(folder);
-  const Ended merged = melflow_in(folder, {"merge", "job", "-o", "out $x.h5"});
-  CHECK_MESSAGE(merged.code == 3, merged.err);
-  CHECK(has(merged.out, "out $x.h5: "));
+  CHECK(has(exits(3, melflow_in(folder, {"merge", "job", "-o", "out $x.h5"})).out, "out $x.h5: "));
   CHECK((outputs(folder) == expected));
 }
 
 TEST_CASE("job: it is of its folder and its variables, wherever workers begin") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   write_text(folder / "p.yaml",
              test::nodes_to_mel("root: \"${WHERE}\"",
                                 "sample_rate: 8000, n_fft: \"${FFT:-256}\", hop: 80, n_mels: 20") +
                  "  write: {from: mel, stage: hdf5_write, path: out.h5}\n");
   const test::Process::Variables set{{"WHERE", "data"}};
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"}, set);
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}, set));
   const auto expected = outputs(folder);
   fs::remove(folder / "out.h5");
   REQUIRE(melflow_in(folder, {"plan", "p.yaml", "--part", "30KiB", "-o", "job"}, set).code == 0);
@@ -230,4 +206,4 @@ TEST_CASE("job: it is of its folder and its variables, wherever workers begin") 
   CHECK((outputs(folder) == expected));
 }
 
-}  // namespace job_test
+}  // namespace melflow::test::job_test

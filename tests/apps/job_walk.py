@@ -10,7 +10,6 @@ Right is: the next program of that kind does the rest; the output has the same f
 run on one machine; no part is claimed, failed or missing then.
 """
 
-import argparse
 import concurrent.futures
 import os
 import random
@@ -20,6 +19,7 @@ import sys
 import tempfile
 
 import kill_walk
+import walks
 
 NAMES = ["hdf5", "npy", "splits", "deflate", "float16", "normalize", "blocks", "late", "samples"]
 PART = "60KiB"  # eight files or so
@@ -43,8 +43,7 @@ class JobWalk:
             log = os.path.join(self.work, "log-" + verb)
             ended = self.run(logged, {"MELFLOW_FAULT_LOG": log}, verb, *arguments)
             assert ended.returncode in (0, self.code), ended.stderr
-            with open(log) as f:
-                self.counts[verb] = {call: int(n) for call, n in (line.split() for line in f)}
+            self.counts[verb] = walks.counts(log)
 
     def verbs(self):
         return {"plan": [self.yaml, "--workers", "2", "--part", PART, "-o", "job"], "work": ["job", "--workers", "2"],
@@ -56,9 +55,7 @@ class JobWalk:
         return out
 
     def begin(self, folder, environment, verb, *arguments):
-        return subprocess.Popen([self.program, verb, *arguments], cwd=folder,
-                                env={**os.environ, "LD_PRELOAD": self.library, **environment},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        return walks.begin([self.program, verb, *arguments], folder, LD_PRELOAD=self.library, **environment)
 
     def end(self, process):
         try:
@@ -74,12 +71,7 @@ class JobWalk:
 
     @staticmethod
     def outputs(folder):
-        out = {}
-        for name in os.listdir(folder):
-            if name != "job":
-                with open(os.path.join(folder, name), "rb") as f:
-                    out[name] = f.read()
-        return out
+        return {name: walks.read(os.path.join(folder, name)) for name in os.listdir(folder) if name != "job"}
 
     def place(self, verb, chance):
         counts = self.counts[verb]
@@ -120,12 +112,8 @@ class JobWalk:
             merged = step("merge", [self.place("merge", chance)] if kind == 7 else [])
             if merged.returncode != self.code and b"exists already" not in merged.stderr:
                 return f"merge: exit {merged.returncode}: {merged.stderr.decode(errors='replace')[:300]}", killed, went_on
-            found = self.outputs(folder)
-            if found.keys() != self.expected.keys():
-                return "there are " + ", ".join(sorted(found)), killed, went_on
-            others = [name for name, data in found.items() if data != self.expected[name]]
-            if others:
-                return "other bytes in " + ", ".join(others), killed, went_on
+            if others := walks.difference(self.outputs(folder), self.expected):
+                return others, killed, went_on
             for name in "claims", "failed":
                 if left := os.listdir(os.path.join(folder, "job", name)):
                     return f"{name} has {', '.join(left)}", killed, went_on
@@ -139,35 +127,27 @@ class JobWalk:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("melflow")
-    parser.add_argument("library")
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", default=",".join(NAMES))
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = walks.arguments(kills=1000, seed=1, cases=",".join(NAMES))
     red = kills = 0
     names = arguments.cases.split(",")
     with tempfile.TemporaryDirectory(prefix="melflow_jobs_") as work, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         kill_walk.make_corpus(os.path.join(work, "corpus"))
-        walks = {name: JobWalk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
-                 for name in names}
+        jobs = {name: JobWalk(work, arguments.melflow, arguments.library, name) for name in names}
         rounds = {name: [0, 0, 0] for name in names}  # jobs, kills, that went on
         number = 0
         while kills < arguments.kills:
             batch = [(names[(number + i) % len(names)], number + i) for i in range(4 * arguments.jobs)]
             number += len(batch)
-            results = pool.map(lambda at: walks[at[0]].wrong(at[1] // len(names), f"{arguments.seed} {at}"), batch)
+            results = pool.map(lambda at: jobs[at[0]].wrong(at[1] // len(names), f"{arguments.seed} {at}"), batch)
             for (name, at), (what, killed, went_on) in zip(batch, results):
                 kills += killed
                 rounds[name] = [a + b for a, b in zip(rounds[name], (1, killed, went_on))]
                 if what:
                     red += 1
                     print(f"{name}, {at}: {what}", flush=True)
-    for name, (jobs, killed, went_on) in rounds.items():
-        print(f"{name}: {jobs} jobs, {killed} kills, in {went_on} work was gone on with")
+    for name, (made, killed, went_on) in rounds.items():
+        print(f"{name}: {made} jobs, {killed} kills, in {went_on} work was gone on with")
     print(f"{kills} kills: {red} jobs ended wrong")
     return 1 if red else 0
 

@@ -9,7 +9,6 @@ Right is: after the last run the folder has the same files with the same bytes a
 nothing else. What a run goes on with is less than all only by what was under way since the last entry in its journal.
 """
 
-import argparse
 import concurrent.futures
 import json
 import os
@@ -18,7 +17,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import wave
+
+import walks
 
 FILES = 40
 SECONDS = 120
@@ -91,16 +91,11 @@ def make_corpus(folder):
     noise = random.Random(1)
     for i in range(FILES):
         path = os.path.join(folder, "abc"[i % 3], f"{i:02}.wav")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         if i % 13 == 7:  # one that fails, and says why
             with open(path, "wb") as f:
                 f.write(b"no sound")
-            continue
-        with wave.open(path, "wb") as f:
-            f.setnchannels(1)
-            f.setsampwidth(2)
-            f.setframerate(8000)
-            f.writeframes(noise.randbytes(2 * (1200 + 150 * i)))
+        else:
+            walks.write_wav(path, noise.randbytes(2 * (1200 + 150 * i)))
 
 
 class Walk:
@@ -131,24 +126,15 @@ class Walk:
     def start(self, folder, environment, verb=None):
         verb, *more = verb or CASES[self.name].verb
         command = [self.program, verb, self.yaml, "--workers", "2", "--json", *more]
-        return subprocess.run(command, cwd=folder, env={**os.environ, "LD_PRELOAD": self.library, **environment},
-                              timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL)
+        return walks.run(command, folder, SECONDS, LD_PRELOAD=self.library, **environment)
 
     @staticmethod
     def contents(folder):
-        out = {}
-        for place, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(place, name)
-                with open(path, "rb") as f:
-                    out[os.path.relpath(path, folder)] = f.read()
-        return {name: data for name, data in out.items() if not name.startswith("cache")}
+        return {name: data for name, data in walks.contents(folder).items() if not name.startswith("cache")}
 
     def kills(self, count, chance):
         """`count` places: the first calls that write, and random ones."""
-        with open(self.log) as f:
-            counts = {call: int(n) for call, n in (line.split() for line in f)}
+        counts = walks.counts(self.log)
         writing = [(call, n) for n in range(1, 201) for call in WRITING if n <= counts[call]]
         chance.shuffle(writing)
         out = writing[:(count + 1) // 2]
@@ -174,11 +160,7 @@ class Walk:
             elif ended.stdout:
                 stages = json.loads(ended.stdout)["stages"]
                 resumed = max(int(s.get("summary", {}).get("resumed_files", 0)) for s in stages)
-            now = self.contents(folder)
-            if now.keys() != self.clean.keys():
-                return "there are " + ", ".join(sorted(now)), resumed
-            others = [name for name, data in now.items() if data != self.clean[name]]
-            return ("other bytes in " + ", ".join(others) if others else ""), resumed
+            return walks.difference(self.contents(folder), self.clean), resumed
         except subprocess.TimeoutExpired:
             return "hangs", 0
         finally:
@@ -191,14 +173,7 @@ class Walk:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("melflow")
-    parser.add_argument("library")
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = walks.arguments(kills=1000, seed=1, cases=",".join(CASES))
     red = runs = 0
     names = arguments.cases.split(",")
     with tempfile.TemporaryDirectory(prefix="melflow_kills_") as work, \
@@ -207,7 +182,7 @@ def main():
         for k, name in enumerate(names):
             chance = random.Random(f"{arguments.seed} {name}")
             count = arguments.kills // len(names) + (k < arguments.kills % len(names))
-            walk = Walk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
+            walk = Walk(work, arguments.melflow, arguments.library, name)
             kills = walk.kills(count, chance)
             rounds, i = [], 0
             while i < len(kills):

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
+#include <functional>
 #include <mutex>
 
 #include "apps/profile/limits.h"
@@ -13,9 +14,8 @@
 #include "pipeline/run/compose.h"
 #include "tests/support/watchdog.h"
 
-namespace limits_job_test {
+namespace melflow::limits_job_test {
 
-using namespace melflow;
 using test::Watchdog;
 
 namespace {
@@ -44,51 +44,49 @@ std::vector<std::string> names(std::size_t count) {
   return out;
 }
 
-Limits limits_of(Compose& graph, RunReport* report = nullptr) {
-  RunReport r = graph.run();
-  REQUIRE(r.ending == Ending::complete);
-  if (report != nullptr) *report = r;
-  return find_limits(r);
+struct Ran {
+  RunReport report;
+  Limits limits;
+};
+
+// A stage between a source of so many pieces and their end.
+Ran ran(std::size_t pieces, int workers, const std::function<void()>& work,
+        const OptionList& options = {}) {
+  Compose graph(Registry{});
+  graph.source<Piece>("pieces", names(pieces), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>(
+          "stage", "pieces",
+          [&](const Piece& p) {
+            work();
+            return p;
+          },
+          1, options)
+      .sink<Piece>("end", "stage", [](const Piece&) {});
+  graph.spec().workers = workers;
+  Ran out{graph.run(), {}};
+  REQUIRE(out.report.ending == Ending::complete);
+  out.limits = find_limits(out.report);
+  return out;
 }
 
 }  // namespace
 
 TEST_CASE("limits of a job: one slot of a stage that computes, among workers with nothing to do") {
   const Watchdog watchdog("limits: slots");
-  Compose graph(Registry{});
-  graph.source<Piece>("pieces", names(60), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("heavy", "pieces",
-                         [](const Piece& p) {
-                           burn(3);
-                           return p;
-                         },
-                         1, {{"concurrency", 1}})
-      .sink<Piece>("end", "heavy", [](const Piece&) {});
-  graph.spec().workers = 4;
-  const Limits l = limits_of(graph);
+  const Limits l = ran(60, 4, [] { burn(3); }, {{"concurrency", 1}}).limits;
   CHECK((l.cause == Cause::slots || l.cause == Cause::cores));  // cores: on a machine with one
-  if (l.cause == Cause::slots) CHECK(l.node == "heavy");
-  CHECK(l.heaviest == "heavy");
+  if (l.cause == Cause::slots) CHECK(l.node == "stage");
+  CHECK(l.heaviest == "stage");
   if (l.cause == Cause::slots && available_cpus() > 1) {
     REQUIRE_FALSE(l.hints.empty());
-    CHECK(l.hints.front().sets.front().first == "heavy.concurrency");
+    CHECK(l.hints.front().sets.front().first == "stage.concurrency");
   }
 }
 
 TEST_CASE("limits of a job: one worker, where there are more cores") {
   const Watchdog watchdog("limits: workers");
   if (available_cpus() < 2) return;
-  Compose graph(Registry{});
-  const auto work = [](const Piece& p) {
-    burn(2);
-    return p;
-  };
-  graph.source<Piece>("pieces", names(60), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("one", "pieces", work)
-      .map<Piece, Piece>("two", "one", work)
-      .sink<Piece>("end", "two", [](const Piece&) {});
-  graph.spec().workers = 1;
-  const Limits l = limits_of(graph);
+  const Limits l = ran(60, 1, [] { burn(4); }).limits;
   CHECK(l.cause == Cause::workers);
   REQUIRE_FALSE(l.hints.empty());
   CHECK(l.hints.front().sets.front() ==
@@ -97,16 +95,7 @@ TEST_CASE("limits of a job: one worker, where there are more cores") {
 
 TEST_CASE("limits of a job: a worker for each core, all of them computing") {
   const Watchdog watchdog("limits: cores");
-  Compose graph(Registry{});
-  graph.source<Piece>("pieces", names(400), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("heavy", "pieces",
-                         [](const Piece& p) {
-                           burn(2);
-                           return p;
-                         })
-      .sink<Piece>("end", "heavy", [](const Piece&) {});
-  graph.spec().workers = 0;
-  const Limits l = limits_of(graph);
+  const Limits l = ran(400, 0, [] { burn(2); }).limits;
   CHECK(l.cause == Cause::cores);
   CHECK(l.hints.empty());
 }
@@ -115,19 +104,11 @@ TEST_CASE("limits of a job: workers that wait inside of a stage, and no core wit
   const Watchdog watchdog("limits: waiting workers");
   std::mutex mutex;
   std::condition_variable device;
-  Compose graph(Registry{});
-  graph.source<Piece>("pieces", names(100), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("wait", "pieces",
-                         [&](const Piece& p) {
-                           std::unique_lock lock(mutex);
-                           device.wait_for(lock, std::chrono::milliseconds(3),
-                                           [] { return false; });
-                           return p;
-                         })
-      .sink<Piece>("end", "wait", [](const Piece&) {});
-  graph.spec().workers = 2;
-  RunReport report;
-  const Limits l = limits_of(graph, &report);
+  const auto wait = [&] {
+    std::unique_lock lock(mutex);
+    device.wait_for(lock, std::chrono::milliseconds(3), [] { return false; });
+  };
+  const auto [report, l] = ran(100, 2, wait);
   CAPTURE(limits_text(l, report));
   CHECK(l.cause == Cause::workers);
   REQUIRE_FALSE(l.hints.empty());
@@ -136,17 +117,7 @@ TEST_CASE("limits of a job: workers that wait inside of a stage, and no core wit
 
 TEST_CASE("limits of a job: fewer files than workers") {
   const Watchdog watchdog("limits: few files");
-  Compose graph(Registry{});
-  graph.source<Piece>("pieces", names(2), [](std::size_t) { return Piece{}; })
-      .map<Piece, Piece>("heavy", "pieces",
-                         [](const Piece& p) {
-                           burn(20);
-                           return p;
-                         })
-      .sink<Piece>("end", "heavy", [](const Piece&) {});
-  graph.spec().workers = 8;
-  RunReport report;
-  const Limits l = limits_of(graph, &report);
+  const auto [report, l] = ran(2, 8, [] { burn(20); });
   CAPTURE(limits_text(l, report));
   // On two cores two files are enough, and others may have them meanwhile.
   CHECK((report.cores <= 2 || l.cause == Cause::few_files || l.cause == Cause::cores));
@@ -154,4 +125,4 @@ TEST_CASE("limits of a job: fewer files than workers") {
     for (const auto& [option, value] : h.sets) CHECK(std::stoi(value) <= 2);
 }
 
-}  // namespace limits_job_test
+}  // namespace melflow::limits_job_test

@@ -5,17 +5,12 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/verification.h"
 #include "apps/report/limits_text.h"
 
-namespace limits_test {
-
-using namespace melflow;
-
+namespace melflow::limits_test {
 namespace {
 
 constexpr double kSeconds = 10;
@@ -667,4 +662,4 @@ TEST_CASE("limits: a gain is shown where no pair was slower") {
   CHECK_FALSE(verify(gain, 100, {100, 100}, {99, 150}).is_shown);
 }
 
-}  // namespace limits_test
+}  // namespace melflow::limits_test

@@ -8,8 +8,8 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace missing_nodes_test {
-using namespace melflow;
+namespace melflow::missing_nodes_test {
+
 using Json = nlohmann::json;
 using namespace melflow::test;
 
@@ -42,9 +42,7 @@ struct Corpus {
   Json nodes(const std::string& text, std::vector<std::string> sets = {}) {
     std::vector<std::string> more{"--json"};
     for (std::string& set : sets) more.insert(more.end(), {"--set", std::move(set)});
-    const Ended e = run("run", text, more);
-    INFO(e.err);
-    REQUIRE(e.code == 0);
+    const Ended e = exits(0, run("run", text, more));
     report = Json::parse(e.out);
     output = test::read_text(folder / "out.h5");
     Json out = Json::array();
@@ -87,8 +85,7 @@ TEST_CASE("missing nodes: their options are those of a node of their name, and o
   CHECK(corpus.nodes(pipeline(mel), {"batch.files=2", "segment.length=2000"}) == kAll);
   CHECK(batches() == 6);
   CHECK(corpus.report["config"]["graph"]["segment"]["length"] == 2000);
-  const Ended wrong = corpus.run("validate", pipeline("  batch: {fils: 3}\n" + mel));
-  CHECK(wrong.code == 78);
+  const Ended wrong = exits(78, corpus.run("validate", pipeline("  batch: {fils: 3}\n" + mel)));
   CHECK(has(wrong.err, "p.yaml:6:11: batch.fils: unknown option of batch. Did you mean 'files'?"));
   const Ended set = corpus.run("validate", pipeline(mel), {"--set", "batch.fils=3"});
   CHECK(has(set.err, "--set: batch.fils: unknown option of batch"));
@@ -114,24 +111,22 @@ TEST_CASE("missing nodes: what takes the same shares them, and another name is f
 
 TEST_CASE("missing nodes: nothing is put in beside a node that nobody takes from") {
   Corpus corpus;
-  const Ended e =
-      corpus.run("validate", pipeline("  segment: {stage: segment, from: decode, length: 512}\n"
-                                      "  batch: {stage: batch, from: segment}\n"
-                                      "  mel: {stage: mel, from: decode" +
-                                      std::string(kMel)));
-  CHECK(e.code == 78);
+  const Ended e = exits(
+      78, corpus.run("validate", pipeline("  segment: {stage: segment, from: decode, length: 512}\n"
+                                          "  batch: {stage: batch, from: segment}\n"
+                                          "  mel: {stage: mel, from: decode" +
+                                          std::string(kMel))));
   CHECK(has(e.err, "write from: batch, since 'batch' (batch) gives them and no node takes those"));
-  const Ended unneeded = corpus.run("validate", pipeline("  one: {stage: segment, from: decode}\n"
-                                                         "  two: {stage: batch, from: one}\n"
-                                                         "  batch: {files: 3}\n"
-                                                         "  mel: {stage: mel, from: two" +
-                                                         std::string(kMel)));
-  CHECK(unneeded.code == 78);
-  CHECK(has(unneeded.err,
+  CHECK(has(exits(78, corpus.run("validate", pipeline("  one: {stage: segment, from: decode}\n"
+                                                      "  two: {stage: batch, from: one}\n"
+                                                      "  batch: {files: 3}\n"
+                                                      "  mel: {stage: mel, from: two" +
+                                                      std::string(kMel))))
+                .err,
             "batch: 'stage' is missing; without stage and from a node called batch has options"));
   const Ended bytes =
       corpus.run("validate", pipeline("  mel: {stage: mel, from: read" + std::string(kMel)));
   CHECK(has(bytes.err, "write from: decode, since no node takes what 'decode' (decode) gives"));
 }
 
-}  // namespace missing_nodes_test
+}  // namespace melflow::missing_nodes_test

@@ -12,11 +12,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace nvtx_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::nvtx_test {
 namespace {
 
 struct Ranges {
@@ -78,10 +74,9 @@ Profiled profile(const char* program, const std::string& mel) {
                                "  mel: {{stage: mel, from: batch, preset: whisper, {}}}\n"
                                "  write: {{stage: npy_write, from: mel, path: out.npy}}\n",
                                mel));
-  const Ended e =
-      run(folder, {program, "run", "p.yaml", "--json", "-q"},
-          {{"NVTX_INJECTION64_PATH", MELFLOW_NVTX_LOG}, {"MELFLOW_NVTX_LOG", folder / "log.txt"}});
-  REQUIRE_MESSAGE(e.code == 0, e.err);
+  const Ended e = exits(0, run(folder, {program, "run", "p.yaml", "--json", "-q"},
+                               {{"NVTX_INJECTION64_PATH", MELFLOW_NVTX_LOG},
+                                {"MELFLOW_NVTX_LOG", folder / "log.txt"}}));
   return {read_ranges(test::read_text(folder / "log.txt")), nlohmann::json::parse(e.out)["stages"]};
 }
 
@@ -133,4 +128,4 @@ TEST_CASE("nvtx: on a device, batches under way are ranges beside the threads") 
   check_ranges(p, {"mel"});
 }
 
-}  // namespace nvtx_test
+}  // namespace melflow::test::nvtx_test

@@ -13,10 +13,7 @@
 #include "pipeline/base/problem.h"
 #include "tests/apps/process.h"
 
-namespace picture_test {
-
-using namespace melflow;
-
+namespace melflow::picture_test {
 namespace {
 
 double luminance(Rgb c) {
@@ -239,4 +236,4 @@ TEST_CASE("picture: a PNG is written, and where it cannot be there is an error")
       RunError);
 }
 
-}  // namespace picture_test
+}  // namespace melflow::picture_test

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,19 +13,10 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace pipeline_tests_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::pipeline_tests_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
 
 // 8 kHz, frames of 256 samples every 80, the first around sample 0: 101 of a second.
 constexpr const char* kMel =
@@ -57,17 +47,12 @@ TEST_CASE("test: a pipeline does what its tests say") {
       "            - {file: silence/000001.wav, equal: -100}\n"
       "            - {file: silence/000002.wav, row: 100, column: 18, equal: [-100, "
       "-100.001], within: 0.01}\n");
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  const Ended e = exits(0, melflow_in(folder, {"test", "p.yaml"}));
   CHECK(e.err.empty());
   CHECK(e.out.starts_with("ok   "));
   CHECK(has(e.out, " s  p.yaml: one\n1 test: 1 passed, 0 failed\n"));
   // Nothing is left, and the tests are no part of a run or of what it stores.
-  std::set<std::string> left;
-  for (const fs::directory_entry& left_file : fs::directory_iterator(folder.path()))
-    left.insert(left_file.path().filename());
-  CHECK(left == std::set<std::string>{".stderr", ".stdout", "p.yaml"});
+  CHECK(names_in(folder.path()) == Names{".stderr", ".stdout", "p.yaml"});
   fs::create_directory(folder / "data");
   test::write_clip(folder / "data/a.wav", 8000, 1);
   CHECK(melflow_in(folder, {"run", "p.yaml", "--var", "DATA=data", "--var", "OUT=o.h5"}).code == 0);
@@ -116,9 +101,7 @@ TEST_CASE("test: everything that is not as expected has its line") {
   for (const Row& row : rows) {
     CAPTURE(row.expect);
     write_pipeline(folder, kSilence, row.expect);
-    const Ended e = melflow_in(folder, {"test", "p.yaml"});
-    INFO(e.out << e.err);
-    CHECK(e.code == 4);
+    const Ended e = exits(4, melflow_in(folder, {"test", "p.yaml"}));
     CHECK(e.out.starts_with("FAILED "));
     CHECK(has(e.out, row.line));
     CHECK(has(e.out, "1 test: 0 passed, 1 failed\n"));
@@ -146,9 +129,7 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
                  "expect: {error: 'all files failed (1)', failed: 1}}\n"
                  "  said otherwise: {input: {root: clips}, expect: {remarks: {broken.wav: 'mel: "
                  "failed'}}}\n");
-  const Ended e = melflow_in(folder, {"test", "here/p.yaml", "--json"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 4);
+  const Ended e = exits(4, melflow_in(folder, {"test", "here/p.yaml", "--json"}));
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["passed"] == 3);
   CHECK(json["failed"] == 1);
@@ -157,12 +138,10 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   CHECK(json["tests"][3]["name"] == "said otherwise");
   CHECK(has(json["tests"][3]["failures"][0].get<std::string>(), "broken.wav: \"decode: failed: "));
   // By name, and with another value of an option.
-  const Ended one = melflow_in(folder, {"test", "here/p.yaml", "--name", "list"});
-  CHECK(one.code == 0);
+  const Ended one = exits(0, melflow_in(folder, {"test", "here/p.yaml", "--name", "list"}));
   CHECK(has(one.out, "1 test: 1 passed"));
-  const Ended set =
-      melflow_in(folder, {"test", "here/p.yaml", "--name", "folder", "--set", "mel.hop=160"});
-  CHECK(set.code == 4);
+  const Ended set = exits(
+      4, melflow_in(folder, {"test", "here/p.yaml", "--name", "folder", "--set", "mel.hop=160"}));
   CHECK(has(set.out, "a.wav has 51 rows, expected 101"));
 }
 
@@ -200,21 +179,17 @@ TEST_CASE("test: branches, options and variables of a test, and a reference by n
   npy.resize(127, ' ');
   npy += "\n" + std::string(240, '\0');
   write_text(folder / "last.npy", npy);
-  const Ended e = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml", "--keep", "kept"}));
   CHECK(fs::exists(folder / "kept/00-routed/l_write/rows.npy"));
   CHECK(fs::exists(folder / "kept/00-routed/s_write/short.wav"));
-  const Ended again = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
-  CHECK(again.code == 2);
+  const Ended again = exits(2, melflow_in(folder, {"test", "p.yaml", "--keep", "kept"}));
   CHECK(has(again.err, "--keep: kept is there and not empty"));
   // A reference of another length, and one that is too near.
   std::string text = test::read_text(folder / "p.yaml");
   text.replace(text.find("row: 299"), 8, "row: 298");
   text.replace(text.find("within: 200"), 11, "within: 1e-3");
   write_text(folder / "p.yaml", text);
-  const Ended wrong = melflow_in(folder, {"test", "p.yaml"});
-  CHECK(wrong.code == 4);
+  const Ended wrong = exits(4, melflow_in(folder, {"test", "p.yaml"}));
   CHECK(has(wrong.out, "l_write: long.wav has 301 rows, last.npy has 2 from row 298 on"));
   CHECK(has(wrong.out, "60 of 60 values differ"));
 }
@@ -250,9 +225,8 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
     CAPTURE(row.expect);
     write_pipeline(folder, row.input, row.expect);
     for (const char* verb : {"test", "validate"}) {
-      const Ended e = melflow_in(folder, {verb, "p.yaml"});
-      CHECK(e.code == 78);
-      CHECK_MESSAGE(has(e.err, row.problem), e.err);
+      const Ended e = exits(78, melflow_in(folder, {verb, "p.yaml"}));
+      CHECK(has(e.err, row.problem));
     }
   }
 }
@@ -263,9 +237,7 @@ TEST_CASE("test: nothing is written outside of the test's folder, whatever the t
   write_pipeline(folder, kSilence, "{ok: 3}",
                  "    set: {write.path: precious.h5, write.overwrite: true, files.feed: cache, "
                  "files.cache_path: cache}\n");
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml"}));
   CHECK(test::read_text(folder / "precious.h5") == "precious");
   CHECK_FALSE(fs::exists(folder / "cache"));
 }
@@ -289,18 +261,12 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   for (const Row& row : rows) {
     CAPTURE(row.line);
     write_pipeline(folder, row.input, row.expect);
-    const Ended e = melflow_in(folder, {"test", "p.yaml"});
-    CHECK(e.code == 4);
-    CHECK_MESSAGE(has(e.out, row.line), e.out);
+    const Ended e = exits(4, melflow_in(folder, {"test", "p.yaml"}));
+    CHECK(has(e.out, row.line));
   }
   write_pipeline(folder, kSilence, "{ok: 3}");
-  const Ended unknown = melflow_in(folder, {"test", "p.yaml", "--name", "two"});
-  CHECK(unknown.code == 2);
+  const Ended unknown = exits(2, melflow_in(folder, {"test", "p.yaml", "--name", "two"}));
   CHECK(has(unknown.err, "--name: there is no test 'two'; there are one"));
-  write_text(folder / "none.yaml", test::nodes_to_mel("root: .", kMel) + kWrite);
-  const Ended none = melflow_in(folder, {"test", "none.yaml"});
-  CHECK(none.code == 2);
-  CHECK(has(none.err, "none.yaml: there are no tests in it"));
 }
 
-}  // namespace pipeline_tests_test
+}  // namespace melflow::test::pipeline_tests_test

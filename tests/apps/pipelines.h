@@ -35,4 +35,8 @@ graph:
                                         count));
 }
 
+struct Toy : TempFolder {
+  explicit Toy(int count) { write_toy(*this, count); }
+};
+
 }  // namespace melflow::test

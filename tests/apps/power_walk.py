@@ -16,7 +16,6 @@ may refuse to go on, naming a file that it does not know any more, and an output
 its name may have lost what was written: such disks are only counted.
 """
 
-import argparse
 import concurrent.futures
 import os
 import random
@@ -26,6 +25,7 @@ import sys
 import tempfile
 
 import kill_walk
+import walks
 from kill_walk import CASES, Case, Walk
 
 HEAD = struct.Struct("8sQQII")
@@ -127,14 +127,8 @@ class Disk:
 class PowerWalk(Walk):
     def record(self):
         clean = self.folder("recorded")
-        before, numbers = {}, {}
-        for place, _, names in os.walk(clean):
-            for name in names:
-                path = os.path.join(place, name)
-                inside = os.path.relpath(path, clean)
-                numbers[os.stat(path).st_ino] = inside
-                with open(path, "rb") as f:
-                    before[inside] = f.read()
+        before = walks.contents(clean)
+        numbers = {os.stat(os.path.join(clean, name)).st_ino: name for name in before}
         log = os.path.join(self.work, "disk.log")
         ended = self.start(clean, {"MELFLOW_DISK_LOG": log})
         assert ended.returncode == self.code, ended.stderr
@@ -176,9 +170,7 @@ class PowerWalk(Walk):
                 return "refused"
             if ended.returncode != self.code:
                 return f"then exit {ended.returncode}: {ended.stderr.decode(errors='replace')[:300]}"
-            if now.keys() != self.clean.keys():
-                return "there are " + ", ".join(sorted(now))
-            return "other bytes in " + ", ".join(name for name, data in now.items() if data != self.clean[name])
+            return walks.difference(now, self.clean)
         except kill_walk.subprocess.TimeoutExpired:
             return "hangs"
         finally:
@@ -186,21 +178,15 @@ class PowerWalk(Walk):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("melflow")
-    parser.add_argument("library")
-    parser.add_argument("--cases", default=",".join(name for name in CASES if name not in ("preload", "cache", "sync")))
-    parser.add_argument("--most", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    cases = ",".join(name for name in CASES if name not in ("preload", "cache", "sync"))
+    arguments = walks.arguments(cases=cases, most=0, seed=1)
     red = disks = 0
     names = arguments.cases.split(",")
     with tempfile.TemporaryDirectory(prefix="melflow_power_") as work, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         kill_walk.make_corpus(os.path.join(work, "corpus"))
         for name in names:
-            walk = PowerWalk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
+            walk = PowerWalk(work, arguments.melflow, arguments.library, name)
             calls = walk.record()
             moments = [(count, how) for count in range(calls + 1) for how in HOW]
             if 0 < arguments.most < len(moments):

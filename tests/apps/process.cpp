@@ -1,5 +1,6 @@
 #include "tests/apps/process.h"
 
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,27 +14,15 @@
 #include <thread>
 
 namespace melflow::test {
-namespace fs = std::filesystem;
 
-TempFolder::TempFolder() {
-  std::string name = fs::temp_directory_path() / "melflow_test_XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-std::string read_text(const fs::path& path) {
+std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream out;
   out << in.rdbuf();
   return out.str();
 }
 
-void write_text(const fs::path& path, const std::string& text) {
+void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -137,6 +126,20 @@ Ended Process::wait() {
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set) {
   return Process(folder, std::move(command), set).wait();
+}
+
+Ended exits(int code, Ended ended, std::source_location at) {
+  if (ended.code != code)
+    ADD_FAIL_AT(at.file_name(), static_cast<int>(at.line()),
+                "exit status " << ended.code << " and not " << code << "\n"
+                               << ended.out << ended.err);
+  return ended;
+}
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
+                 const Process::Variables& set) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return run(folder, std::move(arguments), set);
 }
 
 }  // namespace melflow::test

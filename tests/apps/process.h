@@ -1,35 +1,32 @@
 // Runs a program and sees what it prints and how it ends.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace melflow::test {
-
-/// A folder that is gone at the end of the test.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+/// Whether a text has a part; in a failure message it is the text.
+struct Has {
+  std::string text;
+  bool is_so;
+  operator bool() const { return is_so; }  // NOLINT(google-explicit-constructor)
+};
+
+inline Has has(const std::string& text, const std::string& part) {
+  return {text, text.find(part) != std::string::npos};
 }
 
 struct Ended {
@@ -72,5 +69,15 @@ class Process {
 
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set = {});
+/// What has ended with this exit status; ends the test, where it is another.
+Ended exits(int code, Ended ended, std::source_location at = std::source_location::current());
+/// Runs melflow.
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
+                 const Process::Variables& set = {});
 
 }  // namespace melflow::test
+
+template <>
+struct doctest::StringMaker<melflow::test::Has> {
+  static String convert(const melflow::test::Has& has) { return has.text.c_str(); }
+};

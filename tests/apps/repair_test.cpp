@@ -15,26 +15,18 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace repair_test {
+namespace melflow::test::repair_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr const char* kMel = "sample_rate: 8000, n_mels: 80, n_fft: 256, hop: 80";
 
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
-
 void run_pipeline(const TempFolder& folder, const std::string& files, const std::string& sink) {
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel(files, kMel) + "  write: {from: mel, " + sink + "}\n");
-  const Ended made = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(made.code == 0, made.err);
+  exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
 }
 
 // Recordings 0.wav to 5.wav, the last two in another split.
@@ -102,17 +94,13 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
     const TempFolder folder;
     make_output(folder, row.sink);
     const auto whole = outputs(folder);
-    const Ended idle = melflow_in(folder, {"repair", row.name});
-    CHECK(idle.code == 0);
-    CHECK(has(idle.out, "nothing is changed"));
+    CHECK(has(exits(0, melflow_in(folder, {"repair", row.name})).out, "nothing is changed"));
     CHECK(outputs(folder) == whole);
     for (const std::string& name : row.damaged) {
       spoil(folder / name);
       CHECK(melflow_in(folder, {"verify", name}).code == 1);
     }
-    const Ended repaired = melflow_in(folder, {"repair", row.name});
-    INFO(repaired.out << repaired.err);
-    CHECK(repaired.code == 0);
+    const Ended repaired = exits(0, melflow_in(folder, {"repair", row.name}));
     for (const std::string& name : row.damaged) CHECK(has(repaired.out, "  " + name + ": "));
     CHECK((outputs(folder) == whole));
   }
@@ -130,16 +118,13 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
     const auto spoiled = outputs(folder);
     // Where all are gone, the folder is the wrong one, or a disk is not mounted.
     fs::rename(folder / "data", folder / "elsewhere");
-    const Ended refused = melflow_in(folder, {"repair", "o.npy"});
-    CHECK(refused.code == 1);
+    const Ended refused = exits(1, melflow_in(folder, {"repair", "o.npy"}));
     CHECK(has(refused.err, "its recordings were in the folder 'data', which does not exist here"));
     fs::create_directory(folder / "data");
     CHECK(has(melflow_in(folder, {"repair", "o.npy"}).err, "'data', which is empty here"));
     CHECK((outputs(folder) == spoiled));
     test::write_text(folder / "data/another.wav", "");
-    const Ended repaired = melflow_in(folder, {"repair", "o.npy"});
-    INFO(repaired.out << repaired.err);
-    CHECK(repaired.code == 3);
+    const Ended repaired = exits(3, melflow_in(folder, {"repair", "o.npy"}));
     CHECK(has(repaired.out, "are gone; `melflow update` tries again:\n  o.npy: "));
     CHECK(has(repaired.out, "read: does not exist"));
     CHECK(has(repaired.out, "kept: the rows of 5 files"));
@@ -147,8 +132,7 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
           "o.npy: the rows of 5 files are what was written\n");
     fs::remove_all(folder / "data");
     fs::rename(folder / "elsewhere", folder / "data");
-    const Ended updated = melflow_in(folder, {"update", "p.yaml", "-q", "--compact"});
-    CHECK_MESSAGE(updated.code == 0, updated.err);
+    exits(0, melflow_in(folder, {"update", "p.yaml", "-q", "--compact"}));
     CHECK((outputs(folder) == whole));
   }
 }
@@ -171,9 +155,7 @@ TEST_CASE("repair: utterances, whose recordings are read once more") {
         "stage: npy_write, path: o.npy, overwrite: true");
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");
-    const Ended repaired = melflow_in(folder, {"repair", "o.npy"});
-    INFO(repaired.out << repaired.err);
-    CHECK(repaired.code == 0);
+    const Ended repaired = exits(0, melflow_in(folder, {"repair", "o.npy"}));
     CHECK(has(repaired.out, unit == "seconds" ? "1.wav#t=" : "1.wav#samples="));
     CHECK((outputs(folder) == whole));
   }
@@ -190,9 +172,7 @@ TEST_CASE("repair: signals that are made up are made once more by a run") {
   REQUIRE(melflow_in(folder, {"run", "s.yaml", "-q"}).code == 0);
   spoil(folder / "o.npy");
   const auto before = outputs(folder);
-  const Ended refused = melflow_in(folder, {"repair", "o.npy"});
-  CHECK(refused.code == 1);
-  CHECK(has(refused.err, "use melflow run instead"));
+  CHECK(has(exits(1, melflow_in(folder, {"repair", "o.npy"})).err, "use melflow run instead"));
   CHECK((outputs(folder) == before));
 }
 
@@ -218,7 +198,6 @@ TEST_CASE("repair: whichever byte is another, the output is right again or refus
       spoil(folder / kind.damaged, at);
       const auto damaged = outputs(folder);
       const Ended ended = melflow_in(folder, {"repair", kind.named});
-      INFO(ended.out << ended.err);
       const auto now = outputs(folder);
       if (ended.code == 1) {
         CHECK((now == damaged));
@@ -247,9 +226,7 @@ TEST_CASE("repair: an index that is another is told by every verb that goes by i
     CHECK((ended.code == 0) == (std::string(verb) == "inspect"));
     CHECK(has(ended.out + ended.err, damaged));
   }
-  const Ended update = melflow_in(folder, {"update", "p.yaml"});
-  CHECK(update.code == 1);
-  CHECK(has(update.err, damaged));
+  CHECK(has(exits(1, melflow_in(folder, {"update", "p.yaml"})).err, damaged));
   CHECK((outputs(folder) == before));
 }
 
@@ -271,14 +248,10 @@ TEST_CASE("repair: files of two runs are told apart") {
       if (name.starts_with("o.val")) test::write_text(folder / name, text);
     const std::string says =
         "o.val" + ending + ": this file is not of the same run as o.train" + ending;
-    const Ended verified = melflow_in(folder, {"verify", "o.train" + ending});
-    CHECK(verified.code == 1);
-    CHECK(has(verified.out, says));
+    CHECK(has(exits(1, melflow_in(folder, {"verify", "o.train" + ending})).out, says));
     CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending}).out, says));
     CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending, "--json"}).out, says));
-    const Ended repaired = melflow_in(folder, {"repair", "o.train" + ending});
-    CHECK(repaired.code == 1);
-    CHECK(has(repaired.err, says));
+    CHECK(has(exits(1, melflow_in(folder, {"repair", "o.train" + ending})).err, says));
     REQUIRE(melflow_in(folder, {"update", "p.yaml", "-q"}).code == 0);
     CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
     if (ending == ".h5") continue;
@@ -305,8 +278,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
     if (has(verified.out, name)) spoiled = name;
   REQUIRE_MESSAGE(!spoiled.empty(), verified.out);
   test::write_wav(folder / ("data/" + spoiled), 7000, 8000, 77);
-  const Ended normalised = melflow_in(folder, {"repair", "o.npy"});
-  CHECK(normalised.code == 1);
+  const Ended normalised = exits(1, melflow_in(folder, {"repair", "o.npy"}));
   CHECK_MESSAGE(has(normalised.err,
                     "its rows are normalised by statistics of the recordings as "
                     "they were, and what " +
@@ -315,8 +287,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   CHECK((outputs(folder) == before));
   // One that gives no rows any more costs its own.
   test::write_text(folder / ("data/" + spoiled), "no sound");
-  const Ended without = melflow_in(folder, {"repair", "o.npy"});
-  CHECK_MESSAGE(without.code == 3, without.err);
+  exits(3, melflow_in(folder, {"repair", "o.npy"}));
   CHECK(melflow_in(folder, {"verify", "o.npy"}).code == 0);
   const auto mean = [](const std::map<std::string, std::string>& files) {
     const std::string& text = files.at("o.index.json");
@@ -325,8 +296,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   };
   CHECK(mean(outputs(folder)) == mean(before));
   test::write_wav(folder / ("data/" + spoiled), 7000, 8000, 77);
-  const Ended none = melflow_in(folder, {"repair", "none.h5"});
-  CHECK(none.code == 1);
+  const Ended none = exits(1, melflow_in(folder, {"repair", "none.h5"}));
   CHECK(has(none.err, "none.h5: there is no such file"));
   test::write_text(folder / "two.yaml", test::nodes_to_mel("root: data", kMel) +
                                             "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
@@ -335,4 +305,4 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   CHECK(has(melflow_in(folder, {"repair", "a.h5"}).err, "with more than one output"));
 }
 
-}  // namespace repair_test
+}  // namespace melflow::test::repair_test

@@ -1,7 +1,6 @@
 // melflow report: what changed between two runs, and what is noise.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/comparison.h"
@@ -9,11 +8,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 
-namespace report_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::report_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -88,8 +83,7 @@ TEST_CASE("report: a run that counted nothing differs from nothing") {
 }
 
 TEST_CASE("report: two documents of the program, beside each other") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const auto run_into = [&](const std::string& name, const std::string& wait) {
     REQUIRE(run(folder, {kToy, "run", "-q", "toy.yaml", "--set", wait, "--json=" + name}).code ==
             0);
@@ -110,14 +104,12 @@ TEST_CASE("report: two documents of the program, beside each other") {
   CHECK(has(slower.out, "): slower\n"));
   CHECK(has(slower.out, "\nlimited by: "));
   CHECK(has(slower.out, "\nwork "));
-  const Ended same = run(folder, {kToy, "report", "a.json", "a.json"});
-  CHECK(same.code == 0);
+  const Ended same = exits(0, run(folder, {kToy, "report", "a.json", "a.json"}));
   CHECK(has(same.out, "(+0%): no more than noise\n"));
 }
 
 TEST_CASE("report: what is no report is named, with what would be one") {
-  const TempFolder folder;
-  write_toy(folder, 0);
+  const Toy folder(0);
   REQUIRE(run(folder, {kToy, "run", "-q", "toy.yaml", "--json=empty.json"}).code == 0);
   write_text(folder / "other.json", "{\"x\": 1}");
   write_text(folder / "torn.json", "{\"melflow_version\": \"0.1.0\", \"limit\": {\"cause\": 3}}");
@@ -139,4 +131,4 @@ TEST_CASE("report: what is no report is named, with what would be one") {
   }
 }
 
-}  // namespace report_test
+}  // namespace melflow::test::report_test

@@ -7,10 +7,7 @@
 
 #include "pipeline/base/text.h"
 
-namespace report_text_test {
-
-using namespace melflow;
-
+namespace melflow::report_text_test {
 namespace {
 
 StageReport stage_of(const std::string& name, std::size_t items) {
@@ -105,4 +102,4 @@ TEST_CASE("report text: what means nothing or is not known is omitted") {
   CHECK(has(text, "  10.00  95.00\n"));
 }
 
-}  // namespace report_text_test
+}  // namespace melflow::report_text_test

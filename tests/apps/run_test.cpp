@@ -3,7 +3,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,11 +13,7 @@
 #include "tests/apps/sound.h"
 #include "tests/support/skip.h"
 
-namespace run_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::run_test {
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
@@ -40,10 +35,8 @@ void let_it_begin(const Process& process, const TempFolder& folder) {
 }  // namespace
 
 TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e = run(folder, command());
-  CHECK(e.code == 0);
+  const Toy folder(40);
+  const Ended e = exits(0, run(folder, command()));
   CHECK(e.err.empty());
   CHECK(e.out.starts_with("40 files: 40 ok, 0 skipped, 0 failed\n120 rows in "));
   CHECK(has(e.out, "\ntoy.out: 1.50 MB\n"));
@@ -70,16 +63,12 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
     return run(folder, arguments);
   };
   const auto rows = [&] { return nlohmann::json::parse(read_text(folder / "r.json"))["rows"]; };
-  const Ended first = report_of({"run"});
-  INFO(first.out << first.err);
-  CHECK(first.code == 0);
+  const Ended first = exits(0, report_of({"run"}));
   constexpr int kFrames = 98;  // of 400 samples, one every 160, in a second
   CHECK(first.out.starts_with("4 files: 3 ok, 1 skipped, 0 failed\n294 rows in "));
   CHECK(rows() == 3 * kFrames);
   test::write_clip(folder / "data/d.wav", 16000, 2);
-  const Ended second = report_of({"update"});
-  INFO(second.out << second.err);
-  CHECK(second.code == 0);
+  const Ended second = exits(0, report_of({"update"}));
   CHECK(has(second.out, "\n198 rows in "));
   CHECK(has(second.out, "198 rows new"));
   CHECK(rows() == 198);
@@ -88,11 +77,9 @@ TEST_CASE("run: the rows that are told are those in the output that this run com
 }
 
 TEST_CASE("run: failures end with 3, and more than ten warnings are listed by reason") {
-  const TempFolder folder;
-  write_toy(folder, 40);
+  const Toy folder(40);
   const Ended e =
-      run(folder, command({"--set", "work.fail_every=4", "--set", "work.skip_every=10"}));
-  CHECK(e.code == 3);
+      exits(3, run(folder, command({"--set", "work.fail_every=4", "--set", "work.skip_every=10"})));
   CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
   CHECK(has(e.out,
             "\nfailed, ok with a warning, or skipped:\n"
@@ -102,11 +89,9 @@ TEST_CASE("run: failures end with 3, and more than ten warnings are listed by re
 }
 
 TEST_CASE("run: where no file is ok and some failed, the run failed and writes nothing") {
-  const TempFolder folder;
-  write_toy(folder, 20);
-  const Ended all =
-      run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"});
-  CHECK(all.code == 1);
+  const Toy folder(20);
+  const Ended all = exits(
+      1, run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"}));
   CHECK(all.out.starts_with("20 files: 0 ok, 0 skipped, 20 failed\n"));
   CHECK(all.err ==
         "melflow: all files failed (20) by work: is broken; correct the pipeline or the "
@@ -116,24 +101,21 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
   CHECK(json["exit_code"] == 1);
   CHECK(json["remarks"].size() == 20);
   const Ended most =
-      run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"}));
-  CHECK(most.code == 1);
+      exits(1, run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"})));
   CHECK(has(most.err,
             "melflow: no file is ok: 10 failed (by work: is broken), 10 skipped (by work: is too "
             "short); change the files, or the options of work; nothing is written"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {
-  const TempFolder folder;
-  write_toy(folder, 10);
+  const Toy folder(10);
   CHECK(run(folder, command({"--set", "work.skip_every=5"})).code == 0);
 }
 
 TEST_CASE("run: --json prints one document on stdout and everything else on stderr") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e = run(folder, {kToy, "run", "--json", "toy.yaml", "--set", "work.fail_every=40"});
-  CHECK(e.code == 3);
+  const Toy folder(40);
+  const Ended e =
+      exits(3, run(folder, {kToy, "run", "--json", "toy.yaml", "--set", "work.fail_every=40"}));
   CHECK(has(e.err, "40 files: 39 ok"));
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["ending"] == "complete");
@@ -180,11 +162,9 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
 }
 
 TEST_CASE("run: the report says how deep queues were, and how long a node waited for its own") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e = run(
-      folder, command({"--json=r.json", "--set", "work.queue=8", "--set", "work.start_at=0.5"}));
-  CHECK(e.code == 0);
+  const Toy folder(40);
+  const Ended e = exits(0, run(folder, command({"--json=r.json", "--set", "work.queue=8", "--set",
+                                                "work.start_at=0.5"})));
   CHECK(has(e.out, "work began with 4 in its queue, "));
   const auto edges = nlohmann::json::parse(read_text(folder / "r.json"))["edges"];
   CHECK(edges[0]["queue"] == 8);
@@ -193,41 +173,27 @@ TEST_CASE("run: the report says how deep queues were, and how long a node waited
   CHECK(edges[1]["queue"] >= 2);  // twice as many as there are workers
 }
 
-TEST_CASE("run: --json=FILE writes the document there and leaves the summary on stdout") {
-  const TempFolder folder;
-  write_toy(folder, 4);
-  const Ended e = run(folder, command({"--json=report.json"}));
-  CHECK(e.code == 0);
-  CHECK(e.out.starts_with("4 files: 4 ok"));
-  CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["rows"] == 12);
-}
-
 TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   for (const auto& [wait_ms, warning] :
        {std::pair("work.wait_ms=12", ""),
         std::pair("work.wait_ms=13", "warning: --set: work.wait_ms: 13 is an unlucky number\n")}) {
-    const Ended e = run(folder, command({"--quiet", "--set", wait_ms}));
-    CHECK(e.code == 0);
+    const Ended e = exits(0, run(folder, command({"--quiet", "--set", wait_ms})));
     CHECK(e.out.empty());
     CHECK(e.err == warning);
   }
 }
 
 TEST_CASE("run: warnings of the plan are printed once, before the run") {
-  const TempFolder folder;
-  write_toy(folder, 4);
+  const Toy folder(4);
   const Ended e = run(folder, command({"--set", "work.wait_ms=13"}));
   CHECK(e.err == "warning: --set: work.wait_ms: 13 is an unlucky number\n");
   CHECK_FALSE(has(e.out, "unlucky"));
 }
 
 TEST_CASE("run: a run that cannot start ends with 1, in the JSON document too") {
-  const TempFolder folder;
-  write_toy(folder, 4);
-  const Ended e = run(folder, command({"--json", "--set", "work.break_down=true"}));
-  CHECK(e.code == 1);
+  const Toy folder(4);
+  const Ended e = exits(1, run(folder, command({"--json", "--set", "work.break_down=true"})));
   CHECK(e.err == "melflow: toy_work: the disk is full; make room\n");
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["ending"] == "not_started");
@@ -236,10 +202,8 @@ TEST_CASE("run: a run that cannot start ends with 1, in the JSON document too") 
 }
 
 TEST_CASE("run: a wrong configuration has its problems in the JSON document") {
-  const TempFolder folder;
-  write_toy(folder, 4);
-  const Ended e = run(folder, command({"--json", "--set", "work.wait=1"}));
-  CHECK(e.code == 78);
+  const Toy folder(4);
+  const Ended e = exits(78, run(folder, command({"--json", "--set", "work.wait=1"})));
   const auto json = nlohmann::json::parse(e.out);
   CHECK(json["ending"] == "not_started");
   CHECK(json["problems"].size() == 1);
@@ -247,11 +211,10 @@ TEST_CASE("run: a wrong configuration has its problems in the JSON document") {
 }
 
 TEST_CASE("run: more failures than max_failures end the run with 1") {
-  const TempFolder folder;
-  write_toy(folder, 400);
-  const Ended e = run(folder, command({"--set", "work.fail_every=2", "--set", "max_failures=10",
-                                       "--set", "work.wait_ms=1", "--json"}));
-  CHECK(e.code == 1);
+  const Toy folder(400);
+  const Ended e =
+      exits(1, run(folder, command({"--set", "work.fail_every=2", "--set", "max_failures=10",
+                                    "--set", "work.wait_ms=1", "--json"})));
   CHECK(has(e.err, "melflow: "));
   CHECK(has(e.err, "max_failures"));
   const auto json = nlohmann::json::parse(e.out);
@@ -261,14 +224,11 @@ TEST_CASE("run: more failures than max_failures end the run with 1") {
 
 TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted for") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    const TempFolder folder;
-    write_toy(folder, 20'000);
+    const Toy folder(20'000);
     Process process(folder, slow_run());
     let_it_begin(process, folder);
     process.send(signal);
-    const Ended e = process.wait();
-    INFO(e.err);
-    REQUIRE(e.code == 75);
+    const Ended e = exits(75, process.wait());
     CHECK(has(e.err, "stopping: what is under way will be finished"));
     CHECK(has(e.err, "melflow: stopped before the end, "));
     const auto json = nlohmann::json::parse(e.out);
@@ -282,8 +242,7 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
 }
 
 TEST_CASE("run: the second signal ends at once with 130") {
-  const TempFolder folder;
-  write_toy(folder, 20'000);
+  const Toy folder(20'000);
   // Nobody makes that file: there will be no clean end.
   Process process(folder, command({"--set", "work.until=never", "--set", "work.begun=begun"}));
   let_it_begin(process, folder);
@@ -294,26 +253,22 @@ TEST_CASE("run: the second signal ends at once with 130") {
 }
 
 TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fail") {
-  const TempFolder folder;
-  write_toy(folder, 40);
-  const Ended e = run(folder, {"/bin/bash", "-c",
-                               "set -o pipefail; \"$0\" run toy.yaml --set work.wait_ms=13 "
-                               "--json=report.json 2>&1 | true",
-                               kToy});
-  CHECK(e.code == 0);
+  const Toy folder(40);
+  exits(0, run(folder, {"/bin/bash", "-c",
+                        "set -o pipefail; \"$0\" run toy.yaml --set work.wait_ms=13 "
+                        "--json=report.json 2>&1 | true",
+                        kToy}));
   CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["ending"] == "complete");
 }
 
 TEST_CASE(
     "run: on a terminal there is a bar with a line for each node, and at the end it is gone") {
-  const TempFolder folder;
-  write_toy(folder, 60);
+  const Toy folder(60);
   if (!Process::has_terminals()) return test::skip("there are no pseudo terminals");
   Process process(folder, command({"--set", "work.until=seen"}), {}, true);
   process.read_until("% busy");
   test::write_text(folder / "seen", "");
-  const Ended e = process.wait();
-  CHECK(e.code == 0);
+  const Ended e = exits(0, process.wait());
   CHECK(has(e.err, "/60 files"));
   CHECK(has(e.err, "left"));
   for (const char* node : {"\r\n  files ", "\r\n  work  ", "\r\n  end   "}) CHECK(has(e.err, node));
@@ -325,4 +280,4 @@ TEST_CASE(
   CHECK(without.wait().err.empty());
 }
 
-}  // namespace run_test
+}  // namespace melflow::test::run_test

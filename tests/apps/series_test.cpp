@@ -9,10 +9,7 @@
 
 #include "tests/support/printing.h"
 
-namespace series_test {
-
-using namespace melflow;
-
+namespace melflow::series_test {
 namespace {
 
 RunSample sample(double seconds, std::size_t nodes = 2) {
@@ -134,4 +131,4 @@ TEST_CASE("series: of many workers and nodes the steps are longer, so that a rep
   CHECK(sum == doctest::Approx(29.0 * kNodes * kThreads));
 }
 
-}  // namespace series_test
+}  // namespace melflow::series_test

@@ -13,18 +13,11 @@
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
 
-namespace several_sources_test {
+namespace melflow::test::several_sources_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
 
 // Recordings of two corpora with names in common; one is no sound.
 void make_corpora(const TempFolder& folder, const std::string& options = "labels: top_dir",
@@ -52,10 +45,7 @@ graph:
                                                   options, write));
 }
 
-void run_it(const TempFolder& folder) {
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(ran.code == 3, ran.err);
-}
+void run_it(const TempFolder& folder) { exits(3, melflow_in(folder, {"run", "p.yaml", "-q"})); }
 
 }  // namespace
 
@@ -68,12 +58,9 @@ TEST_CASE("several sources: a job on several machines makes the bytes of one run
     run_it(folder);
     const std::string bytes = test::read_text(folder / "out.h5");
     fs::remove(folder / "out.h5");
-    const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", "10KiB", "-o", "job"});
-    REQUIRE_MESSAGE(planned.code == 0, planned.err);
-    const Ended worked = melflow_in(folder, {"work", "job", "-q"});
-    REQUIRE_MESSAGE(worked.code == 0, worked.err);
-    const Ended merged = melflow_in(folder, {"merge", "job", "-q"});
-    CHECK_MESSAGE(merged.code == 3, merged.err);
+    exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", "10KiB", "-o", "job"}));
+    exits(0, melflow_in(folder, {"work", "job", "-q"}));
+    exits(3, melflow_in(folder, {"merge", "job", "-q"}));
     CHECK(test::read_text(folder / "out.h5") == bytes);
   }
 }
@@ -82,13 +69,10 @@ TEST_CASE("several sources: files are recomputed from the folder of each") {
   const TempFolder folder;
   make_corpora(folder);
   run_it(folder);
-  const Ended verified = melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"});
-  INFO(verified.out << verified.err);
-  CHECK(verified.code == 0);
+  exits(0, melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"}));
   fs::rename(folder / "two", folder / "three");
-  const Ended gone = melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"});
-  CHECK(
-      has(gone.err, "its recordings of extra were in the folder 'two', which does not exist here"));
+  CHECK(has(melflow_in(folder, {"verify", "out.h5", "--recompute", "100%"}).err,
+            "its recordings of extra were in the folder 'two', which does not exist here"));
 }
 
 TEST_CASE("several sources: rows that are damaged are recomputed") {
@@ -108,33 +92,16 @@ TEST_CASE("several sources: rows that are damaged are recomputed") {
       }
   }
   REQUIRE(test::read_text(folder / "out.h5") != bytes);
-  const Ended repaired = melflow_in(folder, {"repair", "out.h5"});
-  INFO(repaired.out << repaired.err);
-  CHECK(repaired.code == 0);
+  const Ended repaired = exits(0, melflow_in(folder, {"repair", "out.h5"}));
   CHECK(has(repaired.out, "train/a/02.wav"));
   CHECK(has(repaired.out, "extra/a/02.wav"));
   CHECK(test::read_text(folder / "out.h5") == bytes);
 }
 
-TEST_CASE("several sources: a dry run says what an update would compute, of each") {
-  const TempFolder folder;
-  make_corpora(folder);
-  run_it(folder);
-  test::write_wav(folder / "one/a/50.wav", 3000, 8000, 90);
-  test::write_wav(folder / "two/a/50.wav", 3000, 8000, 91);
-  const Ended e = melflow_in(folder, {"update", "p.yaml", "--dry-run"});
-  INFO(e.out << e.err);
-  CHECK(has(e.out, "train/a/50.wav"));
-  CHECK(has(e.out, "extra/a/50.wav"));
-  CHECK(has(e.out, "extra/b/05.wav"));  // it failed
-}
-
 TEST_CASE("several sources: the plan is told with every source, and what joins them") {
   const TempFolder folder;
   make_corpora(folder);
-  const Ended e = melflow_in(folder, {"validate", "--explain", "p.yaml"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, melflow_in(folder, {"validate", "--explain", "p.yaml"}));
   CHECK(has(e.out, "train (file_list): gives file\n"));
   CHECK(has(e.out, "extra (file_list): gives file\n"));
   CHECK_FALSE(has(e.out, "sources (file_list)"));
@@ -150,15 +117,11 @@ TEST_CASE("several sources: reports, the index and pictures call a file by its s
   const TempFolder folder;
   make_corpora(folder);
   const Ended ran = melflow_in(folder, {"run", "p.yaml", "--json"});
-  const auto report = nlohmann::json::parse(ran.out);
-  CHECK(report.dump().find("extra/b/05.wav") != std::string::npos);
+  CHECK(nlohmann::json::parse(ran.out).dump().find("extra/b/05.wav") != std::string::npos);
   const Ended inspected = melflow_in(folder, {"inspect", "out.h5", "--json"});
-  const auto index = nlohmann::json::parse(inspected.out);
-  CHECK(index.at("sources").dump() ==
+  CHECK(nlohmann::json::parse(inspected.out).at("sources").dump() ==
         R"([{"name":"train","root":"one"},{"name":"extra","root":"two"}])");
-  const Ended shown =
-      melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"});
-  CHECK_MESSAGE(shown.code == 0, shown.err);
+  exits(0, melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"}));
   CHECK(melflow_in(folder, {"verify", "out.h5"}).code == 0);
 }
 
@@ -170,9 +133,7 @@ TEST_CASE("several sources: the input of a test takes the place of all of them")
     input: {stage: synthetic, kind: tone, count: 3, duration: 1s, rate: 8kHz}
     expect: {ok: 6}
 )";
-  const Ended e = melflow_in(folder, {"test", "p.yaml"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  exits(0, melflow_in(folder, {"test", "p.yaml"}));
 }
 
-}  // namespace several_sources_test
+}  // namespace melflow::test::several_sources_test

@@ -7,10 +7,7 @@
 #include "tests/apps/sound.h"
 #include "tests/support/doc_blocks.h"
 
-namespace shipped_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::shipped_test {
 
 TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does not hide that") {
   const TempFolder folder;
@@ -20,15 +17,11 @@ TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does
     arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
     return test::run(folder, arguments);
   };
-  const Ended shipped = call({"validate", "demo", "--var", "DATA=demo", "--var", "OUT=o.h5"});
-  INFO(shipped.err);
-  CHECK(shipped.code == 0);
+  exits(0, call({"validate", "demo", "--var", "DATA=demo", "--var", "OUT=o.h5"}));
   CHECK(call({"inspect", "--features", "demo"}).code == 0);
   for (const char* path : {"mine", "./demo", "demo/"}) {
     CAPTURE(std::string(path));
-    const Ended e = call({"validate", path});
-    CHECK(e.code == 78);
-    CHECK(has(e.err, "folder"));
+    CHECK(has(exits(78, call({"validate", path})).err, "folder"));
   }
 }
 
@@ -44,21 +37,16 @@ TEST_CASE("shipped: the README's first pipeline runs, and is drawn as the README
       arguments.emplace_back(more);
     return test::run(folder, arguments);
   };
-  const Ended run = call({"run"});
-  INFO(run.out << run.err);
-  CHECK(run.code == 0);
-  CHECK(run.err.empty());
+  CHECK(exits(0, call({"run"})).err.empty());
   CHECK(call({"graph", "--workers", "2"}).out ==
         test::blocks_of("README.md", "mermaid", "## ").at("The graph"));
 }
 
 TEST_CASE("shipped: the tests of the pipelines that come with melflow pass") {
   const TempFolder folder;
-  const Ended e =
-      test::run(folder, {MELFLOW_PROGRAM, "test", "speech_16k_80mel", "whisper", "kaldi_mfcc"});
-  INFO(e.out << e.err);
-  CHECK(e.code == 0);
+  const Ended e = exits(
+      0, test::run(folder, {MELFLOW_PROGRAM, "test", "speech_16k_80mel", "whisper", "kaldi_mfcc"}));
   CHECK(has(e.out, "3 tests: 3 passed, 0 failed"));
 }
 
-}  // namespace shipped_test
+}  // namespace melflow::test::shipped_test

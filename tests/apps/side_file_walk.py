@@ -14,7 +14,6 @@ this user or of another one (as root, which may give files away), or a link, fol
 - nothing hangs, and nothing ends by a signal.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import ctypes
@@ -27,7 +26,8 @@ import struct
 import subprocess
 import sys
 import tempfile
-import wave
+
+import walks
 
 SECONDS = 30
 OTHER = 4711  # another user
@@ -58,13 +58,8 @@ BYSTANDERS = ["precious", "precious.h5", "precious.h5.part", "../precious.h5", "
 
 def make_corpus(folder):
     noise = random.Random(1)
-    os.makedirs(folder)
     for name in "ab":
-        with wave.open(os.path.join(folder, name + ".wav"), "wb") as f:
-            f.setnchannels(1)
-            f.setsampwidth(2)
-            f.setframerate(8000)
-            f.writeframes(noise.randbytes(2 * 6000))
+        walks.write_wav(os.path.join(folder, name + ".wav"), noise.randbytes(2 * 6000))
 
 
 def commit(names, how=b"1"):
@@ -86,8 +81,7 @@ def state_of(folder):
             if stat.S_ISLNK(st.st_mode):
                 data = os.readlink(path)
             elif stat.S_ISREG(st.st_mode) and st.st_size < HUGE:
-                with open(path, "rb") as f:
-                    data = f.read()
+                data = walks.read(path)
             times = 0 if stat.S_ISDIR(st.st_mode) else st.st_mtime_ns
             out[os.path.relpath(path, folder)] = (stat.S_IFMT(st.st_mode), st.st_uid, 0 if stat.S_ISDIR(st.st_mode) else
                                                   st.st_size, times, data)
@@ -110,9 +104,7 @@ class Bench:
             with open(os.path.join(self.top, name + ".yaml"), "w") as f:
                 f.write(PIPELINE.format(**{**text, **kinds}))
         self.expect(self.start(["run", "../first.yaml"]))
-        with open(self.out(), "rb") as f:
-            self.early = f.read()
-        self.stamp = os.stat(self.out()).st_mtime_ns
+        self.early = walks.read(self.out())
         self.clear()
         self.expect(self.start(["plan", "../p.yaml", "-o", self.job]))
         self.expect(self.start(["work", self.job]))
@@ -129,10 +121,7 @@ class Bench:
         return os.path.join(self.folder, name)
 
     def output(self):
-        if not os.path.exists(self.out()):
-            return None
-        with open(self.out(), "rb") as f:
-            return f.read()
+        return walks.read(self.out()) if os.path.exists(self.out()) else None
 
     def clear(self):
         shutil.rmtree(self.folder)
@@ -154,9 +143,8 @@ class Bench:
         return [first, "../p.yaml", *(more if first == "update" else [])]
 
     def start(self, words, environment=None):
-        return subprocess.run([self.program, words[0], *words[1:], "-q"] if words[0] != "plan" else
-                              [self.program, *words], cwd=self.folder, env={**os.environ, **(environment or {})},
-                              timeout=SECONDS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        quiet = [] if words[0] == "plan" else ["-q"]
+        return walks.run([self.program, *words, *quiet], self.folder, SECONDS, **(environment or {}))
 
     @staticmethod
     def expect(ended):
@@ -177,8 +165,7 @@ class Bench:
                 for side in SIDES:
                     path = self.out(f"{target}.{side}")
                     if os.path.exists(path) and os.path.getsize(path) > 0:
-                        with open(path, "rb") as f:
-                            out[side] = f.read()
+                        out[side] = walks.read(path)
         self.clear()
         return out
 
@@ -252,12 +239,7 @@ class Bench:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("melflow")
-    parser.add_argument("library")
-    parser.add_argument("--part", action="store_true")
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = walks.arguments(part=False)
     me = os.geteuid()
     owners = [me, OTHER] if me == 0 else [me]
     combinations = [c for c in itertools.product(VERBS, TOGETHER, owners, CONTENTS + LINKS)
@@ -271,7 +253,7 @@ def main():
         make_corpus(corpus)
         benches = []
         for k in range(arguments.jobs):
-            benches.append(Bench(os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), work, corpus, k,
+            benches.append(Bench(arguments.melflow, arguments.library, work, corpus, k,
                                  benches[0].samples if benches else None))
 
         def each(bench, mine):

@@ -1,13 +1,18 @@
 // Sound files made on the spot.
 #pragma once
 
+#include <cmath>
 #include <filesystem>
+
+#include "tests/support/audio_files.h"
 
 namespace melflow::test {
 
-/// A 16-bit mono WAV file: a tone that rises from 200 Hz, with a little noise that `seed` chooses.
-/// Makes the folders above it.
-void write_clip(const std::filesystem::path& path, int sample_rate, double seconds,
-                unsigned seed = 1);
+/// A 16-bit mono WAV file of test_signal(). Makes the folders above it.
+inline void write_clip(const std::filesystem::path& path, int sample_rate, double seconds,
+                       unsigned seed = 1) {
+  std::filesystem::create_directories(path.parent_path());
+  write_wav(path, std::lround(seconds * sample_rate), sample_rate, seed);
+}
 
 }  // namespace melflow::test

@@ -8,10 +8,8 @@
 #include "tests/support/python.h"
 #include "tests/support/source_path.h"
 
-namespace spoiled_output_test {
+namespace melflow::test::spoiled_output_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -27,10 +25,7 @@ void make_output(const TempFolder& folder, const std::string& out) {
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0, 1);
   test::write_clip(folder / "data/en/two.wav", 8000, 0.5, 2);
   test::write_clip(folder / "data/fr/one.wav", 8000, 2.0, 3);
-  const Ended e =
-      run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  exits(0, run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}}));
 }
 
 struct Row {
@@ -53,7 +48,7 @@ void check_rows(const std::string& name, const std::vector<Row>& rows) {
   const TempFolder folder;
   make_output(folder, name);
   REQUIRE(test::python_says("apps/spoil_output.py",
-                            fmt::format("'{}' '{}'", folder / name, folder.path().string())) == "");
+                            fmt::format("'{}' '{}'", folder / name, folder.path())) == "");
   test::write_text(
       folder / "normalize.yaml",
       test::nodes_to_mel("root: data", "sample_rate: 8000, n_mels: 80, n_fft: 512, log: db") +
@@ -144,15 +139,14 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
 TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipes are no outputs") {
   const TempFolder folder;
   make_output(folder, "out.h5");
-  REQUIRE(test::python_says("apps/spoil_output.py", fmt::format("'{}' '{}'", folder / "out.h5",
-                                                                folder.path().string())) == "");
+  REQUIRE(test::python_says("apps/spoil_output.py",
+                            fmt::format("'{}' '{}'", folder / "out.h5", folder.path())) == "");
   const std::string out = "settings that are nested deeply/out.h5";
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);
   REQUIRE(mkfifo((folder / "pipe.h5").c_str(), 0600) == 0);
-  const Ended e = run(folder, {kMelflow, "inspect", "pipe.h5"});
-  CHECK(e.code == 1);
+  const Ended e = exits(1, run(folder, {kMelflow, "inspect", "pipe.h5"}));
   CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
 }
 
-}  // namespace spoiled_output_test
+}  // namespace melflow::test::spoiled_output_test

@@ -13,10 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace sweep_test {
+namespace melflow::test::sweep_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -36,11 +34,9 @@ Ended sweep(const TempFolder& folder, std::vector<std::string> arguments) {
 
 TEST_CASE("sweep: every combination is run as often as asked, and the fastest comes first") {
   const TempFolder folder;
-  const Ended e =
-      sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30", "--repeat", "2",
-                     "--figure", "rows", "--figure", "stages.mel.concurrency", "--json"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(
+      0, sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30", "--repeat", "2",
+                        "--figure", "rows", "--figure", "stages.mel.concurrency", "--json"}));
   const Json runs = Json::parse(e.out)["runs"];
   REQUIRE(runs.size() == 6);
   std::set<std::string> sets;
@@ -69,10 +65,8 @@ TEST_CASE("sweep: every combination is run as often as asked, and the fastest co
 
 TEST_CASE("sweep: sizes of the corpus come in their order, each held against the smallest") {
   const TempFolder folder;
-  const Ended e = sweep(folder, {"--vary", "files.limit=4,1,2", "--repeat", "1", "--seconds", "0",
-                                 "--figure", "files.found", "--json"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, sweep(folder, {"--vary", "files.limit=4,1,2", "--repeat", "1",
+                                          "--seconds", "0", "--figure", "files.found", "--json"}));
   const Json runs = Json::parse(e.out)["runs"];
   REQUIRE(runs.size() == 3);
   const double least = runs[0]["files_per_second"]["median"];
@@ -88,12 +82,11 @@ TEST_CASE("sweep: sizes of the corpus come in their order, each held against the
 
 TEST_CASE("sweep: a cache is measured empty and filled") {
   const TempFolder folder;
-  const Ended cached =
+  const Ended cached = exits(
+      0,
       sweep(folder, {"--vary", "files.feed=cache", "--set", "files.cache_path=c", "--repeat", "2",
                      "--figure", "edges.mel.mean_depth", "--figure", "stages.files.summary.added",
-                     "--figure", "stages.files.summary.from_cache", "--json"});
-  INFO(cached.err);
-  REQUIRE(cached.code == 0);
+                     "--figure", "stages.files.summary.from_cache", "--json"}));
   const Json runs = Json::parse(cached.out)["runs"];
   REQUIRE(runs.size() == 2);
   for (const Json& run : runs) {
@@ -114,20 +107,17 @@ TEST_CASE("sweep: a cache is measured empty and filled") {
 
 TEST_CASE("sweep: warnings are those that every combination has") {
   const TempFolder folder;
-  const Ended e = sweep(folder, {"--vary", "files.feed=stream,cache", "--set", "files.cache_path=c",
-                                 "--set", "mel.slots=2", "--repeat", "1"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e =
+      exits(0, sweep(folder, {"--vary", "files.feed=stream,cache", "--set", "files.cache_path=c",
+                              "--set", "mel.slots=2", "--repeat", "1"}));
   CHECK_FALSE(has(e.err, "cache_path"));
   CHECK(has(e.err, "warning: --set: mel.slots: has no effect without backend: cuda or auto"));
 }
 
 TEST_CASE("sweep: a table for people") {
   const TempFolder folder;
-  const Ended e =
-      sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "1", "--figure", "memory.budget"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "1", "--figure",
+                                          "memory.budget"}));
   CHECK(has(e.out, "mel.n_mels  files/s"));
   CHECK(has(e.out, "of the best  ms/file  memory.budget\n"));
   CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 3);
@@ -137,10 +127,8 @@ TEST_CASE("sweep: a table for people") {
 // The figures of the cells, row by row, and the one that is marked must be those of --json.
 TEST_CASE("sweep: a picture of two options has a cell for each combination") {
   const TempFolder folder;
-  const Ended e = sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30",
-                                 "--repeat", "1", "-o", "s.svg", "--json"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(0, sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30",
+                                          "--repeat", "1", "-o", "s.svg", "--json"}));
   const std::string svg = test::read_text(folder / "s.svg");
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   CHECK_FALSE(has(svg, "<script"));
@@ -163,18 +151,15 @@ TEST_CASE("sweep: a picture of two options has a cell for each combination") {
         ++at;
       }
   // The fastest, which is the first of all runs, is in bold.
-  const std::string fastest =
-      "font-weight=\"bold\">" + rate_text(runs[0]["files_per_second"]["median"]) + "</text>";
-  CHECK(has(svg, fastest));
+  CHECK(has(svg, ("font-weight=\"bold\">" + rate_text(runs[0]["files_per_second"]["median"]) +
+                  "</text>")));
   CHECK(has(svg, "class=\"fastest\""));
 }
 
 TEST_CASE("sweep: a page of one option has a bar for each value, and the table") {
   const TempFolder folder;
-  const Ended e =
-      sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "2", "-o", "s.html", "--json"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(
+      0, sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "2", "-o", "s.html", "--json"}));
   const std::string page = test::read_text(folder / "s.html");
   CHECK(page.starts_with("<!doctype html>"));
   CHECK_FALSE(has(page, "<script"));
@@ -216,4 +201,4 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }
 
-}  // namespace sweep_test
+}  // namespace melflow::test::sweep_test

@@ -5,9 +5,7 @@
 #include "apps/report/stage_lines.h"
 #include "apps/report/terminal.h"
 
-namespace text_test {
-
-using namespace melflow;
+namespace melflow::text_test {
 
 TEST_CASE("text: figures have the form that suits their size") {
   CHECK(count_text(0) == "0");
@@ -142,4 +140,4 @@ TEST_CASE("text: the rate is that of the last seconds") {
   CHECK(rate.per_second() == doctest::Approx(2));
 }
 
-}  // namespace text_test
+}  // namespace melflow::text_test

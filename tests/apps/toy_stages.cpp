@@ -103,30 +103,9 @@ class Keep final : public Sink<ToyItem> {
   KeepOptions options_;
 };
 
-struct HoldOptions {
-  int after = 0;
-  void describe(Schema& s) { s.field("after", after, "files that are let through").at_least(0); }
-};
-
-class Hold final : public Transform<FileRef, FileRef> {
- public:
-  explicit Hold(HoldOptions options) : options_(options) { traits_.max_concurrency = 1; }
-  StageResources resources() const override { return {.passes_on = true, .blocking = true}; }
-  Result<std::shared_ptr<const FileRef>> process(std::shared_ptr<const FileRef> in,
-                                                 ItemContext& context) const override {
-    while (context.origin().stream->index() >= static_cast<std::size_t>(options_.after))
-      std::this_thread::sleep_for(std::chrono::hours(1));
-    return in;
-  }
-
- private:
-  HoldOptions options_;
-};
-
 const RegisterStage<Count, CountOptions> count{"toy_count", "Counts."};
 const RegisterStage<Work, WorkOptions> work{"toy_work", "Works, or fails when told to.", true};
 const RegisterStage<Keep, KeepOptions> keep{"toy_keep", "Keeps nothing."};
-const RegisterStage<Hold, HoldOptions> hold{"toy_hold", "Holds all files but the first ones."};
 
 }  // namespace
 }  // namespace melflow

@@ -13,11 +13,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/python.h"
 
-namespace trace_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::trace_test {
 namespace {
 
 Ended traced(const TempFolder& folder, const std::string& set) {
@@ -39,20 +35,16 @@ TEST_CASE("trace: spans and counters add up to the report's accounts, flows begi
   for (const char* set : rows) {
     CAPTURE(std::string(set));
     const TempFolder folder;
-    const Ended ended = traced(folder, set);
-    INFO(ended.err);
-    REQUIRE(ended.code == 0);
+    exits(0, traced(folder, set));
     CHECK(test::python_says("apps/check_trace.py",
                             fmt::format("'{}' '{}'", folder / "t.json", folder / "r.json")) == "");
   }
 }
 
 TEST_CASE("trace: a path that cannot be written is told before the run") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
-  const Ended ended =
-      test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"});
-  CHECK(ended.code == 1);
+  const Toy folder(3);
+  const Ended ended = exits(
+      1, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"}));
   CHECK(has(ended.err, "--trace: none/t.json"));
   CHECK(!std::filesystem::exists(folder / "toy.out"));
 }
@@ -78,15 +70,12 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
   };
   for (const Row& row : {Row{{}, true}, Row{{"--quiet"}, false}, Row{{"--json"}, false},
                          Row{{"--json", "--quiet"}, false}, Row{{"--json=r.json"}, true}}) {
-    const TempFolder folder;
-    test::write_toy(folder, 30);
+    const Toy folder(30);
     std::vector<std::string> command{MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "t.json",
                                      "--trace-calls",     "5"};
     command.insert(command.end(), row.more.begin(), row.more.end());
     CAPTURE(fmt::format("{}", fmt::join(row.more, " ")));
-    const Ended e = test::run(folder, command);
-    INFO(e.out << e.err);
-    CHECK(e.code == 0);
+    const Ended e = exits(0, test::run(folder, command));
     const std::string said = "warning: --trace: the first 5 calls of stages are in the trace";
     const std::string& there = row.is_on_stdout ? e.out : e.err;
     const std::string& elsewhere = row.is_on_stdout ? e.err : e.out;
@@ -98,11 +87,10 @@ TEST_CASE("trace: the warning about calls that are not in it is printed once") {
 }
 
 TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
-  const TempFolder folder;
-  test::write_toy(folder, 3);
-  const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"});
-  CHECK(e.code == 2);
+  const Toy folder(3);
+  const Ended e =
+      exits(2, test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"}));
   CHECK(has(e.err, "--trace-calls requires --trace"));
 }
 
-}  // namespace trace_test
+}  // namespace melflow::test::trace_test

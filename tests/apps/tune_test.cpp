@@ -13,10 +13,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace tune_test {
+namespace melflow::test::tune_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -105,10 +103,9 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
   const TempFolder folder;
   write_pipeline(folder);
   const std::string before = test::read_text(folder / "p.yaml");
-  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "300ms",
-                                     "--json", "-o", "tuned.yaml", "--no-progress"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e =
+      exits(0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "300ms", "--json",
+                                  "-o", "tuned.yaml", "--no-progress"}));
   const Json out = Json::parse(e.out);
   const std::set<std::string> of_speed{"workers", "files_per_task", "concurrency", "queue",
                                        "buffer",  "depth",          "engine",      "whole",
@@ -121,8 +118,7 @@ TEST_CASE("tune: trials leave nothing behind, change options of speed alone, and
   }
   CHECK(test::read_text(folder / "p.yaml") == before);
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
-  const bool is_faster = out["is_faster"];
-  CHECK(std::filesystem::exists(folder / "tuned.yaml") == is_faster);
+  CHECK(std::filesystem::exists(folder / "tuned.yaml") == out["is_faster"]);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     CHECK_FALSE(entry.path().filename().string().starts_with(".melflow-scratch"));
 }
@@ -142,10 +138,8 @@ TEST_CASE("tune: what would help and is not tried is told") {
                    "  segment: {stage: segment, from: decode}\n"
                    "  rows: {stage: samples, from: segment, sample_rate: 44100}\n"
                    "  out: {stage: npy_write, from: rows, path: o.npy, dtype: int16}\n");
-  const Ended e =
-      test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"});
-  INFO(e.err);
-  REQUIRE(e.code == 0);
+  const Ended e = exits(
+      0, test::run(folder, {MELFLOW_PROGRAM, "tune", "p.yaml", "--budget", "100ms", "--json"}));
   const Json out = Json::parse(e.out);
   INFO(out.dump(1));
   REQUIRE(out["not_tried"].size() == 1);
@@ -170,4 +164,4 @@ TEST_CASE("tune: what cannot be done is said before the first run") {
   refused({"--set", "mel.quux=1"}, 78, "quux");
 }
 
-}  // namespace tune_test
+}  // namespace melflow::test::tune_test

@@ -12,18 +12,11 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace verify_test {
+namespace melflow::test::verify_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
-  return test::run(folder, arguments);
-}
 
 void make_output(const TempFolder& folder, const std::string& sink) {
   std::filesystem::create_directories(folder / "data");
@@ -32,8 +25,7 @@ void make_output(const TempFolder& folder, const std::string& sink) {
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256, hop: 100") +
                        "  write: {stage: " + sink + ", from: mel, overwrite: true}\n");
-  const Ended made = melflow_in(folder, {"run", "p.yaml", "-q"});
-  REQUIRE_MESSAGE(made.code == 0, made.err);
+  exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
 }
 
 // Another byte, where there are rows.
@@ -63,12 +55,10 @@ TEST_CASE("verify: rows that are another are found, in each format") {
     const std::string& name = row.name;
     const TempFolder folder;
     make_output(folder, row.sink);
-    const Ended right = melflow_in(folder, {"verify", name});
-    CHECK(right.code == 0);
+    const Ended right = exits(0, melflow_in(folder, {"verify", name}));
     CHECK(right.out == name + ": the rows of 6 files are what was written\n");
     spoil(folder, name);
-    const Ended wrong = melflow_in(folder, {"verify", name, "--json"});
-    CHECK(wrong.code == 1);
+    const Ended wrong = exits(1, melflow_in(folder, {"verify", name, "--json"}));
     const Json found = Json::parse(wrong.out);
     CHECK(found["right"].get<int>() + static_cast<int>(found["wrong"].size()) == 6);
     CHECK(found["wrong"].size() >= 1);
@@ -89,8 +79,7 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
     const std::string& name = row.name;
     const TempFolder folder;
     make_output(folder, row.sink);
-    const Ended all = melflow_in(folder, {"verify", name, "--recompute", "100%"});
-    CHECK(all.code == 0);
+    const Ended all = exits(0, melflow_in(folder, {"verify", name, "--recompute", "100%"}));
     CHECK(has(all.out, "computed from the audio once more, those of 6 files are the same"));
     const Ended some = melflow_in(folder, {"verify", name, "--recompute", "2", "--json"});
     CHECK(Json::parse(some.out)["recomputed"]["same"] == 2);
@@ -99,15 +88,13 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
     const auto time = std::filesystem::last_write_time(folder / "data/3.wav");
     test::write_wav(folder / "data/3.wav", 4000 + 500 * 3, 8000, 77);
     std::filesystem::last_write_time(folder / "data/3.wav", time);
-    const Ended other = melflow_in(folder, {"verify", name, "--recompute", "100%"});
-    CHECK(other.code == 1);
-    CHECK(has(other.out,
+    CHECK(has(exits(1, melflow_in(folder, {"verify", name, "--recompute", "100%"})).out,
               "those of 5 files are the same, bit for bit; those of 1 file are not:\n  3.wav"));
     // What is known to have changed is no error of the output; what cannot be read any more is.
     test::write_wav(folder / "data/3.wav", 4000, 8000, 77);
     std::filesystem::remove(folder / "data/4.wav");
-    const Ended changed = melflow_in(folder, {"verify", name, "--recompute", "100%", "--json"});
-    CHECK(changed.code == 0);
+    const Ended changed =
+        exits(0, melflow_in(folder, {"verify", name, "--recompute", "100%", "--json"}));
     const Json found = Json::parse(changed.out)["recomputed"];
     CHECK(found["same"] == 4);
     CHECK(found["changed"] == Json{"3.wav", "4.wav"});
@@ -117,13 +104,10 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
 TEST_CASE("verify: what cannot be recomputed is said") {
   const TempFolder folder;
   make_output(folder, "hdf5_write, path: o.h5");
-  const Ended text = melflow_in(folder, {"verify", "o.h5", "--recompute", "much"});
-  CHECK(text.code == 2);
+  const Ended text = exits(2, melflow_in(folder, {"verify", "o.h5", "--recompute", "much"}));
   CHECK(has(text.err, "--recompute"));
   const TempFolder another;
-  const Ended elsewhere = melflow_in(another, {"verify", folder / "o.h5", "--recompute", "1"});
-  CHECK(elsewhere.code == 1);
-  CHECK(has(elsewhere.err,
+  CHECK(has(exits(1, melflow_in(another, {"verify", folder / "o.h5", "--recompute", "1"})).err,
             "its recordings were in the folder 'data', which does not exist here; run this in the "
             "folder where the output was made"));
   test::write_text(folder / "two.yaml",
@@ -131,8 +115,7 @@ TEST_CASE("verify: what cannot be recomputed is said") {
                        "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
                        "  b: {stage: npy_write, from: mel, path: b.npy}\n");
   REQUIRE(melflow_in(folder, {"run", "two.yaml", "-q"}).code == 0);
-  const Ended two = melflow_in(folder, {"verify", "a.h5", "--recompute", "1"});
-  CHECK(two.code == 1);
+  const Ended two = exits(1, melflow_in(folder, {"verify", "a.h5", "--recompute", "1"}));
   CHECK(has(two.err, "is of a pipeline with more than one output (b is another)"));
 }
 
@@ -142,8 +125,7 @@ TEST_CASE("verify: an update copies no rows that are another") {
   spoil(folder, "o.npy");
   const std::string before = test::read_text(folder / "o.npy");
   test::write_wav(folder / "data/new.wav", 4000, 8000, 9);
-  const Ended update = melflow_in(folder, {"update", "p.yaml", "-q", "--compact"});
-  CHECK(update.code == 1);
+  const Ended update = exits(1, melflow_in(folder, {"update", "p.yaml", "-q", "--compact"}));
   CHECK(has(update.err, "are not what was written"));
   CHECK(test::read_text(folder / "o.npy") == before);
 }
@@ -169,13 +151,10 @@ TEST_CASE("run: --stop-after ends a run that can go on") {
                    "  segment: {stage: segment, from: files}\n"
                    "  batch: {stage: batch, from: segment}\n"
                    "  write: {stage: npy_write, from: mel, path: o.npy}\n");
-  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--stop-after", "300ms"});
-  INFO(e.err);
-  CHECK(e.code == 75);
+  const Ended e = exits(75, melflow_in(folder, {"run", "p.yaml", "-q", "--stop-after", "300ms"}));
   CHECK(has(e.err, "the same command goes on from there"));
-  const Ended wrong = melflow_in(folder, {"run", "p.yaml", "--stop-after", "10x"});
-  CHECK(wrong.code == 2);
+  const Ended wrong = exits(2, melflow_in(folder, {"run", "p.yaml", "--stop-after", "10x"}));
   CHECK(has(wrong.err, "--stop-after"));
 }
 
-}  // namespace verify_test
+}  // namespace melflow::test::verify_test

@@ -9,11 +9,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
-namespace writing_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::writing_test {
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
@@ -31,8 +27,7 @@ bool is_device(const char* path) {
 }  // namespace
 
 TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   write_toy(folder, 20, "b.yaml");
   struct Row {
     const char* arguments;
@@ -54,8 +49,8 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
                       {"run toy.yaml", 0}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.arguments));
-    const Ended e = shell(folder, "\"$0\" " + std::string(row.arguments) + " >/dev/full");
-    CHECK(e.code == row.code);
+    const Ended e =
+        exits(row.code, shell(folder, "\"$0\" " + std::string(row.arguments) + " >/dev/full"));
     CHECK(has(e.err, "stdout"));
   }
   // Who does not want to read on is no error.
@@ -75,22 +70,19 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
   SUBCASE("an output does not replace the pipeline that makes it") {
     const std::string yaml = read_text(folder / "p.yaml");
     std::filesystem::copy(folder / "p.yaml", folder / "p.npy");
-    const Ended e = shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true");
-    CHECK(e.code == 1);
-    CHECK(has(e.err, "p.npy: this is what this run reads and would be replaced by the output"));
+    CHECK(has(exits(1, shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true")).err,
+              "p.npy: this is what this run reads and would be replaced by the output"));
     CHECK(read_text(folder / "p.npy") == yaml);
   }
   SUBCASE("a limit on the size of files is told") {
-    const Ended e = shell(folder, "ulimit -f 1; OUT=c.npy \"$1\" run p.yaml");
-    CHECK(e.code == 1);
+    const Ended e = exits(1, shell(folder, "ulimit -f 1; OUT=c.npy \"$1\" run p.yaml"));
     CHECK(has(e.err, "File too large"));
     CHECK(has(e.err, "ulimit -f"));
     CHECK_FALSE(std::filesystem::exists(folder / "c.npy"));
   }
   SUBCASE("a picture does not replace what it shows, nor a device") {
     const std::string rows = read_text(folder / "a.npy");
-    const Ended e = shell(folder, "\"$1\" show a.npy --file a.wav -o a.npy");
-    CHECK(e.code == 1);
+    const Ended e = exits(1, shell(folder, "\"$1\" show a.npy --file a.wav -o a.npy"));
     CHECK(has(e.err, "a.npy: this file is read and would be replaced"));
     CHECK(read_text(folder / "a.npy") == rows);
     CHECK(shell(folder, "\"$1\" show a.npy --file a.wav -o /dev/full").code == 1);
@@ -108,8 +100,7 @@ TEST_CASE("writing: init makes a whole file or none") {
   write_text(folder / "old.yaml", "old");
   CHECK(shell(folder, "\"$0\" init old.yaml").code == 1);
   // A limit of no blocks at all stands for a full disk.
-  const Ended e = shell(folder, "ulimit -f 0; \"$0\" init --force old.yaml 2>/dev/null");
-  CHECK(e.code == 1);
+  exits(1, shell(folder, "ulimit -f 0; \"$0\" init --force old.yaml 2>/dev/null"));
   CHECK(read_text(folder / "old.yaml") == "old");
   CHECK_FALSE(std::filesystem::exists(folder / "old.yaml.part"));
   CHECK(shell(folder, "\"$0\" init --force old.yaml").code == 0);
@@ -117,15 +108,14 @@ TEST_CASE("writing: init makes a whole file or none") {
 }
 
 TEST_CASE("writing: that a JSON report cannot be written is known before the run") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   const std::string yaml = read_text(folder / "toy.yaml");
   std::filesystem::create_directory(folder / "folder");
   for (const char* where : {"no/such/r.json", "folder", "toy.yaml"}) {
     CAPTURE(std::string(where));
-    const Ended e =
-        shell(folder, std::string("\"$0\" run toy.yaml --set work.begun=begun --json=") + where);
-    CHECK(e.code == 1);
+    const Ended e = exits(
+        1,
+        shell(folder, std::string("\"$0\" run toy.yaml --set work.begun=begun --json=") + where));
     CHECK(has(e.err, "--json: "));
     CHECK_FALSE(std::filesystem::exists(folder / "begun"));
   }
@@ -143,8 +133,7 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
 }
 
 TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
-  const TempFolder folder;
-  write_toy(folder, 20);
+  const Toy folder(20);
   Process process(
       folder, {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set", "work.begun=begun"},
       {}, true);
@@ -155,4 +144,4 @@ TEST_CASE("writing: a second signal ends the program behind a terminal that take
   CHECK(process.wait().code == 130);
 }
 
-}  // namespace writing_test
+}  // namespace melflow::test::writing_test

@@ -3,8 +3,6 @@
 // the same.
 #include <doctest/doctest.h>
 
-#include <cstring>
-
 #include "cuda/mel_kernels.h"
 #include "tests/cuda_runtime/slots_on_runtime.h"
 

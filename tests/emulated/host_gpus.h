@@ -14,7 +14,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "cuda/machine_gpus.h"
 #include "tests/emulated/recording_runtime.h"

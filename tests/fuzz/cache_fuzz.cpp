@@ -4,8 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -27,16 +27,15 @@ import soundfile
 import torch
 import torchaudio
 
+import golden_text
 import option_table
 
 RECORDINGS = [
     ("asterisk-core-sounds-en-wav",
      "usr/share/asterisk/sounds/en_US_f_Allison/vm-review.wav"),
-    ("asterisk-core-sounds-ru-wav",
-     "usr/share/asterisk/sounds/ru_RU_f_IvrvoiceRU/screen-callee-options.wav"),
     ("alsa-utils", "usr/share/sounds/alsa/Front_Center.wav"),
 ]
-ROWS_PER_RESULT = 9
+ROWS = (0, 1 / 4, 1 / 2, 1)  # in parts of the last frame
 RANGE_DB = 60.0  # bands further below their frame's peak are not compared
 WORTH_NOTING_DB = 5e-4
 
@@ -164,31 +163,15 @@ def result_of(library, options, index, samples, file_rate):
     errors = own_errors(library, o, samples, mel)
     frames = mel.shape[1]
     rows = []
-    for t in sorted({round(i) for i in np.linspace(0, frames - 1, ROWS_PER_RESULT)}):
+    for t in sorted({round((frames - 1) * part) for part in ROWS}):
         row = dict(frame=t, peak=number(mel[:, t].max(), o["log"]))
         if errors[t] > WORTH_NOTING_DB:
             row["own_error_db"] = number(errors[t], "ln")
-        row["values"] = [number(v, o["log"]) for v in mel[:, t]]
-        rows.append(row)
-    return dict(recording=index, sample_rate=o["sample_rate"], frames=frames, rows=rows)
-
-
-def dump(document):
-    """JSON with one line for each row, so that a difference can be read."""
-    text = json.dumps(document, indent=1)
-    lines, row = [], None
-    for line in text.splitlines():
-        stripped = line.strip()
-        if row is None and stripped == "{" and line.startswith(" " * 6):
-            row = line
-        elif row is not None:
-            row += stripped.replace(": ", ":")
-            if stripped in ("}", "},"):
-                lines.append(row)
-                row = None
-        else:
-            lines.append(line)
-    return "\n".join(lines) + "\n"
+        values = [number(v, o["log"]) for v in mel[:, t]]
+        row["values"] = json.dumps(values, separators=(",", ":")).encode()
+        rows.append(golden_text.line(row))
+    fields = dict(recording=index, sample_rate=o["sample_rate"], frames=frames)
+    return golden_text.block(fields, "rows", rows, "")
 
 
 def main():
@@ -202,8 +185,9 @@ def main():
         samples, rate = soundfile.read(file, dtype="float32")
         assert samples.ndim == 1
         signals.append((samples, rate))
-        recordings.append(dict(package=package, path=path, sample_rate=rate, samples=len(samples),
-                               sha256=hashlib.sha256(file.read_bytes()).hexdigest()))
+        recordings.append(golden_text.line(dict(
+            package=package, path=path, sample_rate=rate, samples=len(samples),
+            sha256=hashlib.sha256(file.read_bytes()).hexdigest())))
 
     sets = []
     for name, library, options in SETS:
@@ -211,10 +195,11 @@ def main():
                    for i, (samples, rate) in enumerate(signals)]
         shown = {key: value for key, value in options.items() if key != "sample_rate"}
         _, version, function = LIBRARIES[library]
-        sets.append(dict(name=name, library=library, version=version, function=function,
-                         options=shown, results=results))
+        fields = dict(name=name, library=library, version=version, function=function,
+                      options=shown)
+        sets.append(golden_text.block(fields, "results", results, ""))
     target = pathlib.Path(__file__).with_name("mel_golden.json")
-    target.write_text(dump(dict(recordings=recordings, sets=sets)))
+    target.write_text(golden_text.document(dict(recordings=recordings, sets=sets)))
     print(f"{target.name}: {target.stat().st_size} bytes, {len(sets)} sets")
 
 

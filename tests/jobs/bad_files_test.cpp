@@ -8,11 +8,7 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/skip.h"
 
-namespace bad_files_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::bad_files_test {
 namespace {
 
 void make_good(const TempFolder& folder, const std::string& where) {
@@ -57,10 +53,8 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
 
   folder.folder("out");
   REQUIRE(chmod((folder / "out").c_str(), 0777) == 0);
-  const JobResult clean =
-      run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5"));
-  REQUIRE_MESSAGE(clean.complete(), clean.text());
-  CHECK(clean.report.counts.ok == 12);
+  CHECK(completed(run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5")))
+            .report.counts.ok == 12);
 
   const OtherUser nobody;  // permissions mean nothing to root
   if (!nobody.ok()) return skip("cannot act as a user without rights");
@@ -73,8 +67,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
     std::string yaml = speech_pipeline(k);
     yaml.insert(yaml.find("labels: parent_dir"), "closed_folders: failed, ");
     yaml.insert(yaml.find("\"**/*\""), "\"*.wav\", ");  // names the folder e1_folder.wav, too
-    const JobResult job = run_job(yaml, in_out(mixed, path));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(yaml, in_out(mixed, path)));
     const Output out = read_output(path), expected = read_output(folder / "out/clean.h5");
     for (const Output::File& f : expected.files) {
       CAPTURE(f.path);
@@ -125,8 +118,7 @@ TEST_CASE("bad files: one that vanishes after it was listed is named, the others
   folder.write("list.txt", "gone.wav\n" + list + "gone_too.wav\n");
   std::string yaml = speech_pipeline({});
   yaml.replace(yaml.find("include: [\"**/*\"]"), 17, "manifest: \"" + (folder / "list.txt") + "\"");
-  const JobResult job = run_job(yaml, in_out(folder / "clips", folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(yaml, in_out(folder / "clips", folder / "out.h5")));
   CHECK(job.report.counts.ok == 12);
   const auto reasons = job.remarks_by_name();
   CHECK(reasons.at("gone.wav") == "failed: read: does not exist (any more)");
@@ -148,8 +140,7 @@ TEST_CASE("bad files: max_failures ends the run and keeps what is done in a read
     CHECK(job.report.ending == Ending::failed);
     CHECK_MESSAGE(job.error.find("max_failures") != job.error.npos, job.error);
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
-    const Output out = read_output(folder / "out.h5.part");
-    CHECK(out.integers.at("complete") == 0);
+    CHECK(read_output(folder / "out.h5.part").integers.at("complete") == 0);
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
     CHECK(c.found == 32);
@@ -160,4 +151,4 @@ TEST_CASE("bad files: max_failures ends the run and keeps what is done in a read
   CHECK(job.report.counts.failed == 20);
 }
 
-}  // namespace bad_files_test
+}  // namespace melflow::test::bad_files_test

@@ -19,11 +19,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
-namespace batches_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::batches_test {
 namespace {
 
 struct Options {
@@ -137,8 +133,7 @@ std::vector<std::string> sorted(std::vector<std::string> v) {
 }  // namespace
 
 TEST_CASE("batches: what comes does not depend on workers, and a broken recording gives nothing") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   for (const std::string& segment : std::vector<std::string>{"length: 2000, hop: 500", ""}) {
     CAPTURE(segment);
     for (const std::string& batches :
@@ -161,8 +156,7 @@ TEST_CASE("batches: what comes does not depend on workers, and a broken recordin
 }
 
 TEST_CASE("batches: every sample comes once, in another order for every epoch") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   const Taken listed = run(folder, {});
   std::vector<std::vector<std::string>> orders{listed.samples};
   for (const std::uint64_t epoch : {0U, 1U})
@@ -181,8 +175,7 @@ TEST_CASE("batches: every sample comes once, in another order for every epoch") 
 }
 
 TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   const std::string shuffled = "size: 4, shuffle: 20, seed: 3";
   using Batches = std::vector<std::vector<std::string>>;
   const auto batches_of = [](const Taken& taken) {
@@ -254,8 +247,7 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
 }
 
 TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   // A window has 26 frames of 8 values, and 4 KiB in memory.
   const Taken small = run(folder, {.batches = "size: 7, shuffle: 1000"});
   CHECK(small.report.memory_peak >= 1000 * 4096);
@@ -305,8 +297,7 @@ TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said
 }
 
 TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes no more") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   // What is kept is more than the budget.
   const Taken all = run(folder, {.memory = "14MiB", .segment = "length: 2000, hop: 20"});
   CHECK(all.report.ending == Ending::complete);
@@ -318,8 +309,7 @@ TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes
 }
 
 TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   const std::string wide =
       "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 80, n_mels: 8, log: "
       "db, top_db: 20}\n";
@@ -349,8 +339,7 @@ TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
 }
 
 TEST_CASE("batches: of several sources they are those of one with the same files") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   for (const std::optional<std::uint64_t> order : {std::optional<std::uint64_t>(), {7}})
     for (const int workers : {1, 5}) {
       const Taken one = run(folder, {.workers = workers, .order = order});
@@ -362,8 +351,7 @@ TEST_CASE("batches: of several sources they are those of one with the same files
 }
 
 TEST_CASE("batches: of several inputs a batch has the rows of each, as they come by themselves") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   const std::string nodes =
       "  samples: {stage: samples, from: segment, sample_rate: 8000}\n"
       "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 80, n_mels: 8, log: "
@@ -413,8 +401,7 @@ TEST_CASE("batches: of several inputs a batch has the rows of each, as they come
 }
 
 TEST_CASE("batches: a recording that one of several inputs loses gives nothing") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   // Of 3000 + 900 i samples, and longer ones.
   const std::string nodes =
       "  few: {stage: segment, from: decode, max_length: 1s}\n"
@@ -446,8 +433,7 @@ TEST_CASE("batches: a recording of which inputs give other numbers of windows fa
 }
 
 TEST_CASE("batches: inputs that do not fit together are refused before the run") {
-  const TempFolder folder;
-  write_clips(folder);
+  const Filled<write_clips> folder;
   struct Row {
     const char *segment, *nodes, *from, *batches, *message;
   };
@@ -584,4 +570,4 @@ TEST_CASE("batches: rows that wait for those of an earlier recording are charged
   CHECK(budget.used() == 0);
 }
 
-}  // namespace batches_test
+}  // namespace melflow::test::batches_test

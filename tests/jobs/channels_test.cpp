@@ -7,11 +7,7 @@
 
 #include "tests/jobs/shared.h"
 
-namespace channels_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::channels_test {
 namespace {
 
 std::string way(const std::string& name, const std::string& downmix) {
@@ -47,15 +43,12 @@ TEST_CASE("channels: each channel of a call has the rows of a recording of it al
     write_audio(folder.file(fmt::format("callers/{}.wav", i)), mono, 8000, one[1]);
   }
   const LoadOptions options = in_out(folder.path(), folder.path());
-  const JobResult both =
-      run_job(source("calls") + way("agent", "left") + way("caller", "2"), options);
-  REQUIRE_MESSAGE(both.complete(), both.text());
-  CHECK(both.report.counts.ok == 3);
+  CHECK(completed(run_job(source("calls") + way("agent", "left") + way("caller", "2"), options))
+            .report.counts.ok == 3);
   for (const auto& [way_name, alone] : {std::pair("agent", "agents"), {"caller", "callers"}}) {
     const std::string name = way_name;
     CAPTURE(name);
-    const JobResult plain = run_job(source(alone) + way(alone, "mean"), options);
-    REQUIRE_MESSAGE(plain.complete(), plain.text());
+    completed(run_job(source(alone) + way(alone, "mean"), options));
     const Output got = read_output(folder / (name + ".h5"));
     const Output expected = read_output(folder / (std::string(alone) + ".h5"));
     CHECK(got.rows() > 1000);
@@ -70,9 +63,8 @@ TEST_CASE("channels: who has no second channel is missing where it is asked for,
   write_wav(folder.file("calls/b.wav"), 9'000, 8000);
   std::string caller = way("caller", "2");
   caller.replace(caller.find("block:"), 0, "on_failure: branch, ");
-  const JobResult job =
-      run_job(source("calls") + way("agent", "1") + caller, in_out(folder.path(), folder.path()));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(
+      run_job(source("calls") + way("agent", "1") + caller, in_out(folder.path(), folder.path())));
   CHECK(read_output(folder / "agent.h5").file("b.wav").count > 0);
   const Output missing = read_output(folder / "caller.h5");
   CHECK(missing.file("a.wav").count > 0);
@@ -81,4 +73,4 @@ TEST_CASE("channels: who has no second channel is missing where it is asked for,
   CHECK(missing.remarks[0].reason == "has one channel, and downmix asks for number 2");
 }
 
-}  // namespace channels_test
+}  // namespace melflow::test::channels_test

@@ -9,11 +9,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace cold_files_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cold_files_test {
 namespace {
 
 constexpr int kFiles = 120;
@@ -64,15 +60,12 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   if (!evict(paths)) return skip("files here cannot be taken out of the page cache");
   if (waited_for(paths) < kFiles * 9 / 10) return skip("this disk is read without waiting");
   REQUIRE(evict(paths));
-  const JobResult cold = run(folder, "cold.h5");
-  REQUIRE_MESSAGE(cold.complete(), cold.text());
+  const JobResult cold = completed(run(folder, "cold.h5"));
   CHECK(loaded_ahead(cold) > 0);
   CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
-  const JobResult warm = run(folder, "warm.h5");
-  CHECK(loaded_ahead(warm) == 0);
+  CHECK(loaded_ahead(run(folder, "warm.h5")) == 0);
   REQUIRE(evict(paths));
-  const JobResult workers = run(folder, "workers.h5", ", engine: inline");
-  CHECK(loaded_ahead(workers) == 0);
+  CHECK(loaded_ahead(run(folder, "workers.h5", ", engine: inline")) == 0);
 
   const Output rows = read_output(folder / "cold.h5");
   CHECK(rows.files.size() == kFiles);
@@ -80,4 +73,4 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   CHECK(rows.difference(read_output(folder / "workers.h5")) == "");
 }
 
-}  // namespace cold_files_test
+}  // namespace melflow::test::cold_files_test

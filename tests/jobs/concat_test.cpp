@@ -14,11 +14,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace concat_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::concat_test {
 namespace {
 
 struct Knobs {
@@ -153,9 +149,8 @@ TEST_CASE("concat: rows of frames are those of its inputs side by side, at any b
   std::string bytes;
   for (const Knobs& k : kAll) {
     CAPTURE(k.text());
-    const JobResult job =
-        corpus.run(kFrames + Corpus::write("all", "one.h5") + Corpus::write("all", "two.npy"), k);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(
+        corpus.run(kFrames + Corpus::write("all", "one.h5") + Corpus::write("all", "two.npy"), k));
     CHECK(rows_of(corpus.path("one.h5"), &values) == expected);
     CHECK(rows_of(corpus.path("two.npy"), &values) == expected);
     const std::string rows = read_bytes(corpus.path("two.npy"));
@@ -174,8 +169,7 @@ TEST_CASE("concat: rows of windows are put side by side frame by frame") {
   CHECK(expected.size() == 10);
   for (const Knobs& k : kAll) {
     CAPTURE(k.text());
-    const JobResult job = corpus.run(kWindows + Corpus::write("all", "one.h5"), k);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(corpus.run(kWindows + Corpus::write("all", "one.h5"), k));
     std::size_t values = 0;
     CHECK(rows_of(corpus.path("one.h5"), &values) == expected);
     CHECK(values == 51 * (7 + 16 + 20));
@@ -193,8 +187,7 @@ TEST_CASE("concat: utterances of recordings") {
   CHECK(expected.size() == 4);
   for (const Knobs& k : kAll) {
     CAPTURE(k.text());
-    const JobResult job = corpus.run(kFrames + Corpus::write("all", "one.h5"), k, list);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(corpus.run(kFrames + Corpus::write("all", "one.h5"), k, list));
     std::size_t values = 0;
     CHECK(rows_of(corpus.path("one.h5"), &values) == expected);
   }
@@ -212,8 +205,7 @@ TEST_CASE(
   const FeatureFile a(corpus.path("a.h5")), b(corpus.path("b.h5"));
   CHECK(a.text("rows") == "features");
   CHECK(a.text("feature_fingerprint") != b.text("feature_fingerprint"));
-  const auto groups = nlohmann::json::parse(a.text("column_groups"));
-  CHECK(groups == nlohmann::json::parse(R"([
+  CHECK(nlohmann::json::parse(a.text("column_groups")) == nlohmann::json::parse(R"([
     {"node": "wide", "rows": "mel", "unit": "ln power", "columns": 16},
     {"node": "deltas", "rows": "mfcc", "unit": "cepstrum of dB, with derivatives", "columns": 14},
     {"node": "mel", "rows": "mel", "unit": "dB", "columns": 20}])"));
@@ -244,15 +236,14 @@ TEST_CASE("concat: a file whose inputs give other numbers of rows fails and says
   write_audio(folder.file("clips/a.wav"), audio_kind("wav float"), 8000, sound);
   std::fill(sound.begin() + 8000, sound.end(), 0.0F);
   write_audio(folder.file("clips/b.wav"), audio_kind("wav float"), 8000, sound);
-  const JobResult job = run_job(fmt::format(R"(version: 1
+  const JobResult job = completed(run_job(fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}"}}
   read: {{stage: disk_read, from: files}}
   decode: {{stage: decode, from: read}}
 {})",
-                                            nodes),
-                                in_out(folder / "clips", folder.path()));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                                      nodes),
+                                          in_out(folder / "clips", folder.path())));
   CHECK(job.remarks_by_name().at("b.wav") ==
         "failed: all: its rows do not fit side by side: mel gives 201 rows, other 116");
   CHECK(job.remarks_by_name().size() == 1);
@@ -280,8 +271,7 @@ TEST_CASE(
   std::size_t values = 0;
   for (const bool is_branch : {false, true}) {
     CAPTURE(is_branch);
-    const JobResult job = corpus.run(nodes(is_branch ? ", on_failure: branch" : ""));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run(nodes(is_branch ? ", on_failure: branch" : "")));
     // 3000 + 1777 i samples are at most 8000 up to i = 2.
     CHECK(rows_of(corpus.path("all.h5"), &values).size() == 3);
     CHECK(rows_of(corpus.path("mel.h5"), &values).size() == (is_branch ? 10 : 3));
@@ -294,8 +284,7 @@ TEST_CASE(
   const Corpus corpus;
   const std::string nodes = kFrames + Corpus::write("all", "all.h5");
   REQUIRE(corpus.run(nodes, {}, ", exclude: [1.wav, 2.wav, 3.wav, 4.wav]").complete());
-  const JobResult job = corpus.run(nodes, {}, "", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(nodes, {}, "", Update::append));
   CHECK(job.stage("decode").files_in == 5);  // with the one that is no recording
   std::size_t values = 0;
   const auto updated = rows_of(corpus.path("all.h5"), &values);
@@ -313,8 +302,7 @@ TEST_CASE(
 )" + Corpus::write("all", "all.h5");
   for (const Knobs& k : kAll) {
     CAPTURE(k.text());
-    const JobResult some = corpus.run(filtered, k);
-    REQUIRE_MESSAGE(some.complete(), some.text());
+    const JobResult some = completed(corpus.run(filtered, k));
     CHECK(rows_of(corpus.path("all.h5"), &values).size() == 3);
     CHECK(some.remarks_by_name().at("long.flac").starts_with("skipped: some: duration is"));
   }
@@ -358,8 +346,7 @@ TEST_CASE("concat: steps behind it see all columns, in blocks as in one piece") 
   std::string bytes;
   for (const Knobs& k : kAll) {
     CAPTURE(k.text());
-    const JobResult job = corpus.run(nodes, k);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(corpus.run(nodes, k));
     const std::string rows = read_bytes(corpus.path("slopes.npy"));
     if (bytes.empty()) bytes = rows;
     CHECK(rows == bytes);
@@ -369,4 +356,4 @@ TEST_CASE("concat: steps behind it see all columns, in blocks as in one piece") 
   CHECK(values == 2 * 50);
 }
 
-}  // namespace concat_test
+}  // namespace melflow::test::concat_test

@@ -32,9 +32,7 @@ graph:
 
 inline JobResult run_cuda(const std::string& yaml, const TempFolder& folder,
                           const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options);
+  return run_job(yaml, in_out(folder / "clips", folder / out));
 }
 
 // Short ones, one of several blocks, floats among int16, and two that do not become rows.

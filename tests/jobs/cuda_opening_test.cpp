@@ -11,11 +11,7 @@
 #include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
 
-namespace cuda_opening_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_opening_test {
 namespace {
 
 // Devices at once, whatever the job is.
@@ -47,30 +43,25 @@ bool is_by_processor(const Output& out) {
 JobResult run_with(const TempFolder& folder, const std::string& yaml, const std::string& out,
                    const std::function<void(Runner&)>& meanwhile = {},
                    Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options, meanwhile, update);
+  return run_job(yaml, in_out(folder / "clips", folder / out), meanwhile, update);
 }
 
 }  // namespace
 
 TEST_CASE("cuda opening: auto keeps a short job on the processor, and starts no driver for it") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const std::string mel : {"preset: whisper", "preset: kaldi, use_energy: true",
                                 "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20, log: db, "
                                 "top_db: 60"}) {
     for (const std::string dtype : {"float32", "float16"}) {
       CAPTURE(mel);
       CAPTURE(dtype);
-      const JobResult on_cpu =
-          run_with(folder, with_dtype(cuda_pipeline("", mel + ", backend: cpu"), dtype), "cpu.h5");
-      REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+      completed(
+          run_with(folder, with_dtype(cuda_pipeline("", mel + ", backend: cpu"), dtype), "cpu.h5"));
       HostGpus gpus;
       const cuda::ScopedGpus scope(gpus);
-      const JobResult job = run_with(
-          folder, with_dtype(cuda_pipeline("", mel + ", backend: auto"), dtype), "auto.h5");
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      const JobResult job = completed(run_with(
+          folder, with_dtype(cuda_pipeline("", mel + ", backend: auto"), dtype), "auto.h5"));
       CHECK(gpus.counts.lists == 0);
       CHECK(gpus.counts.opened == 0);
       CHECK(summary_of(job, "backend")
@@ -93,8 +84,7 @@ TEST_CASE("cuda opening: on the processor small batches are put together, many f
   REQUIRE(
       run_with(folder, cuda_pipeline("", "preset: whisper, backend: cpu"), "cpu.h5").complete());
   const JobResult job =
-      run_with(folder, cuda_pipeline("", "preset: whisper, backend: auto"), "auto.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run_with(folder, cuda_pipeline("", "preset: whisper, backend: auto"), "auto.h5"));
   // 200 files of 2044 bytes, two workers: a batch is sent on from 12,775 bytes on, which seven
   // have.
   const std::size_t batches = job.stage("mel.h2d").items_in;
@@ -107,12 +97,10 @@ TEST_CASE("cuda opening: on the processor small batches are put together, many f
 TEST_CASE(
     "cuda opening: without a backend it is the processor's, and the report says that there may be "
     "a device") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run_with(folder, cuda_pipeline("", "preset: whisper"), "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_with(folder, cuda_pipeline("", "preset: whisper"), "out.h5"));
   CHECK(gpus.counts.lists == 0);
   CHECK(gpus.counts.opened == 0);
   CHECK(is_by_processor(read_output(folder / "out.h5")));
@@ -122,12 +110,10 @@ TEST_CASE(
 }
 
 TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 2});
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run_with(folder, cuda_pipeline("", kAtOnce), "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_with(folder, cuda_pipeline("", kAtOnce), "out.h5"));
   CHECK(gpus.counts.opened == 2);
   CHECK(gpus.complaints() == "");
   const Output out = read_output(folder / "out.h5");
@@ -136,8 +122,7 @@ TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
 }
 
 TEST_CASE("cuda opening: files are read while devices are opened") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const char* mel : {kAtOnce, "preset: whisper, backend: cuda"}) {
     HostGpus gpus({.opens_late = 0});
     const cuda::ScopedGpus scope(gpus);
@@ -152,8 +137,7 @@ TEST_CASE("cuda opening: files are read while devices are opened") {
 }
 
 TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cuda refuses") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   struct Row {
     const char* what;
     HostGpuOptions options;
@@ -196,8 +180,8 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
     const std::string devices = ", accumulate: {bytes: 64KiB}, devices: " + row.devices;
     HostGpus gpus(row.options);
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_with(folder, cuda_pipeline("", kAtOnce + devices), "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job =
+        completed(run_with(folder, cuda_pipeline("", kAtOnce + devices), "out.h5"));
     CAPTURE(warnings_of(job));
     CHECK(warnings_of(job).find("mel: backend: auto") == 0);
     CHECK(warnings_of(job).find(row.expected) != std::string::npos);
@@ -228,14 +212,12 @@ TEST_CASE("cuda opening: auto goes on without what cannot be had and says so, cu
 }
 
 TEST_CASE("cuda opening: all devices are those that can be used; others are a warning") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 1, .unusable = {{1, "device 1 (old) is older than the kernels"}}});
   const cuda::ScopedGpus scope(gpus);
   for (const std::string& mel :
        {std::string(kAtOnce), std::string("preset: whisper, backend: cuda")}) {
-    const JobResult job = run_with(folder, cuda_pipeline("", mel), "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_with(folder, cuda_pipeline("", mel), "out.h5"));
     CHECK(fmt::format("{}", fmt::join(job.report.warnings, "\n"))
               .find("device 1 (old) is older than the kernels") != std::string::npos);
     CHECK(read_output(folder / "out.h5").texts.at("backend") == "cuda");
@@ -243,18 +225,16 @@ TEST_CASE("cuda opening: all devices are those that can be used; others are a wa
 }
 
 TEST_CASE("cuda opening: without a device, auto's rows are the processor's, of any type") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   for (const char* dtype : {"float32", "float16", "bfloat16"}) {
     REQUIRE(run_with(folder, with_dtype(cuda_pipeline("", "preset: kaldi, backend: cpu"), dtype),
                      "cpu.h5")
                 .complete());
     HostGpus gpus({.refuses = {{0, "lost"}}});
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_with(
+    completed(run_with(
         folder, with_dtype(cuda_pipeline("", "preset: kaldi, backend: auto, auto_from: 0"), dtype),
-        "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        "out.h5"));
     const Output out = read_output(folder / "out.h5");
     check_same(out, read_output(folder / "cpu.h5"));
     CHECK(is_by_processor(out));
@@ -262,8 +242,7 @@ TEST_CASE("cuda opening: without a device, auto's rows are the processor's, of a
 }
 
 TEST_CASE("cuda opening: a device that does not open is waited for no longer than the limit") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto run_late = [&](HostGpus& gpus, const std::string& mel) {
     const cuda::ScopedGpus scope(gpus);
     return run_with(folder, cuda_pipeline("", mel), "out.h5", [&](Runner&) {
@@ -273,9 +252,7 @@ TEST_CASE("cuda opening: a device that does not open is waited for no longer tha
   };
   {
     HostGpus gpus({.hangs_opening = 0});
-    const JobResult job = run_late(gpus, kAtOnce);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(warnings_of(job) ==
+    CHECK(warnings_of(completed(run_late(gpus, kAtOnce))) ==
           "mel: backend: auto has no device, and rows are the processor's: "
           "device 0: has not been opened within 60 s\n");
     CHECK(is_by_processor(read_output(folder / "out.h5")));
@@ -318,16 +295,13 @@ TEST_CASE("cuda opening: those that open are used, whatever the others do") {
 }
 
 TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the processor may make them") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto largest_block = [&](const std::string& backend, const std::string& dtype) {
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
     return load_plan_text(
                with_dtype(cuda_pipeline("", "preset: kaldi, backend: " + backend), dtype), "x.yaml",
-               options)
+               in_out(folder / "clips", folder / "out.h5"))
         .largest_block;
   };
   CHECK(largest_block("cuda", "float16") < largest_block("cuda", "float32"));
@@ -335,15 +309,13 @@ TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the process
 }
 
 TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto update = [&](const HostGpuOptions& options, unsigned seed) {
     write_wav(folder.file("clips/new.wav"), 8000, kRate, seed);
     HostGpus gpus(options);
     const cuda::ScopedGpus scope(gpus);
     const JobResult job =
-        run_with(folder, cuda_pipeline("", kAtOnce), "out.h5", {}, Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        completed(run_with(folder, cuda_pipeline("", kAtOnce), "out.h5", {}, Update::append));
     return warnings_of(job);
   };
   CHECK(update({}, 1) == "");
@@ -353,4 +325,4 @@ TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
                                MelKernel::instruction_set())) != std::string::npos);
 }
 
-}  // namespace cuda_opening_test
+}  // namespace melflow::test::cuda_opening_test

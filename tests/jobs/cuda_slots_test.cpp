@@ -12,11 +12,7 @@
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/problems.h"
 
-namespace cuda_slots_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_slots_test {
 namespace {
 
 std::size_t number_in(const JobResult& job, const std::string& name) {
@@ -26,8 +22,7 @@ std::size_t number_in(const JobResult& job, const std::string& name) {
 JobResult run_on(HostGpus& gpus, const TempFolder& folder, const std::string& segment,
                  const std::string& mel) {
   const cuda::ScopedGpus scope(gpus);
-  JobResult job = run_cuda(cuda_pipeline(segment, mel), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  JobResult job = completed(run_cuda(cuda_pipeline(segment, mel), folder, "out.h5"));
   return job;
 }
 
@@ -171,8 +166,7 @@ TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the
 }
 
 TEST_CASE("cuda slots: no memory is taken but at the beginning") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const JobResult job = run_on(
       gpus, folder, "", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 4KiB}");
@@ -189,8 +183,7 @@ TEST_CASE("cuda slots: no memory is taken but at the beginning") {
 
 TEST_CASE(
     "cuda slots: as many as batches are packed at once, shared by the devices, and two more") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto slots = [&](int devices, const std::string& mel) {
     HostGpus gpus({.devices = devices});
     return number_in(run_on(gpus, folder, "",
@@ -229,8 +222,7 @@ TEST_CASE(
   // Four copies of two batches go well.
   HostGpus gpus({.hang_at = 4});
   const cuda::ScopedGpus scope(gpus);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   const std::string mel =
       "preset: whisper, backend: cuda, slots: 1, graphs: off, device_timeout: 5, "
       "accumulate: {bytes: 32KiB}";
@@ -287,8 +279,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
     std::string yaml = cuda_pipeline(
         "", "preset: whisper, backend: cuda, accumulate: {bytes: 24KiB}, devices: " + devices);
     yaml.replace(yaml.find("root:"), 5, "splits: top_dir, root:");
-    const JobResult job = run_cuda(yaml, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_cuda(yaml, folder, "out.h5"));
     CHECK(gpus.complaints() == "");
     warnings.clear();
     for (const std::string& w : job.run_warnings()) warnings += w;
@@ -316,8 +307,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
 }
 
 TEST_CASE("cuda slots: devices of splits are checked like others") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   struct Row {
@@ -341,12 +331,12 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
     CHECK_MESSAGE(problem.find(row.expected) != std::string::npos, problem);
   }
   // Without splits the names are none.
-  const JobResult job = run_cuda(
-      cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job =
+      completed(run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"),
+                         folder, "out.h5"));
   CHECK(job.run_warnings() ==
         std::vector<std::string>{"mel.devices: there is no split train; the files have none"});
   CHECK(read_output(folder / "out.h5").texts.at("config").find("train") != std::string::npos);
 }
 
-}  // namespace cuda_slots_test
+}  // namespace melflow::test::cuda_slots_test

@@ -19,11 +19,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
-namespace cuda_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::cuda_test {
 namespace {
 
 struct Case {
@@ -55,8 +51,7 @@ double largest_difference(const Output& a, const Output& b) {
 }  // namespace
 
 TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and front end") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const Case cases[] = {
       {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
        "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, log: db", 2e-3},
@@ -103,8 +98,7 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
   for (const Case& c : cases) {
     CAPTURE(std::string(c.name));
     const JobResult on_cpu =
-        run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
-    REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+        completed(run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5"));
     const Output expected = read_output(folder / "cpu.h5");
     REQUIRE(expected.rows() > 0);
     std::string first_bytes;
@@ -115,9 +109,8 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
       HostGpus gpus({.devices = 2});
       {
         const cuda::ScopedGpus scope(gpus);
-        const JobResult job =
-            run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cuda" + how), folder, "cuda.h5");
-        REQUIRE_MESSAGE(job.complete(), job.text());
+        const JobResult job = completed(
+            run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cuda" + how), folder, "cuda.h5"));
         CHECK(remarks_of(job) == remarks_of(on_cpu));
       }
       CHECK(gpus.complaints() == "");
@@ -156,16 +149,13 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
 }
 
 TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   options.sets = {{"mel.h2d.queue", "4"}, {"mel.rows.concurrency", "2"}};
   const JobResult job =
-      run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options));
   std::string names;
   for (const StageReport& s : job.report.stages) names += s.name + " ";
   CHECK(names == "files read decode segment batch mel.accumulate mel.h2d mel mel.rows write ");
@@ -177,28 +167,24 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
 }
 
 TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches come in") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   // With one slot: behind the device, nobody could wait for a second batch.
-  const JobResult job = run_cuda(
+  const JobResult job = completed(run_cuda(
       cuda_pipeline(
           "", "preset: whisper, backend: cuda, slots: 1, start_at: 1, accumulate: {queue: 2}"),
-      folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      folder, "out.h5"));
   for (const EdgeReport& e : job.report.edges)
     CHECK(e.start_depth == (e.to == "mel.accumulate" ? 2U : 0U));
 }
 
 TEST_CASE("cuda: without a device, auto takes the processor and cuda says what is missing") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
   const JobResult job =
-      run_cuda(cuda_pipeline("", "preset: whisper, backend: auto"), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run_cuda(cuda_pipeline("", "preset: whisper, backend: auto"), folder, "out.h5"));
   CHECK(read_output(folder / "out.h5").texts.at("backend") == "cpu");
   std::string told;
   for (const auto& [name, value] : job.stage("mel").summary) told += name + ": " + value.text();
@@ -211,8 +197,7 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
 }
 
 TEST_CASE("cuda: what cannot be had is an error before the run") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   struct Row {
@@ -248,8 +233,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
 }
 
 TEST_CASE("cuda: memory that is not allowed or not there is named, with what to lower") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto error_of = [&](const HostGpuOptions& options, const std::string& memory) {
     HostGpus gpus(options);
     std::string error;
@@ -276,8 +260,7 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
 }
 
 TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const std::string settings =
       "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 1MiB}";
   const auto error_of = [&](bool two, const std::string& memory) {
@@ -356,13 +339,11 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
 }
 
 TEST_CASE("cuda: rows come from devices of one kind") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.devices = 2, .second_major = 10});
   const cuda::ScopedGpus scope(gpus);
   const JobResult all =
-      run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
-  REQUIRE_MESSAGE(all.complete(), all.text());
+      completed(run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5"));
   for (const auto& [name, value] : all.stage("mel").summary)
     if (name == "devices") CHECK(value.items().size() == 1);
   const std::string problem = problems_in([&] {
@@ -374,14 +355,12 @@ TEST_CASE("cuda: rows come from devices of one kind") {
 }
 
 TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus({.why_no_cufft = "cuFFT is not here"});
   const cuda::ScopedGpus scope(gpus);
   const std::string mel = "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20";
   const JobResult automatic =
-      run_cuda(cuda_pipeline("", mel + ", backend: auto"), folder, "auto.h5");
-  REQUIRE_MESSAGE(automatic.complete(), automatic.text());
+      completed(run_cuda(cuda_pipeline("", mel + ", backend: auto"), folder, "auto.h5"));
   CHECK(read_output(folder / "auto.h5").texts.at("backend") == "cpu");
   CHECK(automatic.stage("mel").summary.at(0).second.text().find("cuFFT is not here") !=
         std::string::npos);
@@ -391,15 +370,13 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
 }
 
 TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the link once") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   const auto bytes = [&](const std::string& mel) {
     HostGpus gpus;
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job =
+    const JobResult job = completed(
         run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel),
-                 folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+                 folder, "out.h5"));
     CHECK(gpus.complaints() == "");
     return std::stoll(summary_of(job, "bytes_to_device"));
   };
@@ -421,16 +398,14 @@ TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is 
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const JobResult job =
-      run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5"));
   // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
   CHECK(summary_of(job, "bytes_to_device") ==
         std::to_string(cuda::SlotMemory::header + 2 * (2 * 4008) + 4 * (2 * 23)));
 }
 
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   // Silence fits whatever becomes of the others.
   write_audio(folder.file("clips/silence.wav"), audio_kind("wav s16"), 16000,
               std::vector<float>(4000));
@@ -460,8 +435,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
           cuda_pipeline(row.segment, row.mel + ", backend: cuda, accumulate: {bytes: 2MiB}");
       yaml.replace(yaml.find("overwrite: true"), 15, write);
       std::filesystem::remove(folder / "out.h5");
-      JobResult job = run_cuda(yaml, folder, "out.h5");
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      JobResult job = completed(run_cuda(yaml, folder, "out.h5"));
       return job;
     };
     HostGpus wide_gpus;
@@ -504,8 +478,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
 }
 
 TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs more") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   struct Row {
     const char* mel;
     const char* write;  ///< of the node write
@@ -547,8 +520,7 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
     const auto made = [&](const std::string& write, const std::string& out) {
       std::string text = yaml;
       text.replace(text.find("overwrite: true"), 15, "overwrite: true, " + write);
-      JobResult job = run_cuda(text, folder, out);
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      JobResult job = completed(run_cuda(text, folder, out));
       return job;
     };
     CHECK(summary_of(made(row.write, "out.h5"), "row_type") == row.expected);
@@ -579,8 +551,7 @@ TEST_CASE("cuda: a file with rows that are not finite fails as on the processor"
                                      "sample_rate: 16000, n_fft: 512, output: spectrogram, "
                                      "input_scale: 100, backend: cuda");
     if (is_half) yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: float16");
-    const JobResult job = run_cuda(yaml, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_cuda(yaml, folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == (is_half ? 2U : 1U));
     const std::string end = is_half ? " is not finite as float16, which ends at 65504: sample "
@@ -598,8 +569,7 @@ TEST_CASE("cuda: a file with rows that are not finite fails as on the processor"
 }
 
 TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   std::string yaml = cuda_pipeline("", "preset: kaldi, backend: cuda");
@@ -607,11 +577,9 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
   REQUIRE(run_cuda(yaml, folder, "out.h5").complete());
   write_wav(folder.file("clips/3.wav"), 7000, kRate, 70);     // changed
   write_wav(folder.file("clips/more.wav"), 8000, kRate, 71);  // new
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   for (const Update update : {Update::append, Update::compact}) {
-    const JobResult job = run_job(yaml, options, {}, update);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_job(yaml, options, {}, update));
     REQUIRE(run_cuda(yaml, folder, "full.h5").complete());
     CHECK(read_output(folder / "out.h5").difference(read_output(folder / "full.h5")) == "");
     std::filesystem::remove(folder / "clips/1.wav");
@@ -619,17 +587,14 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
 }
 
 TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
-  const TempFolder folder;
-  make_clips(folder);
-  const JobResult on_cpu = run_cuda(
-      cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
-  REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+  const Filled<make_clips> folder;
+  completed(run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder,
+                     "cpu.h5"));
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_cuda(
-        cuda_pipeline("", "preset: whisper, precision: double, backend: auto"), folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_cuda(
+        cuda_pipeline("", "preset: whisper, precision: double, backend: auto"), folder, "out.h5"));
     std::string told;
     for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
     CHECK(told.find("(precision: double, which no device has)") != std::string::npos);
@@ -651,13 +616,11 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
 }
 
 TEST_CASE("cuda: operands are part of what features are, devices are not") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto made = [&](const std::string& how) {
-    const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper, " + how), folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_cuda(cuda_pipeline("", "preset: whisper, " + how), folder, "out.h5"));
     return read_output(folder / "out.h5");
   };
   const Output cpu = made("backend: cpu"), cuda = made("backend: cuda"),
@@ -672,8 +635,7 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
 
 TEST_CASE(
     "cuda: rows of devices and of the processor stand side by side, and the output names both") {
-  const TempFolder folder;
-  make_clips(folder);
+  const Filled<make_clips> folder;
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);
@@ -693,16 +655,13 @@ TEST_CASE(
         "  all: {stage: concat, from: [other, mel, host]}\n" +
         write("other") + write("host") + write("all");
     // Before a device is open, what the processor computes is all that is known.
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "mel.h5"}};
-    const Plan plan = load_plan_text(yaml, "p.yaml", options);
+    const Plan plan = load_plan_text(yaml, "p.yaml", in_out(folder / "clips", folder / "mel.h5"));
     const auto all = std::find_if(plan.nodes.begin(), plan.nodes.end(),
                                   [](const PlanNode& n) { return n.name == "w_all"; });
     REQUIRE(all != plan.nodes.end());
     CHECK(dynamic_cast<const RowSink&>(*all->stage).info().computed_by->instruction_set ==
           MelKernel::instruction_set());
-    const JobResult job = run_cuda(yaml, folder, "mel.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_cuda(yaml, folder, "mel.h5"));
   }
   CHECK(gpus.complaints() == "");
   const Output all = read_output(folder / "all.h5"), mel = read_output(folder / "mel.h5"),
@@ -718,4 +677,4 @@ TEST_CASE(
   CHECK(all.texts.at("backend") == "cuda and cpu");
 }
 
-}  // namespace cuda_test
+}  // namespace melflow::test::cuda_test

@@ -11,11 +11,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace device_use_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::device_use_test {
 namespace {
 
 constexpr const char* kPipeline = R"(version: 1
@@ -35,8 +31,7 @@ graph:
 JobResult run_with(const char* nvml) {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 9000, 16000, 1);
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   HostGpus gpus({.devices = 2});
   const cuda::ScopedGpus scope(gpus);
   setenv("MELFLOW_NVML", nvml, 1);
@@ -106,4 +101,4 @@ TEST_CASE("device use: without NVML the run goes on, and the report says why the
   }
 }
 
-}  // namespace device_use_test
+}  // namespace melflow::test::device_use_test

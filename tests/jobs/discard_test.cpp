@@ -1,6 +1,5 @@
 // The sink that writes nothing: it takes whatever an edge may carry, and counts.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <map>
 #include <string>
@@ -9,11 +8,7 @@
 #include "pipeline/base/problem.h"
 #include "tests/jobs/shared.h"
 
-namespace discard_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::discard_test {
 namespace {
 
 // Three good recordings, one of several blocks; one that is no sound and one without samples.
@@ -66,12 +61,10 @@ std::map<std::string, std::string> said(const JobResult& job, const std::string&
 }  // namespace
 
 TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   for (const std::string from : kNodes) {
     CAPTURE(from);
-    const JobResult job = run_job(pipeline(from), from_clips(folder));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(pipeline(from), from_clips(folder)));
     const bool is_decoded = from != "files" && from != "read";
     CHECK(job.report.counts.found == 5);
     CHECK(job.report.counts.ok == (is_decoded ? 3 : 5));
@@ -85,9 +78,8 @@ TEST_CASE("discard: takes whatever comes, and counts the files and the audio") {
 }
 
 TEST_CASE("discard: one way may end in it while others go on") {
-  const TempFolder folder;
-  write_corpus(folder);
-  const JobResult job = run_job(pipeline("decode", R"(  route:
+  const Filled<write_corpus> folder;
+  const JobResult job = completed(run_job(pipeline("decode", R"(  route:
     stage: route
     from: decode
     outputs: {long: {duration: "> 5s"}}
@@ -98,32 +90,27 @@ TEST_CASE("discard: one way may end in it while others go on") {
   mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, sample_rate: 8000}
   write: {stage: hdf5_write, from: mel, path: "${OUT}"}
 )"),
-                                in_out(folder / "clips", folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                          in_out(folder / "clips", folder / "out.h5")));
   CHECK(said(job).at("files") == "3");
   CHECK(said(job, "none").at("files") == "2");
   CHECK(read_output(folder / "out.h5").file("b.wav").count > 1000);
 }
 
 TEST_CASE("discard: a file that fails behind a batch is not counted") {
-  const TempFolder folder;
-  write_corpus(folder);
+  const Filled<write_corpus> folder;
   // 11,025 Hz is not what mel takes.
   const std::string yaml = pipeline("batch") +
                            "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, "
                            "sample_rate: 8000}\n  rows: {stage: discard, from: mel}\n";
-  const JobResult job = run_job(yaml, from_clips(folder));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(yaml, from_clips(folder)));
   CHECK(job.report.counts.ok == 2);
   CHECK(said(job, "rows").at("files") == "2");
   CHECK(said(job, "rows").at("audio_seconds") == "13.000");
 }
 
 TEST_CASE("discard: there is nothing to update, and nothing behind it") {
-  const TempFolder folder;
-  write_corpus(folder);
-  const JobResult job = run_job(pipeline("decode"), from_clips(folder), {}, Update::append);
-  CHECK(job.error ==
+  const Filled<write_corpus> folder;
+  CHECK(run_job(pipeline("decode"), from_clips(folder), {}, Update::append).error ==
         "discard: keeps nothing, so there is nothing to update; use melflow run instead");
   const std::string more = "  segment: {stage: segment, from: end}\n";
   CHECK_THROWS_WITH_AS(run_job(pipeline("decode", more), from_clips(folder)),
@@ -131,4 +118,4 @@ TEST_CASE("discard: there is nothing to update, and nothing behind it") {
                        ConfigError);
 }
 
-}  // namespace discard_test
+}  // namespace melflow::test::discard_test

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,11 +11,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace ffmpeg_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::ffmpeg_test {
 namespace {
 
 bool is_here() { return has_ffmpeg() && std::system("ffmpeg -version > /dev/null 2>&1") == 0; }
@@ -82,8 +77,7 @@ TEST_CASE("FFmpeg: every kind gives the samples that FFmpeg's program gives") {
   }
   REQUIRE(made >= 5);
   for (const char* options : {"", ", block: 64KiB, downmix: left", ", downmix: mean"}) {
-    const JobResult job = run(folder, options);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(folder, options));
     CHECK(job.report.counts.ok == made);
     CHECK(job.remarks_by_name().empty());
     for (const auto& [name, text] : job.remarks_by_name()) MESSAGE(name << ": " << text);
@@ -121,8 +115,7 @@ TEST_CASE("FFmpeg: a file that is cut off is ok with a warning, or fails; none i
   }
   copy_truncated(folder / "whole/a.m4a", folder.file("clips/c.m4a"), 40);
   folder.write("clips/list.m3u8", "#EXTM3U\n#EXTINF:1,\n" + (folder / "whole/a.m4a") + "\n");
-  const JobResult job = run(folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder));
   const auto remarks = job.remarks_by_name();
   CHECK(remarks.size() == 4);
   CHECK(remarks.at("a.m4a").starts_with("ok: decode: damaged after 11.5"));
@@ -144,8 +137,7 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   for (std::size_t i = 0; i < kCuts; ++i)
     copy_truncated(whole, folder.file(fmt::format("clips/{:03}.m4a", i)),
                    -2000 - static_cast<std::int64_t>(i));
-  const JobResult job = run(folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder));
   const auto remarks = job.remarks_by_name();
   CHECK(remarks.size() == kCuts);
   std::size_t between = 0;
@@ -155,4 +147,4 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   CHECK(between < kCuts / 50);
 }
 
-}  // namespace ffmpeg_test
+}  // namespace melflow::test::ffmpeg_test

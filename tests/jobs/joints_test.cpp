@@ -11,9 +11,8 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
-namespace joints_test {
+namespace melflow::joints_test {
 
-using namespace melflow;
 namespace fs = std::filesystem;
 
 namespace {
@@ -59,4 +58,4 @@ TEST_CASE("joints: shipped pipelines, with every way of reading") {
   CHECK(pipelines >= 7);
 }
 
-}  // namespace joints_test
+}  // namespace melflow::joints_test

@@ -10,11 +10,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace kept_settings_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::kept_settings_test {
 namespace {
 
 constexpr int kRate = 8000, kFiles = 24;
@@ -52,8 +48,7 @@ graph:
     return out;
   }
   [[nodiscard]] std::vector<std::string> ran(const Given& g) const {
-    const JobResult job = run_job(yaml(g), options);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_job(yaml(g), options));
     REQUIRE(job.report.counts.ok == kFiles);
     std::vector<std::string> out = job.report.warnings;
     for (std::string& text : out)  // those of the plan have their places
@@ -147,4 +142,4 @@ TEST_CASE("kept settings: operands of devices where the CPU computes") {
       ConfigError);
 }
 
-}  // namespace kept_settings_test
+}  // namespace melflow::test::kept_settings_test

@@ -36,12 +36,10 @@ void make_corpus(const TempFolder& folder) {
 
 TEST_CASE(
     "long files: the same datasets and warnings, for any workers, memory and size of blocks") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const JobResult alone =
-      run_job(speech_pipeline({.block = "64KiB", .whole = "4KiB", .workers = 1}),
-              in_out(folder / "clips", folder / "alone.h5"));
-  REQUIRE_MESSAGE(alone.complete(), alone.text());
+      completed(run_job(speech_pipeline({.block = "64KiB", .whole = "4KiB", .workers = 1}),
+                        in_out(folder / "clips", folder / "alone.h5")));
   const Output expected = read_output(folder / "alone.h5");
   CHECK(expected.remarks.size() >= 2);
   const Knobs knobs[] = {
@@ -54,8 +52,7 @@ TEST_CASE(
     CAPTURE(k.text());
     std::filesystem::remove(folder / "other.h5");
     const JobResult other =
-        run_job(speech_pipeline(k), in_out(folder / "clips", folder / "other.h5"));
-    REQUIRE_MESSAGE(other.complete(), other.text());
+        completed(run_job(speech_pipeline(k), in_out(folder / "clips", folder / "other.h5")));
     CHECK(expected.difference(read_output(folder / "other.h5")) == "");
     CHECK(other.report.memory_peak <= other.report.memory_budget);
   }

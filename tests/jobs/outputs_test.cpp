@@ -14,11 +14,7 @@
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
-namespace outputs_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::outputs_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -39,9 +35,7 @@ graph:
 
 JobResult run(const TempFolder& folder, const std::string& out, const std::string& write,
               const std::string& files = "", Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(pipeline(write, files), options, {}, update);
+  return run_job(pipeline(write, files), in_out(folder / "clips", folder / out), {}, update);
 }
 
 void make_corpus(const TempFolder& folder) {
@@ -65,8 +59,7 @@ const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"
 TEST_CASE(
     "outputs: a run that was interrupted between its renames is completed, then the next is "
     "refused") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(folder, "out.npy", "stage: npy_write").complete());
   const std::string rows = read_bytes(folder / "out.npy");
   for (std::size_t named = 0; named < kSet.size(); ++named) {
@@ -89,8 +82,7 @@ TEST_CASE(
   // A run that may replace it says so, too.
   write_commit(folder / "out.npy.commit", '0', kSet);
   std::filesystem::rename(folder / "out.npy", folder / "out.npy.part");
-  const JobResult job = run(folder, "out.npy", "stage: npy_write, overwrite: true");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder, "out.npy", "stage: npy_write, overwrite: true"));
   REQUIRE(job.report.warnings.size() == 1);
   CHECK(job.report.warnings[0].find("an interrupted run was complete but unpublished") !=
         std::string::npos);
@@ -98,8 +90,7 @@ TEST_CASE(
 }
 
 TEST_CASE("outputs: a refused run touches nothing, whichever file of the output is there") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const std::string& there : kSet) {
     const TempFolder other;
     std::filesystem::copy(folder / "clips", other / "clips",
@@ -116,8 +107,7 @@ TEST_CASE("outputs: a refused run touches nothing, whichever file of the output 
 }
 
 TEST_CASE("outputs: what the run reads is not replaced") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string wav = read_bytes(folder / "clips/train/2.wav");
   const std::string overwrite = "stage: hdf5_write, overwrite: true";
   const auto refused = [&](const std::string& out, const std::string& what,
@@ -144,8 +134,7 @@ TEST_CASE("outputs: what the run reads is not replaced") {
 }
 
 TEST_CASE("outputs: files of all splits get their names together") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const std::string write = "stage: hdf5_write, split_files: true, overwrite: true";
   REQUIRE(run(folder, "out.h5", write, ", splits: top_dir").complete());
   CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5"});
@@ -173,8 +162,7 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
       {"out.h5", "stage: hdf5_write, split_files: true", {"out.train.h5", "out.test.h5"}}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.write));
-    const TempFolder folder;
-    make_corpus(folder);
+    const Filled<make_corpus> folder;
     const std::string overwrite = std::string(row.write) + ", overwrite: true";
     const auto made = [&](Update update) {
       return run(folder, row.out, overwrite, ", splits: top_dir", update);
@@ -226,20 +214,17 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
 }
 
 TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(
       run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
   // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
   std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
-  const JobResult job = run(folder, "out.h5", "stage: hdf5_write, layout: chunked");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run(folder, "out.h5", "stage: hdf5_write, layout: chunked"));
   CHECK(names_in(folder) == Names{"out.h5"});
 }
 
 TEST_CASE("outputs: who asks for one that is not there is told what is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const auto told = [&] {
     try {
       const FeatureFile file(folder / "out.npy");
@@ -261,4 +246,4 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
                     " are what it was, keep both") != std::string::npos);
 }
 
-}  // namespace outputs_test
+}  // namespace melflow::test::outputs_test

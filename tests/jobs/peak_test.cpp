@@ -16,11 +16,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace peak_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::peak_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -69,9 +65,7 @@ graph:
   w_{0}: {{stage: hdf5_write, from: m_{0}, path: "${{OUT}}/{0}.h5", overwrite: true}}
 )",
                           name, from);
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "clips"}, {"OUT", folder_.path()}};
-    return run_job(text, options);
+    return run_job(text, in_out(folder_ / "clips", folder_.path()));
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
@@ -131,10 +125,9 @@ TEST_CASE("peak: a filter knows that of the whole file, in however many blocks i
       for (const char* files : {"", ", feed: preload"}) {
         CAPTURE(block);
         CAPTURE(files);
-        const JobResult job = corpus.run(
+        completed(corpus.run(
             fmt::format("  filter: {{stage: filter, from: decode, where: {}}}\n", row.where),
-            {{"some", "filter"}, {"all", "decode"}}, block, files);
-        REQUIRE_MESSAGE(job.complete(), job.text());
+            {{"some", "filter"}, {"all", "decode"}}, block, files));
         const Read some = read(corpus.path("some.h5"));
         for (const auto& of_file : peaks) {
           const auto& name = of_file.first;
@@ -155,10 +148,8 @@ TEST_CASE("peak: a filter knows that of the whole file, in however many blocks i
 TEST_CASE("peak: the reason says how large it is, and whether more may come") {
   const Corpus corpus;
   const auto remarks = [&](const std::string& where, const char* block) {
-    const JobResult job =
-        corpus.run("  filter: {stage: filter, from: decode, where: {" + where + "}}\n",
-                   {{"some", "filter"}}, block);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(corpus.run("  filter: {stage: filter, from: decode, where: {" + where + "}}\n",
+                         {{"some", "filter"}}, block));
     return read(corpus.path("some.h5")).remarks;
   };
   auto said = remarks("peak: \"< 0.999\"", "64KiB");
@@ -191,9 +182,8 @@ TEST_CASE("peak: a route goes by the first block, where that says enough") {
   CHECK(names("open") == Names{"long_full_last.wav", "long_normal.wav",
                                "long_quiet_then_normal.wav", "long_silent.wav"});
   // In one block, it is known of each.
-  const JobResult whole =
-      corpus.run(route, {{"full", "way.full"}, {"calm", "way.calm"}, {"open", "way.open"}}, "2MiB");
-  REQUIRE_MESSAGE(whole.complete(), whole.text());
+  completed(corpus.run(route, {{"full", "way.full"}, {"calm", "way.calm"}, {"open", "way.open"}},
+                       "2MiB"));
   CHECK(names("full").contains("long_full_last.wav"));
   CHECK(names("open").empty());
   // Without an output for what is not known the reason says so.
@@ -205,4 +195,4 @@ TEST_CASE("peak: a route goes by the first block, where that says enough") {
   CHECK(said.find("in the first block, and the file has more (decode.block)") != said.npos);
 }
 
-}  // namespace peak_test
+}  // namespace melflow::test::peak_test

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/support/audio_files.h"
 #include "tests/support/doc_blocks.h"
@@ -17,11 +16,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace recipes_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::recipes_test {
 namespace {
 
 // Silence, then noise that swells, as make_recipes.py makes it.
@@ -64,9 +59,7 @@ TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
     CAPTURE(title);
     REQUIRE(all.count(title) == 1);
     write_signal(folder.file("clips/signal.wav"), recipe["rate"]);
-    const JobResult job =
-        run_job(pipeline(all.at(title)), in_out(folder / "clips", folder / "out.h5"));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_job(pipeline(all.at(title)), in_out(folder / "clips", folder / "out.h5")));
     const Output out = read_output(folder / "out.h5");
     const std::size_t bands = recipe["bands"], frames = recipe["frames"];
     REQUIRE(out.mel.size() == frames * bands);
@@ -92,13 +85,12 @@ TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their 
   for (const int samples : {1, 160, 161, 16000, 480000, 480001, 1000123})
     write_audio(folder.file(fmt::format("clips/{}.wav", samples)), audio_kind("wav s16"), 16000,
                 test_signal(samples));
-  const JobResult job = run_job(pipeline(blocks_of("docs/recipes.md", "yaml", "### ")
-                                             .at("Whisper: transformers' feature extractor")),
-                                in_out(folder / "clips", folder / "features.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.counts.ok == 7);
+  CHECK(completed(run_job(pipeline(blocks_of("docs/recipes.md", "yaml", "### ")
+                                       .at("Whisper: transformers' feature extractor")),
+                          in_out(folder / "clips", folder / "features.h5")))
+            .report.counts.ok == 7);
   CHECK(python_says("jobs/read_recipes.py",
                     fmt::format("'{}' '{}'", source_path("docs/recipes.md"), folder.path())) == "");
 }
 
-}  // namespace recipes_test
+}  // namespace melflow::test::recipes_test

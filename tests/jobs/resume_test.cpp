@@ -12,12 +12,9 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
+#include "tests/support/small_disk.h"
 
-namespace resume_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::resume_test {
 namespace {
 
 constexpr unsigned kFiles = 40;
@@ -54,9 +51,7 @@ struct Stopped {
   }
   // What a run that was never interrupted makes.
   void check_output() const {
-    const JobResult whole =
-        run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)));
-    REQUIRE_MESSAGE(whole.complete(), whole.text());
+    completed(run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out))));
     CHECK(read_output(folder / out).difference(read_output(folder / ("w/" + out))) == "");
     CHECK_FALSE(std::filesystem::exists(folder / (out + ".part")));
     CHECK_FALSE(std::filesystem::exists(folder / (out + ".journal")));
@@ -82,8 +77,7 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CAPTURE(std::string(option));
     Stopped s(with(speech_pipeline({.batch = 1}), option));
     s.folder.folder("w");
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(resumed(job) == s.done);
     CHECK(s.said.find(fmt::format("resumes an interrupted run; {} of {} files", s.done, kFiles)) !=
           s.said.npos);
@@ -92,6 +86,27 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
     s.check_output();
   }
+}
+
+TEST_CASE("resume: a full disk fails the run and names the file; with room it goes on") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < kFiles; ++i) write_wav(folder.file("clips/" + clip(i)), 64000, 16000, i);
+  const auto run = [&](const char* out) {
+    return run_job(speech_pipeline({}), in_out(folder / "clips", folder / out));
+  };
+  {
+    const FileSizeLimit small(2 << 20);  // stands for the full disk: the same call fails
+    const JobResult job = run("o.h5");
+    CHECK(job.report.ending == Ending::failed);
+    CHECK_MESSAGE(job.error.find("o.h5.part") != std::string::npos, job.error);
+    CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
+  }
+  const JobResult next = completed(run("o.h5"));
+  completed(run("w.h5"));
+  CHECK(next.report.kept > 0);
+  CHECK(next.report.kept < kFiles);
+  CHECK(read_output(folder / "o.h5").difference(read_output(folder / "w.h5")) == "");
+  CHECK_FALSE(std::filesystem::exists(folder / "o.h5.journal"));
 }
 
 TEST_CASE("resume: from the first file that has changed since, all is made again") {
@@ -117,9 +132,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
     Stopped s(speech_pipeline({.batch = 1}));
     s.folder.folder("w");
     row.change(s.folder);
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(resumed(job) == row.kept);
+    CHECK(resumed(completed(s.go_on())) == row.kept);
     CHECK(s.said.ends_with("this one starts over\n") == (row.kept == 0));
     s.check_output();
   }
@@ -137,9 +150,7 @@ TEST_CASE("resume: rows that are not what they were are made again") {
         (64 << 10) + (spoiled.offset + 1) * 4 * static_cast<std::int64_t>(part.values_per_row())));
     file.put('\x7f');
   }
-  const JobResult job = s.go_on();
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(resumed(job) == 7);
+  CHECK(resumed(completed(s.go_on())) == 7);
   s.check_output();
 }
 
@@ -156,8 +167,7 @@ TEST_CASE("resume: a journal that is cut off anywhere is trusted as far as it go
     s.folder.write("out.h5.part", part);
     std::filesystem::remove(s.folder / "out.h5");
     std::filesystem::remove(s.folder / "w/out.h5");
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(resumed(job) >= before);
     CHECK(resumed(job) <= s.done);
     before = resumed(job);
@@ -173,9 +183,7 @@ TEST_CASE("resume: work with other settings is kept as a backup, never cut") {
   s.yaml = with(s.yaml, "dtype: float16");
   CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
         std::string::npos);
-  const JobResult job = s.go_on();
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(resumed(job) == 0);
+  CHECK(resumed(completed(s.go_on())) == 0);
   CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
   CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.backup")) != s.said.npos);
   CHECK(read_bytes(s.folder / "out.h5.part.backup") == part);
@@ -219,15 +227,13 @@ TEST_CASE("resume: AVX2 and AVX-512 are one where they give the same bytes") {
 }
 
 TEST_CASE("resume: failures that were too many end the next run at once, and more go on") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (unsigned i = 0; i < 5; ++i) folder.write("clips/" + clip(i), "no sound");
   const auto run = [&](const std::string& limit) {
     return run_job(speech_pipeline({.batch = 1}, "", "", "max_failures: " + limit + "\n"),
                    in_out(folder / "clips", folder / "out.h5"));
   };
-  const JobResult first = run("3");
-  REQUIRE(first.report.ending == Ending::failed);
+  REQUIRE(run("3").report.ending == Ending::failed);
   for (int i = 0; i < 2; ++i) {
     const JobResult again = run("3");
     CHECK(again.report.ending == Ending::failed);
@@ -236,8 +242,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
                   again.error);
     CHECK(again.stage("read").files_in == 0);
   }
-  const JobResult more = run("10");
-  REQUIRE_MESSAGE(more.complete(), more.text());
+  const JobResult more = completed(run("10"));
   CHECK(more.report.counts.failed == 6);
   CHECK(resumed(more) >= 4);
   const JobResult whole =
@@ -248,9 +253,7 @@ TEST_CASE("resume: failures that were too many end the next run at once, and mor
 TEST_CASE("resume: never begins from the beginning, require wants something to go on with") {
   Stopped s(speech_pipeline({.batch = 1}));
   s.folder.folder("w");
-  const JobResult anew = s.go_on(Resume::When::never);
-  REQUIRE_MESSAGE(anew.complete(), anew.text());
-  CHECK(resumed(anew) == 0);
+  CHECK(resumed(completed(s.go_on(Resume::When::never))) == 0);
   s.check_output();
   std::filesystem::remove(s.folder / "out.h5");
   const JobResult refused = s.go_on(Resume::When::required);
@@ -354,4 +357,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace resume_test
+}  // namespace melflow::test::resume_test

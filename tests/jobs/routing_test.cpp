@@ -15,11 +15,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace routing_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::routing_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -41,8 +37,6 @@ class Corpus {
   // `nodes`: lines behind decode. `list`: options of the source.
   JobResult run(const std::string& nodes, const std::string& list = "labels: parent_dir",
                 int workers = 2, Update update = Update::none) const {
-    LoadOptions options;
-    options.vars = {{"DATA", path("clips")}, {"OUT", folder_.path()}};
     return run_job(fmt::format(R"(version: 1
 workers: {}
 graph:
@@ -51,7 +45,7 @@ graph:
   decode: {{stage: decode, from: read, block: 64KiB}}
 {})",
                                workers, list, nodes),
-                   options, {}, update);
+                   in_out(path("clips"), folder_.path()), {}, update);
   }
 
   // The lines of a chain to an output, and what each file has there.
@@ -141,8 +135,7 @@ TEST_CASE("routing: files leave by the first output whose conditions they meet, 
         "dog/6.wav"}}};
   for (const int workers : {1, 2, 4}) {
     CAPTURE(workers);
-    const JobResult job = corpus.run(nodes, "labels: parent_dir", workers);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run(nodes, "labels: parent_dir", workers));
     CHECK(job.report.counts.ok == 16);
     CHECK(job.report.counts.failed == 1);
     for (const auto& [of_output, files] : expected) {
@@ -201,19 +194,16 @@ TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
     CHECK(got.remarks.at("dog/0.wav") == std::string("skipped filter ") + row.of_dog_0);
   }
   // By a column of a table, before a byte is read.
-  LoadOptions options;
-  options.vars = {{"DATA", corpus.path("clips")}, {"OUT", corpus.path("")}};
-  const JobResult job = run_job(fmt::format(R"(version: 1
+  completed(run_job(fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}", manifest: '{}', columns: [who]}}
   filter: {{stage: filter, from: files, where: {{column.who: "?*"}}}}
   read: {{stage: disk_read, from: filter}}
   decode: {{stage: decode, from: read}}
 )",
-                                            corpus.path("list.csv")) +
-                                    Corpus::chain("decode", "who.h5"),
-                                options);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                corpus.path("list.csv")) +
+                        Corpus::chain("decode", "who.h5"),
+                    in_out(corpus.path("clips"), corpus.path(""))));
   const Read got = read(corpus.path("who.h5"));
   CHECK(names(got) == Names{"cat/0.wav", "cat/1.wav"});
   CHECK(got.remarks ==
@@ -251,8 +241,7 @@ TEST_CASE("routing: what was parted is joined again, in the order of the files")
   back: {stage: resample, from: half, rate: 8000}
   join: {stage: merge, from: [route.long, back]}
 )" + Corpus::chain("join", "joined.h5");
-  const JobResult job = corpus.run(nodes);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(corpus.run(nodes));
   const Read got = read(corpus.path("joined.h5"));
   CHECK(got.counts.at("ok") == 16);
   for (const auto& of_file : got.rows) {
@@ -285,8 +274,7 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
         "  join: {{stage: merge, from: [route.others, slow]}}\n",
         is_alone ? ", on_failure: branch" : "");
     const std::string chain = Corpus::chain("join", "windows.h5", ", length: 8000");
-    const JobResult job = corpus.run(fmt::format("{}{}{}", branch, chain, tail));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run(fmt::format("{}{}{}", branch, chain, tail)));
     const Read windows = read(corpus.path("windows.h5")), all = read(corpus.path("all.h5"));
     const Names whole{"cat/3.wav", "cat/4.wav", "cat/5.wav", "cat/6.wav",
                       "dog/3.wav", "dog/4.wav", "dog/5.wav", "dog/6.wav"};
@@ -323,9 +311,7 @@ TEST_CASE(
   }
   for (const char* feed : {"stream", "preload", "cache", "cache"}) {
     CAPTURE(feed);
-    LoadOptions options;
-    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder.path()}};
-    const JobResult job = run_job(
+    completed(run_job(
         fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}", feed: {}{}}}
@@ -337,11 +323,10 @@ graph:
 {}{})",
                     feed, *feed == 'c' ? fmt::format(", cache_path: \"{}\"", folder / "cache") : "",
                     Corpus::chain("way.mono", "mono.h5"), Corpus::chain("two", "two.h5")),
-        options);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        in_out(folder / "clips", folder.path())));
     CHECK(names(read(folder / "mono.h5")) == Names{"a.wav", "c.flac", "f.mp3"});
     CHECK(names(read(folder / "two.h5")) == Names{"b.wav", "d.flac", "e.ogg"});
   }
 }
 
-}  // namespace routing_test
+}  // namespace melflow::test::routing_test

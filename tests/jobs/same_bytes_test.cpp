@@ -79,16 +79,15 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
        .workers = 5},
       {.concurrency = 5, .queue = 2, .batch = 3, .engine = "io_uring", .workers = 2},
   };
-  TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const Row& row : rows) {
     CAPTURE(row.what);
     const Knobs plain;
     const std::string reference = folder / "reference.h5";
     std::filesystem::remove(reference);
-    const JobResult job = run_job(speech_pipeline(plain, row.segment, row.mel, "", row.after),
-                                  in_out(folder / "clips", reference));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job =
+        completed(run_job(speech_pipeline(plain, row.segment, row.mel, "", row.after),
+                          in_out(folder / "clips", reference)));
     const Output expected = read_output(reference);
     CHECK(expected.rows() > 200);
     CHECK(job.report.counts.ok > 30);
@@ -97,9 +96,8 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
       CAPTURE(k.text());
       const std::string path = folder / "other.h5";
       std::filesystem::remove(path);
-      const JobResult other = run_job(speech_pipeline(k, row.segment, row.mel, "", row.after),
-                                      in_out(folder / "clips", path));
-      REQUIRE_MESSAGE(other.complete(), other.text());
+      completed(run_job(speech_pipeline(k, row.segment, row.mel, "", row.after),
+                        in_out(folder / "clips", path)));
       CHECK(expected.difference(read_output(path)) == "");
     }
   }

@@ -16,11 +16,7 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace several_sources_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::several_sources_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -79,8 +75,7 @@ class Corpora {
   }
   Output made(const std::string& yaml, const std::string& out = "out.h5",
               Update update = Update::none) const {
-    const JobResult job = run(yaml, out, update);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(yaml, out, update));
     return read_output(folder_ / out);
   }
   [[nodiscard]] const TempFolder& folder() const { return folder_; }
@@ -147,8 +142,7 @@ TEST_CASE("several sources: every file has its record, and the output says where
     CAPTURE(std::string(out));
     Sources s;
     if (out == std::string("out.npy")) s.stage = "npy_write";
-    const JobResult job = c.run(pipeline(s), out);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(c.run(pipeline(s), out));
     CHECK(job.report.counts.found == 9);
     CHECK(job.report.counts.ok == 7);
     CHECK(job.report.counts.failed == 1);
@@ -203,8 +197,7 @@ TEST_CASE("several sources: a filter of one sees the paths below the root of tha
                       "  some: {stage: filter, from: b, where: {path: \"de/**\"}}\n"
                       "  both: {stage: merge, from: [a, some]}\n",
                   .read = "both"};
-  const JobResult job = c.run(pipeline(s));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(c.run(pipeline(s)));
   const Output out = read_output(c.folder() / "out.h5");
   CHECK(out.file("b/de/0.wav").count > 0);
   CHECK(out.file("b/en/0.wav").count == 0);
@@ -223,8 +216,7 @@ TEST_CASE("several sources: an output that only one of them leads to has nothing
       "  mel_b: {stage: mel, from: batch_b, sample_rate: 8000, n_fft: 256, hop: 256, n_mels: 20, "
       "center: false}\n"
       "  write_b: {stage: hdf5_write, from: mel_b, path: \"${OUT}.b.h5\"}\n";
-  const JobResult job = c.run(yaml);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(c.run(yaml));
   const Output b = c.made(pipeline({}, "b"), "b.h5"),
                of_b = read_output(c.folder() / "out.h5.b.h5");
   CHECK(of_b.mel_bytes == b.mel_bytes);
@@ -267,8 +259,7 @@ TEST_CASE("several sources: columns and targets are those of all") {
   const Sources s{.a = "manifest: \"${DATA}/a/list.csv\", columns: [speaker], targets: [level]",
                   .b = "manifest: \"${DATA}/b/list.csv\", columns: [room], labels: manifest, "
                        "label_column: tags, label_separator: \"|\""};
-  const JobResult job = c.run(pipeline(s));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(c.run(pipeline(s)));
   const FeatureFile out(c.folder() / "out.h5");
   CHECK(out.columns() == Texts{"room", "speaker"});  // HDF5 sorts them
   CHECK(out.targets() == Texts{"level"});
@@ -301,8 +292,7 @@ TEST_CASE("several sources: labels or splits that only some of them have are rem
                       {"labels: none", "labels: none", {}}};
   for (const Row& row : rows) {
     CAPTURE(row.a + " / " + row.b);
-    const JobResult job = c.run(pipeline({.a = row.a, .b = row.b}));
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(c.run(pipeline({.a = row.a, .b = row.b})));
     Texts told;
     for (const std::string& warning : job.report.warnings)
       if (warning.find(" has none: ") != std::string::npos) told.push_back(warning);
@@ -316,8 +306,7 @@ TEST_CASE("several sources: a file that is in two of them is remarked on, and is
   std::string yaml = pipeline({.a = "splits: ratio, split_ratios: {train: 1}",
                                .b = "splits: ratio, split_ratios: {val: 1}"});
   yaml.replace(yaml.find("${DATA}/b"), 9, "${DATA}/a/en");
-  const JobResult job = c.run(yaml);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(c.run(yaml));
   const Output out = read_output(c.folder() / "out.h5");
   CHECK(out.rows_of("a/en/1.wav") == out.rows_of("b/1.wav"));
   CHECK(std::count(
@@ -341,9 +330,7 @@ TEST_CASE("several sources: an update takes new files of each, and what is gone 
     c.clip("a/fr/2.wav", 31);
     c.clip("b/de/2.wav", 32);
     std::filesystem::remove(c.folder() / "data/b/de/1.wav");
-    const JobResult job = c.run(pipeline(s), "out.h5", update);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(job.report.kept >= 6);
+    CHECK(completed(c.run(pipeline(s), "out.h5", update)).report.kept >= 6);
     const Output after = read_output(c.folder() / "out.h5");
     for (const Output::File& f : before.files) {
       if (f.path == "b/de/1.wav") continue;
@@ -362,8 +349,7 @@ TEST_CASE("several sources: an update of an output with a file a split knows the
   const Sources s{.a = "splits: ratio, split_ratios: {train: 0.5, val: 0.5}",
                   .b = "splits: ratio, split_ratios: {val: 0.5, test: 0.5}",
                   .write = "split_files: true"};
-  const JobResult first = c.run(pipeline(s));
-  REQUIRE_MESSAGE(first.complete(), first.text());
+  completed(c.run(pipeline(s)));
   std::map<std::string, std::string> splits;
   for (const char* split : {"train", "val", "test"})
     for (const Output::File& f :
@@ -371,9 +357,7 @@ TEST_CASE("several sources: an update of an output with a file a split knows the
       splits[f.path] = split;
   c.clip("a/fr/2.wav", 31);
   c.clip("b/de/2.wav", 32);
-  const JobResult job = c.run(pipeline(s), "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.kept == 7);
+  CHECK(completed(c.run(pipeline(s), "out.h5", Update::append)).report.kept == 7);
   for (const char* split : {"train", "val", "test"})
     for (const Output::File& f :
          read_output(c.folder() / (std::string("out.") + split + ".h5")).files)
@@ -393,8 +377,7 @@ TEST_CASE("several sources: a run that was stopped goes on, and makes what it wo
                 .write = "sync: false"});
   const JobResult stopped = run_and_stop(yaml, c.options("out.h5"), {.let_in = 24, .closed = 19});
   REQUIRE_MESSAGE(stopped.report.ending == Ending::stopped, stopped.text());
-  const JobResult job = run_job(with_held_files(yaml), c.options("out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(with_held_files(yaml), c.options("out.h5")));
   std::size_t resumed = 0;
   for (const auto& [name, value] : job.stage("write").summary)
     if (name == "resumed_files") resumed = std::stoul(value.text());
@@ -415,8 +398,7 @@ TEST_CASE("several sources: a run does not go on with what was of other sources"
   // The same files under another name.
   yaml.replace(yaml.find("  a:"), 4, "  c:");
   yaml.replace(yaml.find("[a, b]"), 6, "[c, b]");
-  const Output out = c.made(with_held_files(yaml));
-  CHECK(out.difference(c.made(with_held_files(yaml), "whole.h5")) == "");
+  CHECK(c.made(with_held_files(yaml)).difference(c.made(with_held_files(yaml), "whole.h5")) == "");
 }
 
 TEST_CASE("several sources: utterances of both") {
@@ -463,10 +445,9 @@ graph:
   decode: {stage: decode, from: read}
   write: {stage: audio_write, from: decode, path: "${OUT}"}
 )";
-  const JobResult job = c.run(yaml, "sounds");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(c.run(yaml, "sounds"));
   CHECK(std::filesystem::exists(c.folder() / "sounds/a/en/0.wav"));
   CHECK(std::filesystem::exists(c.folder() / "sounds/b/en/0.wav"));
 }
 
-}  // namespace several_sources_test
+}  // namespace melflow::test::several_sources_test

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "pipeline/base/problem.h"
@@ -19,19 +18,13 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace splits_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::splits_test {
 namespace {
 
 constexpr int kRate = 8000;
 
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options);
+  return run_job(yaml, in_out(folder / "clips", folder / out));
 }
 
 // Two languages in three splits; a bad file in each, and one that is all of its split.
@@ -53,15 +46,12 @@ const char* const kFolders = "splits: top_dir, labels: top_dir";
 }  // namespace
 
 TEST_CASE("splits: each is a dataset of its own in one file, with a label for every row") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   for (const char* write :
        {"layout: contiguous", "compression: deflate", "dtype: float16", "dtype: bfloat16"}) {
     CAPTURE(std::string(write));
     const std::string name = "out.h5";
-    const JobResult job =
-        run(rows_pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(rows_pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name));
     const Output all = read_output(folder / name);
     CHECK(all.splits == std::vector<std::string>{"train", "val", "test", "bad"});
     const H5File h5(folder / name);
@@ -86,33 +76,28 @@ TEST_CASE("splits: each is a dataset of its own in one file, with a label for ev
 }
 
 TEST_CASE("splits: a file for each of them holds what one file for all does") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(rows_pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
   for (const char* write : {"layout: contiguous", "compression: deflate, chunk: 4096"}) {
     CAPTURE(std::string(write));
-    const JobResult job =
+    completed(
         run(rows_pipeline(kFolders, std::string(write) + ", split_files: true, overwrite: true"),
-            folder, "each.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+            folder, "each.h5"));
     CHECK(python_says("jobs/read_splits.py",
                       "each '" + (folder / "all.h5") + "' '" + (folder / "each.h5") + "'") == "");
   }
   const JobResult npy =
-      run(rows_pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy");
-  REQUIRE_MESSAGE(npy.complete(), npy.text());
+      completed(run(rows_pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy"));
   CHECK(python_says("jobs/read_splits.py",
                     "each '" + (folder / "all.h5") + "' '" + (folder / "each.npy") + "'") == "");
-  const JobResult single =
-      run(rows_pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy");
-  REQUIRE_MESSAGE(single.complete(), single.text());
+  const JobResult single = completed(
+      run(rows_pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy"));
   CHECK_FALSE(std::filesystem::exists(folder / "single.train.npy"));
   CHECK(std::filesystem::exists(folder / "single.npy"));
 }
 
 TEST_CASE("splits: files for each of them begin and end together") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   folder.write("out.val.h5", "somebody's");
   const JobResult job = run(rows_pipeline(kFolders, "split_files: true"), folder, "out.h5");
   CHECK_FALSE(job.started);
@@ -207,4 +192,4 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
   }
 }
 
-}  // namespace splits_test
+}  // namespace melflow::test::splits_test

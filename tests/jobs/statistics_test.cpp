@@ -15,11 +15,7 @@
 #include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
-namespace statistics_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::statistics_test {
 namespace {
 
 struct Options {
@@ -68,8 +64,7 @@ std::string said_of(const TempFolder& folder, const std::string& out, const std:
 }  // namespace
 
 TEST_CASE("statistics: those of numpy, of the training split or of all") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   struct Row {
     const char* what;
     Options options;
@@ -91,8 +86,7 @@ TEST_CASE("statistics: those of numpy, of the training split or of all") {
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(row.options, folder, "out.h5"));
     const bool is_split = row.options.write.find("split_files") != std::string::npos;
     CHECK(said_of(folder, is_split ? "out.train.h5" : "out.h5", row.of) == "");
     if (is_split) {
@@ -137,8 +131,7 @@ TEST_CASE("statistics: of the splits that are for training, wherever they stand"
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(row.options, folder, "out.h5"));
     if (row.options.write.find("split_files") == std::string::npos) {
       CHECK(said_of(folder, "out.h5", "'" + row.of + "'") == "");
     } else {
@@ -183,8 +176,7 @@ TEST_CASE("statistics: no training split by its name is an error before anything
 }
 
 TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches and feeds") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   const auto read = [&](const std::string& out) {
     const H5File file(folder / out);
     return file.raw("statistics/mean") + file.raw("statistics/std");
@@ -220,8 +212,7 @@ TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches
         LoadOptions load;
         load.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
         load.workers = workers;
-        const JobResult job = run_job(yaml, load);
-        REQUIRE_MESSAGE(job.complete(), job.text());
+        completed(run_job(yaml, load));
         if (first.empty()) first = read("out.h5");
         CHECK((read("out.h5") == first));
       }
@@ -233,8 +224,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
   for (const char* write : {"statistics: train", "statistics: all, dtype: float16",
                             "statistics: all, compression: deflate, dtype: bfloat16"}) {
     CAPTURE(std::string(write));
-    const TempFolder folder;
-    make_split_corpus(folder);
+    const Filled<make_split_corpus> folder;
     const Options options{.decode = "block: 64KiB", .segment = "tail: drop", .write = write};
     REQUIRE(run(options, folder, "updated.h5").complete());
     write_wav(folder.file("clips/train/00_new.wav"), 9000, kRate, 70);
@@ -242,8 +232,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
     std::filesystem::remove(folder / "clips/test/1.wav");
     std::filesystem::remove(folder / "clips/train/9.wav");
     for (const Update update : {Update::append, Update::compact}) {
-      const JobResult job = run(options, folder, "updated.h5", update);
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      completed(run(options, folder, "updated.h5", update));
       REQUIRE(run(options, folder, "anew.h5").complete());
       const H5File updated(folder / "updated.h5"), anew(folder / "anew.h5");
       CHECK((updated.raw("statistics/mean") == anew.raw("statistics/mean")));
@@ -254,8 +243,7 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
 }
 
 TEST_CASE("statistics: a file with rows that are not finite fails and spoils no other") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "clean.h5").complete());
   // One bit of an exponent; in the long file far behind the first block.
   std::vector<float> samples = test_signal(90'000);
@@ -290,8 +278,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
   for (Row row : rows) {
     CAPTURE(std::string(row.what));
     row.options.write = "statistics: all, normalize: true";
-    const JobResult job = run(row.options, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(row.options, folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == 3);
     // Which row comes first differs.
@@ -325,8 +312,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
 }
 
 TEST_CASE("statistics: an update refuses an output with rows that are not finite, and leaves it") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   const Options options{.write = "statistics: all"};
   REQUIRE(run(options, folder, "out.h5").complete());
   // Rows begin where docs/output-format.md says that they can be mapped.
@@ -353,13 +339,12 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
   for (const char* between :
        {"", "stage: deltas"}) {  // these are finished when all blocks are there
     CAPTURE(std::string(between));
-    const JobResult job = run({.decode = "block: 64KiB",
-                               .segment = "tail: drop",
-                               .mel = "input_scale: 32768",
-                               .write = "statistics: all, dtype: float16",
-                               .between = between},
-                              folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run({.decode = "block: 64KiB",
+                                         .segment = "tail: drop",
+                                         .mel = "input_scale: 32768",
+                                         .write = "statistics: all, dtype: float16",
+                                         .between = between},
+                                        folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == 2);
     for (const char* name : {"train/a.wav", "train/b.wav"}) {
@@ -378,12 +363,10 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
 
 TEST_CASE(
     "statistics: files that fail in another branch, or come with an update, are accounted for") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "out.h5").complete());
   write_wav(folder.file("clips/train/new.wav"), 9000, kRate, 70);
-  const JobResult job = run({}, folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run({}, folder, "out.h5", Update::append));
   CHECK(said_of(folder, "out.h5", "train") == "");
   REQUIRE(
       run({.write = "compression: deflate, statistics: train"}, folder, "packed.h5").complete());
@@ -395,26 +378,22 @@ TEST_CASE(
 }
 
 TEST_CASE("statistics: files that waited for one that failed count as all others") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   // The first of all, long, and found to be cut off when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
-  const JobResult job = run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.counts.failed == 2);
+  CHECK(completed(run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5"))
+            .report.counts.failed == 2);
   CHECK(said_of(folder, "out.h5", "train") == "");
 }
 
 TEST_CASE("normalize: rows of every split have the training split's statistics taken out") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "raw.h5").complete());
   for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
     const std::string write = fmt::format("statistics: train, normalize: true, dtype: {}", type);
-    const JobResult job = run({.write = write}, folder, "out.h5");
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run({.write = write}, folder, "out.h5"));
     REQUIRE(run({.write = fmt::format("statistics: train, dtype: {}", type)}, folder, "stored.h5")
                 .complete());
     CHECK(
@@ -427,18 +406,16 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
   // By a later run: the same values.
   REQUIRE(run({.write = "statistics: train, normalize: true"}, folder, "same.h5").complete());
   const JobResult later =
-      run({.write = "sync: false",
-           .between = fmt::format("stage: normalize, file: '{}'", folder / "raw.h5")},
-          folder, "later.h5");
-  REQUIRE_MESSAGE(later.complete(), later.text());
+      completed(run({.write = "sync: false",
+                     .between = fmt::format("stage: normalize, file: '{}'", folder / "raw.h5")},
+                    folder, "later.h5"));
   CHECK(read_output(folder / "later.h5").mel_bytes == read_output(folder / "same.h5").mel_bytes);
   CHECK(read_output(folder / "later.h5").unit == "standard deviations of power");
   CHECK(read_output(folder / "same.h5").unit == "standard deviations of power");
 }
 
 TEST_CASE("normalize: what cannot be is said before the run, or before anything is touched") {
-  const TempFolder folder;
-  make_split_corpus(folder);
+  const Filled<make_split_corpus> folder;
   REQUIRE(run({}, folder, "raw.h5").complete());
   REQUIRE(run({.write = "sync: false"}, folder, "none.h5").complete());
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "done.h5").complete());
@@ -470,4 +447,4 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
   CHECK(read_bytes(folder / "done.h5") == before);
 }
 
-}  // namespace statistics_test
+}  // namespace melflow::test::statistics_test

@@ -12,10 +12,8 @@
 #include "tests/jobs/shared.h"
 #include "tests/support/small_disk.h"
 
-namespace tap_test {
+namespace melflow::test::tap_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using nlohmann::json;
 
 namespace {
@@ -81,9 +79,7 @@ json tapped(const std::string& from, const std::string& options, const std::stri
             const std::string& name) {
   const TempFolder& folder = corpus();
   std::filesystem::remove_all(folder / "tap");
-  const JobResult job =
-      run_job(pipeline(from, options, block), in_out(folder / "clips", folder.path()));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_job(pipeline(from, options, block), in_out(folder / "clips", folder.path())));
   return json::parse(read_bytes(folder / "tap/" + name + ".json"));
 }
 
@@ -261,4 +257,4 @@ graph:
                        ConfigError);
 }
 
-}  // namespace tap_test
+}  // namespace melflow::test::tap_test

@@ -8,11 +8,7 @@
 
 #include "tests/jobs/shared.h"
 
-namespace trim_silence_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::trim_silence_test {
 namespace {
 
 constexpr int kRate = 16'000;
@@ -74,11 +70,10 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
   const std::string filter = "  way: {stage: filter, from: trim, where: {rate: \"> 1000\"}}\n";
   for (const char* segment : {"", ", length: 2000, hop: 1000, tail: pad"}) {
     CAPTURE(std::string(segment));
-    const JobResult plain =
+    const JobResult plain = completed(
         run_job(pipeline("  way: {stage: filter, from: decode, where: {rate: \"> 1000\"}}\n",
                          to_last, segment, "4MiB", 2),
-                in_out(folder / "trimmed", folder / "plain.h5"));
-    REQUIRE_MESSAGE(plain.complete(), plain.text());
+                in_out(folder / "trimmed", folder / "plain.h5")));
     REQUIRE(plain.report.counts.ok == 4);
     const Output expected = read_output(folder / "plain.h5");
     for (const char* rule : {"threshold: -50dB", "top_db: 40"})
@@ -86,13 +81,12 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
         for (const int workers : {1, 3}) {
           CAPTURE(std::string(rule));
           CAPTURE(std::string(block));
-          const JobResult job = run_job(
+          const JobResult job = completed(run_job(
               pipeline(fmt::format("  trim: {{stage: trim_silence, from: decode, {}, frame: 256, "
                                    "hop: 128}}\n{}",
                                    rule, filter),
                        to_last, segment, block, workers),
-              in_out(folder / "clips", folder / "out.h5"));
-          REQUIRE_MESSAGE(job.complete(), job.text());
+              in_out(folder / "clips", folder / "out.h5")));
           REQUIRE_MESSAGE(job.report.counts.ok == 4, job.text());
           const Output got = read_output(folder / "out.h5");
           CHECK(got.mel_bytes == expected.mel_bytes);
@@ -154,4 +148,4 @@ graph:
   }
 }
 
-}  // namespace trim_silence_test
+}  // namespace melflow::test::trim_silence_test

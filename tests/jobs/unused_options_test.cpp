@@ -7,11 +7,7 @@
 #include "config/load.h"
 #include "tests/support/temp_folder.h"
 
-namespace unused_options_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::unused_options_test {
 namespace {
 
 struct Written {
@@ -114,4 +110,4 @@ TEST_CASE("unused options: what has an effect, or is as without being written, i
         "");
 }
 
-}  // namespace unused_options_test
+}  // namespace melflow::test::unused_options_test

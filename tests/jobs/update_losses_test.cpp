@@ -15,11 +15,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_losses_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_losses_test {
 namespace {
 
 // What a test runs as a user without rights lies in out/.
@@ -94,8 +90,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
   corpus.clips("c", 12, 13);
   corpus.close("b", 0444);  // its names can be seen, its files not
   for (const Update update : {Update::append, Update::compact, Update::append}) {
-    const JobResult job = corpus.run_as_other(rows_pipeline(files), update);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run_as_other(rows_pipeline(files), update));
     CHECK(job.report.counts.ok == 13);
     Rows after = rows_of(corpus.out());
     CHECK(after.erase("c/12.wav") == 1);
@@ -109,8 +104,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
   corpus.clips("b", 9, 10);
   write_wav(corpus.folder() / "clips/b/9.wav", 1500, 8000, 77);
   corpus.close("b", 0755);
-  const JobResult job = corpus.run_as_other(rows_pipeline(files), Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run_as_other(rows_pipeline(files), Update::append));
   CHECK(job.report.warnings.empty());
   CHECK(job.stage("read").items_in == 1);
   CHECK(rows_of(corpus.out()).at("b/9.wav") != before.at("b/9.wav"));
@@ -123,9 +117,7 @@ TEST_CASE("update: a file whose bytes cannot be read for its hash keeps its rows
   REQUIRE(corpus.run_as_other(yaml).complete());
   const Rows before = rows_of(corpus.out());
   corpus.close("a/3.wav", 0);
-  const JobResult job = corpus.run_as_other(yaml, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.counts.ok == 6);
+  CHECK(completed(corpus.run_as_other(yaml, Update::append)).report.counts.ok == 6);
   CHECK(rows_of(corpus.out()) == before);
 }
 
@@ -147,14 +139,13 @@ TEST_CASE("a folder that cannot be listed ends run and update, and outputs stay 
   }
   // Where it is counted, an update still keeps what it has of it.
   const std::string counted = rows_pipeline("labels: parent_dir, closed_folders: failed");
-  const JobResult job = corpus.run_as_other(counted, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run_as_other(counted, Update::append));
   CHECK(job.report.counts.ok == 12);
   CHECK(job.report.counts.failed == 1);
   CHECK(rows_of(corpus.out()) == rows);
   corpus.close("b", 0755);
-  const JobResult again = corpus.run_as_other(rows_pipeline("labels: parent_dir"), Update::append);
-  REQUIRE_MESSAGE(again.complete(), again.text());
+  const JobResult again =
+      completed(corpus.run_as_other(rows_pipeline("labels: parent_dir"), Update::append));
   CHECK(again.report.counts.failed == 0);
   CHECK(again.stage("read").items_in == 0);
   CHECK(rows_of(corpus.out()) == rows);
@@ -193,8 +184,7 @@ TEST_CASE("update: many rows are not dropped without a word") {
         CHECK(read_bytes(file) == before);
       }
       CHECK_FALSE(corpus.run(yaml(", max_dropped: 4"), Update::append, name).started);
-      const JobResult job = corpus.run(yaml(", max_dropped: 5"), Update::append, name);
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      const JobResult job = completed(corpus.run(yaml(", max_dropped: 5"), Update::append, name));
       CHECK(entry(job, "dropped_files") == "5");
       CHECK(entry(job, "kept_files") == "35");
     }
@@ -275,8 +265,7 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
     const auto before = outputs();
     REQUIRE(before.size() == 40);
     corpus.clips("a", 40, 60);
-    const JobResult job = corpus.run(yaml(""), Update::append, row.name);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run(yaml(""), Update::append, row.name));
     CHECK(entry(job, "kept_files") == "40");
     CHECK(job.report.warnings.empty());
     const auto after = outputs();
@@ -287,9 +276,8 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
         R"([{"name": "train", "files": 48, "rows": 240}, {"name": "val", "files": 6, "rows": 30}, )"
         R"({"name": "test", "files": 6, "rows": 30}])");
 
-    const JobResult moved =
-        corpus.run(yaml(", split_seed: 5, split_update: redraw"), Update::append, row.name);
-    REQUIRE_MESSAGE(moved.complete(), moved.text());
+    const JobResult moved = completed(
+        corpus.run(yaml(", split_seed: 5, split_update: redraw"), Update::append, row.name));
     for (const char* split : {"", ".train", ".val", ".test"}) {
       std::string path = corpus.out(row.name);
       path.insert(path.rfind('.'), split);
@@ -302,4 +290,4 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
   }
 }
 
-}  // namespace update_losses_test
+}  // namespace melflow::test::update_losses_test

@@ -15,11 +15,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_outputs_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_outputs_test {
 namespace {
 
 // A corpus, and of it the features `a` (20 bands) and `b` (40), each in an output of its own.
@@ -55,8 +51,6 @@ class Corpus {
 
   JobResult run(const std::string& nodes, Update update = Update::none,
                 const std::string& files = "", const std::string& top = "") const {
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "clips"}, {"OUT", folder_.path()}};
     return run_job(fmt::format(R"(version: 1
 {}
 graph:
@@ -69,7 +63,7 @@ graph:
                                    ? ""
                                    : "  segment: {stage: segment, from: decode}\n",
                                nodes),
-                   options, {}, update);
+                   in_out(folder_ / "clips", folder_.path()), {}, update);
   }
 
  private:
@@ -122,8 +116,7 @@ TEST_CASE("update of two outputs: what is new is read once, for both") {
     const std::string before = read_output(corpus.path("out_a.h5")).mel_bytes;
     corpus.clip("1.wav", 51);
     corpus.clip("99.wav", 52);
-    const JobResult job = corpus.run(kBoth, Update::append, files);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(corpus.run(kBoth, Update::append, files));
     CHECK(job.report.kept == 9);
     CHECK(kept_by(job, "write_a") == 9);
     CHECK(kept_by(job, "write_b") == 9);
@@ -133,11 +126,8 @@ TEST_CASE("update of two outputs: what is new is read once, for both") {
     CHECK(job.report.counts.ok == 11);
     CHECK(read_output(corpus.path("out_a.h5")).mel_bytes.starts_with(before));
     check_as_full(corpus, files);
-    const JobResult again = corpus.run(kBoth, Update::append, files);
-    REQUIRE_MESSAGE(again.complete(), again.text());
-    CHECK(again.report.kept == 11);
-    const JobResult compact = corpus.run(kBoth, Update::compact, files);
-    REQUIRE_MESSAGE(compact.complete(), compact.text());
+    CHECK(completed(corpus.run(kBoth, Update::append, files)).report.kept == 11);
+    completed(corpus.run(kBoth, Update::compact, files));
     check_as_full(corpus, files);
   }
 }
@@ -169,11 +159,10 @@ TEST_CASE("update of two outputs: each takes what it needs where one is ahead of
   std::filesystem::remove(corpus.path("clips/0.wav"));
   const std::string more = ", max_dropped: 50%";
   corpus.clip("2.wav", 55);
-  const JobResult job =
+  const JobResult job = completed(
       corpus.run(Corpus::a("out", more) +
                      Corpus::chain("b", 40, "stage: npy_write, path: '${OUT}/out_b.npy'" + more),
-                 Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                 Update::append));
   CHECK(job.stage("decode").items_in == 4);  // 2, 5, 7, broken
   CHECK(job.stage("batch_a").items_in == 3);
   CHECK(job.stage("batch_b").items_in == 2);
@@ -186,15 +175,13 @@ TEST_CASE("update of two outputs: one that is new is made, and the other is not 
   const Corpus corpus;
   REQUIRE(corpus.run(Corpus::a("out")).complete());
   const std::string before = read_bytes(corpus.path("out_a.h5"));
-  const JobResult job = corpus.run(kBoth, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(kBoth, Update::append));
   CHECK(job.stage("decode").items_in == 10);
   CHECK(job.stage("batch_a").items_in == 0);
   CHECK(job.stage("batch_b").items_in == 9);
   CHECK(job.report.counts.ok == 9);
   CHECK(kept_by(job, "write_a") == 9);
-  const Output now = read_output(corpus.path("out_a.h5"));
-  CHECK(now.mel_bytes.size() <= before.size());
+  CHECK(read_output(corpus.path("out_a.h5")).mel_bytes.size() <= before.size());
   check_as_full(corpus);
 }
 
@@ -204,9 +191,7 @@ TEST_CASE("update of two outputs: two sinks of the same rows that have different
   const std::string second = "  more: {stage: npy_write, from: mel_a, path: '${OUT}/more.npy'}\n";
   REQUIRE(corpus.run(first).complete());
   corpus.clip("1.wav", 51);
-  const JobResult job = corpus.run(first + second, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.counts.ok == 10);
+  CHECK(completed(corpus.run(first + second, Update::append)).report.counts.ok == 10);
   REQUIRE(corpus
               .run(Corpus::a("full") +
                    "  more: {stage: npy_write, from: mel_a, path: '${OUT}/full.npy'}\n")
@@ -245,8 +230,7 @@ TEST_CASE("update of two outputs: a file that fails now stays where it was") {
       "  short: {stage: segment, from: decode, min_length: 6000}\n" +
       Corpus::chain("c", 40, "stage: hdf5_write, path: '${OUT}/out_c.h5'", "short");
   const auto before = read(corpus.path("out_a.h5"));
-  const JobResult job = corpus.run(Corpus::a("out") + strict, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(Corpus::a("out") + strict, Update::append));
   CHECK(job.report.counts.ok == 9);
   CHECK(job.report.counts.failed == 1);
   CHECK(read(corpus.path("out_a.h5")) == before);
@@ -270,8 +254,7 @@ TEST_CASE("update of two outputs: files that a route parts") {
   REQUIRE(corpus.run(nodes("out")).complete());
   corpus.clip("1.wav", 50);  // short
   corpus.clip("3.wav", 54);
-  const JobResult job = corpus.run(nodes("out"), Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(nodes("out"), Update::append));
   CHECK(job.report.counts.ok == 11);
   CHECK(job.report.counts.skipped == 0);
   CHECK(job.stage("batch_a").items_in == 1);
@@ -299,8 +282,7 @@ TEST_CASE("update of two outputs: utterances of a recording that only one has") 
   list(2);
   REQUIRE(corpus.run(Corpus::a("out"), Update::append, files).complete());
   list(3);
-  const JobResult job = corpus.run(kBoth, Update::append, files);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(kBoth, Update::append, files));
   CHECK(job.report.counts.ok == 9);
   CHECK(job.report.kept == 3);
   CHECK(job.stage("batch_a").items_in == 3);
@@ -313,9 +295,7 @@ TEST_CASE("update of two outputs: splits are those of any of them") {
   const std::string ratio =
       ", splits: ratio, split_ratios: {train: 60, test: 40}, split_stratify: false, split_seed: ";
   REQUIRE(corpus.run(Corpus::b("out"), Update::none, ratio + "1").complete());
-  const JobResult job = corpus.run(kBoth, Update::append, ratio + "2");
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.report.kept == 0);
+  CHECK(completed(corpus.run(kBoth, Update::append, ratio + "2")).report.kept == 0);
   REQUIRE(corpus.run(Corpus::a("full"), Update::none, ratio + "1").complete());
   REQUIRE(corpus.run(Corpus::a("other"), Update::none, ratio + "2").complete());
   const auto splits = [&](const std::string& name) {
@@ -334,8 +314,7 @@ TEST_CASE("update of two outputs: splits that differ are told, and become one") 
       ", splits: ratio, split_ratios: {train: 60, test: 40}, split_stratify: false, split_seed: ";
   REQUIRE(corpus.run(Corpus::a("out"), Update::none, ratio + "1").complete());
   REQUIRE(corpus.run(Corpus::b("out"), Update::none, ratio + "2").complete());
-  const JobResult job = corpus.run(kBoth, Update::append, ratio + "3");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(corpus.run(kBoth, Update::append, ratio + "3"));
   std::string warnings;
   for (const std::string& w : job.report.warnings) warnings += w + "\n";
   CAPTURE(warnings);
@@ -374,8 +353,7 @@ TEST_CASE("update of two outputs: of two corpora, each with an output of its own
   REQUIRE(run("out", Update::none).complete());
   corpus.clip("1.wav", 51);
   write_wav(corpus.path("more/1.wav"), 6000, 8000, 91);
-  const JobResult job = run("out", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run("out", Update::append));
   CHECK(job.report.counts.ok == 12);
   CHECK(job.stage("batch_clips").items_in == 1);
   CHECK(job.stage("batch_more").items_in == 1);
@@ -400,8 +378,7 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   SUBCASE("while rows come") {
     for (int i = 0; i < 9; ++i) corpus.folder().write(fmt::format("clips/x{}.wav", i), "no sound");
     corpus.clip("1.wav", 51);
-    const JobResult job = corpus.run(kBoth, Update::append, "", "max_failures: 3");
-    CHECK(job.report.ending == Ending::failed);
+    CHECK(corpus.run(kBoth, Update::append, "", "max_failures: 3").report.ending == Ending::failed);
   }
   SUBCASE("when the first is complete and the second cannot be") {
     for (int i = 0; i < 40; ++i) corpus.clip(fmt::format("1{}.wav", 100 + i), i);
@@ -428,4 +405,4 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   CHECK(state() == before);
 }
 
-}  // namespace update_outputs_test
+}  // namespace melflow::test::update_outputs_test

@@ -9,10 +9,8 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace update_resume_test {
+namespace melflow::test::update_resume_test {
 
-using namespace melflow;
-using namespace melflow::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -64,9 +62,8 @@ struct Stopped {
   }
   // What an update that was never interrupted makes, of the output as it was.
   void check_output() const {
-    const JobResult whole =
-        run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)), {}, kind);
-    REQUIRE_MESSAGE(whole.complete(), whole.text());
+    completed(
+        run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)), {}, kind));
     CHECK(names_in(folder / "w") == outputs());
     if (out.ends_with(".h5")) {
       CHECK(read_output(folder / out).difference(read_output(folder / ("w/" + out))) == "");
@@ -113,8 +110,7 @@ TEST_CASE("update: one that was stopped goes on behind what is done, and says so
     CAPTURE(std::string(row.work));
     Stopped s(pipeline(row.write, row.stage), row.out, row.kind);
     CHECK(fs::exists(s.folder / row.work));
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(s.go_on());
     CHECK(told(job, "resumed_files") >= 3);
     CHECK(told(job, "kept_files") == kBefore);
     CHECK(told(job, "resumed_files") + job.stage("read").items_in == kFiles - kBefore);
@@ -129,9 +125,7 @@ TEST_CASE("update: one that was stopped goes on behind what is done, and says so
 TEST_CASE("update: from the first new file that has changed since, all is made again") {
   Stopped s(pipeline("sync: false"));
   write_wav(s.folder.file(clip(22)), 9000, 8000, 99);
-  const JobResult job = s.go_on();
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(told(job, "resumed_files") == 2);
+  CHECK(told(completed(s.go_on()), "resumed_files") == 2);
   s.check_output();
 }
 
@@ -156,9 +150,7 @@ TEST_CASE(
     }
     CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
           std::string::npos);
-    const JobResult job = s.go_on();
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(told(job, "resumed_files") == 0);
+    CHECK(told(completed(s.go_on()), "resumed_files") == 0);
     CHECK_MESSAGE(says(s, is_changed ? "place of the rows that it has (in place, now copied)"
                                      : "another output to update ("),
                   s.said);
@@ -170,8 +162,7 @@ TEST_CASE(
 
 TEST_CASE("update: resume never begins from the beginning, require wants something to go on with") {
   Stopped s(pipeline("sync: false"));
-  const JobResult anew = s.go_on(Resume::When::never);
-  REQUIRE_MESSAGE(anew.complete(), anew.text());
+  const JobResult anew = completed(s.go_on(Resume::When::never));
   CHECK(told(anew, "resumed_files") == 0);
   CHECK(anew.stage("read").items_in == kFiles - kBefore);
   const std::string now = read_bytes(s.folder / "out.h5");
@@ -199,8 +190,7 @@ TEST_CASE(
     CHECK(told(job, "resumed_files") >= before);
     before += 9;
   }
-  const JobResult job = run_job(with_held_files(yaml), options, {}, Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(with_held_files(yaml), options, {}, Update::append));
   CHECK(told(job, "resumed_files") >= before);
   CHECK(names_in(folder.path()) == Names{"clips", "out.h5"});
 }
@@ -208,10 +198,9 @@ TEST_CASE(
 TEST_CASE("update: a run with other ends leaves the work of an update alone") {
   Stopped s(pipeline("overwrite: true"));
   const std::string work = read_bytes(s.folder / "out.h5.new.part");
-  const JobResult run = s.go_on(Update::none);
-  REQUIRE_MESSAGE(run.complete(), run.text());
+  completed(s.go_on(Update::none));
   CHECK_MESSAGE(says(s, "since it was made with another output to update"), s.said);
   CHECK(read_bytes(s.folder / "out.h5.new.part.backup") == work);
 }
 
-}  // namespace update_resume_test
+}  // namespace melflow::test::update_resume_test

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -23,11 +22,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace update_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::update_test {
 namespace {
 
 constexpr int kRate = 8000;
@@ -50,9 +45,7 @@ graph:
 
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out = "out.h5",
               Update update = Update::none) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options, {}, update);
+  return run_job(yaml, in_out(folder / "clips", folder / out), {}, update);
 }
 
 void clip(const TempFolder& folder, const std::string& name, unsigned seed) {
@@ -85,16 +78,14 @@ std::map<std::string, std::vector<float>> rows_by_path(const Output& out) {
 }
 
 Output full_build(const TempFolder& folder, const std::string& write = "overwrite: true") {
-  const JobResult job = run(pipeline(write), folder, "full.h5");
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run(pipeline(write), folder, "full.h5"));
   return read_output(folder / "full.h5");
 }
 
 }  // namespace
 
 TEST_CASE("update: rows of new files come behind those that were there, which do not move") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const Output before = read_output(folder / "out.h5");
   clip(folder, "train/a/1.wav", 51);
@@ -102,8 +93,7 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   clip(folder, "test/a/9.wav", 53);
   folder.write("clips/test/a/worse.wav", "no sound either");
 
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(pipeline(), folder, "out.h5", Update::append));
   const Output after = read_output(folder / "out.h5");
   CHECK(job.report.counts.found == 22);
   CHECK(job.report.counts.failed == 2);
@@ -124,31 +114,24 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   CHECK(python_says("jobs/read_splits.py", "one '" + (folder / "out.h5") + "'") == "");
 
   SUBCASE("--compact makes it what a run from the beginning makes") {
-    const JobResult compact = run(pipeline(), folder, "out.h5", Update::compact);
-    REQUIRE_MESSAGE(compact.complete(), compact.text());
-    CHECK(kept_by(compact) == 20);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::compact))) == 20);
     CHECK(read_output(folder / "out.h5").difference(full) == "");
     CHECK(H5File(folder / "out.h5").raw("train/mel") ==
           H5File(folder / "full.h5").raw("train/mel"));
   }
   SUBCASE("and once more, with nothing new") {
-    const JobResult again = run(pipeline(), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(again.complete(), again.text());
-    CHECK(kept_by(again) == 20);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 20);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full));
   }
 }
 
 TEST_CASE("update: a second name of the output, as in a backup of links, keeps its bytes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   std::filesystem::create_hard_link(folder / "out.h5", folder / "backup.h5");
   clip(folder, "train/a/1.wav", 51);
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
   CHECK(read_bytes(folder / "backup.h5") == before);
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
@@ -172,9 +155,7 @@ TEST_CASE("update: files that are gone or have changed leave no rows behind") {
     write_wav(touched, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
     std::filesystem::last_write_time(touched, time + std::chrono::microseconds(1));
 
-    const JobResult job = run(pipeline(write), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(kept_by(job) == 13);
+    CHECK(kept_by(completed(run(pipeline(write), folder, "out.h5", Update::append))) == 13);
     REQUIRE(run(pipeline(std::string(write) + ", overwrite: true"), folder, "full.h5").complete());
     for (const char* split : {"", ".train", ".test"}) {
       const std::string out = folder / (std::string("out") + split + ".h5");
@@ -191,8 +172,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
     for (const bool npy : {false, true}) {
       CAPTURE(std::string(more));
       CAPTURE(npy);
-      const TempFolder folder;
-      make_corpus(folder);
+      const Filled<make_corpus> folder;
       const std::string ending = npy ? "npy" : "h5";
       const std::string out = "out." + ending, full = "full." + ending;
       std::string yaml = pipeline("split_files: false");
@@ -205,18 +185,14 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
       const std::filesystem::path touched = folder / "clips/train/a/2.wav";
       std::filesystem::last_write_time(
           touched, std::filesystem::last_write_time(touched) + std::chrono::seconds(5));
-      const JobResult same = run(yaml, folder, out, Update::append);
-      REQUIRE_MESSAGE(same.complete(), same.text());
-      CHECK(kept_by(same) == 17);
+      CHECK(kept_by(completed(run(yaml, folder, out, Update::append))) == 17);
 
       const std::filesystem::path changed = folder / "clips/test/a/4.wav";
       const auto time = std::filesystem::last_write_time(changed);
       const auto size = std::filesystem::file_size(changed);
       write_wav(changed, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
       std::filesystem::last_write_time(changed, time);
-      const JobResult other = run(yaml, folder, out, Update::append);
-      REQUIRE_MESSAGE(other.complete(), other.text());
-      CHECK(kept_by(other) == 16);
+      CHECK(kept_by(completed(run(yaml, folder, out, Update::append))) == 16);
       REQUIRE(run(yaml, folder, full).complete());
       if (npy) {
         CHECK(read_bytes(folder / out) == read_bytes(folder / full));
@@ -231,13 +207,11 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
 }
 
 TEST_CASE("update: by contents, of an output without their hashes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   std::string yaml = pipeline();
   yaml.replace(yaml.find("splits: top_dir"), 15, "splits: top_dir, update_by: content");
-  const JobResult first = run(yaml, folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(first.complete(), first.text());
+  const JobResult first = completed(run(yaml, folder, "out.h5", Update::append));
   CHECK(kept_by(first) == 0);
   REQUIRE(first.report.warnings.size() == 1);
   CHECK(first.report.warnings[0].find("all are recomputed") != std::string::npos);
@@ -247,8 +221,7 @@ TEST_CASE("update: by contents, of an output without their hashes") {
 }
 
 TEST_CASE("update: rows of .npy stay in place, too, where files are only added") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   std::string yaml = pipeline("split_files: false");
   yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
   REQUIRE(run(yaml, folder, "out.npy").complete());
@@ -263,9 +236,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
   clip(folder, "train/a/1.wav", 51);
   clip(folder, "train/c/1.wav", 52);
 
-  const JobResult job = run(yaml, folder, "out.npy", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(yaml, folder, "out.npy", Update::append))) == 17);
   CHECK(inode() == before);
   CHECK(names_in(folder.path()) == names);
   const std::string now = read_bytes(folder / "out.npy");
@@ -300,9 +271,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
 TEST_CASE("update: a small output, a first one, and a split that is new") {
   const TempFolder folder;
   clip(folder, "train/a/0.wav", 1);
-  const JobResult first = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(first.complete(), first.text());
-  CHECK(kept_by(first) == 0);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 0);
   CHECK(read_output(folder / "out.h5").difference(full_build(folder)) == "");
   clip(folder, "test/a/0.wav", 2);
   for (const char* write : {"overwrite: false", "split_files: true"}) {
@@ -314,14 +283,12 @@ TEST_CASE("update: a small output, a first one, and a split that is new") {
 }
 
 TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
-  const JobResult other =
-      run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append);
-  CHECK(other.error.starts_with((folder / "out.h5") +
-                                ": holds other features than this pipeline makes"));
+  CHECK(run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append)
+            .error.starts_with((folder / "out.h5") +
+                               ": holds other features than this pipeline makes"));
   folder.write("text.h5", "no output");
   CHECK(run(pipeline(), folder, "text.h5", Update::append).error.find("text.h5") !=
         std::string::npos);
@@ -330,17 +297,15 @@ TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
 }
 
 TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   const auto names = names_in(folder.path());
   for (int i = 0; i < 40; ++i) clip(folder, fmt::format("train/z/{}.wav", i), 100);
   SUBCASE("too many bad files") {
     for (int i = 0; i < 9; ++i) folder.write(fmt::format("clips/train/zz/{}.wav", i), "no sound");
-    const JobResult job =
-        run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append);
-    CHECK(job.report.ending == Ending::failed);
+    CHECK(run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append)
+              .report.ending == Ending::failed);
   }
   SUBCASE("no room for all rows") {
     const FileSizeLimit limit(before.size() + 250'000);
@@ -360,14 +325,12 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
   CHECK(now == names);
   for (int i = 0; i < 9; ++i)
     std::filesystem::remove(folder / fmt::format("clips/train/zz/{}.wav", i));
-  const JobResult next = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(next.complete(), next.text());
+  completed(run(pipeline(), folder, "out.h5", Update::append));
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
 TEST_CASE("update: a program that was interrupted in the middle of it loses nothing") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   const Output whole = read_output(folder / "out.h5");
@@ -386,15 +349,12 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
   SUBCASE("the next update begins with what was there") {
     interrupt();
     clip(folder, "train/a/1.wav", 51);
-    const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(kept_by(job) == 17);
+    CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
     CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
   }
   SUBCASE("a run that may not replace it finds it there") {
     interrupt();
-    const JobResult job = run(pipeline(), folder);
-    CHECK(job.error.find("exists already") != std::string::npos);
+    CHECK(run(pipeline(), folder).error.find("exists already") != std::string::npos);
     CHECK(read_bytes(folder / "out.h5") == before);
   }
   SUBCASE("ended before the first byte, or after the last") {
@@ -415,8 +375,7 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
 }
 
 TEST_CASE("update: beside another run that makes the same output, and behind one that was killed") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   clip(folder, "train/a/1.wav", 51);
@@ -430,9 +389,7 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
   }
   folder.write("out.h5.part", std::string(PartFile::kMark) + "what a killed run left");
-  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(kept_by(job) == 17);
+  CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
   // An update that has saved and not begun: its undo file is not another's to take away.
   {
@@ -446,4 +403,4 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
   CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
-}  // namespace update_test
+}  // namespace melflow::test::update_test

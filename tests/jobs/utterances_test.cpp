@@ -20,11 +20,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace utterances_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::utterances_test {
 namespace {
 
 constexpr int kRate = 16000;
@@ -90,9 +86,8 @@ class Corpus {
   }
   JobResult run(const Knobs& k, const std::string& manifest, const std::string& out,
                 Update update = Update::none) {
-    LoadOptions options;
-    options.vars = {{"DATA", folder_ / "data"}, {"OUT", folder_ / out}};
-    return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"), options, {}, update);
+    return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"),
+                   in_out(folder_ / "data", folder_ / out), {}, update);
   }
   /// The rows of files that have the same samples, by the names of the utterances.
   std::map<std::string, std::vector<float>> expected(const std::vector<Utterance>& utterances) {
@@ -658,4 +653,4 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   CHECK(has(problem(k), "is put there by a source with the option utterances; remove it"));
 }
 
-}  // namespace utterances_test
+}  // namespace melflow::test::utterances_test

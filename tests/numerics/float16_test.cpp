@@ -6,10 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace float16_test {
-
-using namespace melflow;
-
+namespace melflow::float16_test {
 namespace {
 
 // The value of a binary16, from its definition (IEEE 754, 3.4).
@@ -87,4 +84,4 @@ TEST_CASE("float16: a span is converted value by value, whatever its length and 
   }
 }
 
-}  // namespace float16_test
+}  // namespace melflow::float16_test

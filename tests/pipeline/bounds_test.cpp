@@ -4,16 +4,11 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
-namespace bounds_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::bounds_test {
 namespace {
 
 // Lets nobody go before `count` of them have come at the same time; then everybody, for ever.
@@ -433,4 +428,4 @@ TEST_CASE("bounds: items as large as the whole budget pass one by one") {
   CHECK(stage(o.report, "a").peak_concurrency == 1);
 }
 
-}  // namespace bounds_test
+}  // namespace melflow::test::bounds_test

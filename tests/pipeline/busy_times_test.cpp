@@ -6,9 +6,7 @@
 
 #include "pipeline/report/visit_log.h"
 
-namespace busy_times_test {
-
-using namespace melflow;
+namespace melflow::busy_times_test {
 
 TEST_CASE("busy times: a stay lies in the steps that it touches, by how much it does") {
   BusyTimes times;
@@ -61,4 +59,4 @@ TEST_CASE(
   CHECK(log.times_by_thread()[0].nodes()[1][0] == doctest::Approx(0.03));
 }
 
-}  // namespace busy_times_test
+}  // namespace melflow::busy_times_test

@@ -9,9 +9,8 @@
 #include "tests/support/problems.h"
 #include "tests/support/watchdog.h"
 
-namespace compose_test {
+namespace melflow::compose_test {
 
-using namespace melflow;
 using test::Watchdog;
 
 namespace {
@@ -156,4 +155,4 @@ TEST_CASE("compose: beside registered stages, with their options") {
   CHECK(report.error == "text2: has 18 bytes, at most 10 are allowed");
 }
 
-}  // namespace compose_test
+}  // namespace melflow::compose_test

@@ -9,10 +9,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
-namespace files_per_task_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::files_per_task_test {
 
 TEST_CASE("files per task: so many go together, in order, and the last task has what is left") {
   const Watchdog watchdog("files per task: together");
@@ -310,4 +307,4 @@ TEST_CASE("files per task: a task takes no more of the budget than leaves room f
   }
 }
 
-}  // namespace files_per_task_test
+}  // namespace melflow::test::files_per_task_test

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "pipeline/plan/graph_builder.h"
@@ -13,11 +12,7 @@
 #include "tests/support/plan_node.h"
 #include "tests/support/watchdog.h"
 
-namespace filling_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::filling_test {
 namespace {
 
 struct Leaf {
@@ -317,4 +312,4 @@ TEST_CASE("filling: a stop in the pass ends the run") {
   CHECK(world.ending == Ending::stopped);
 }
 
-}  // namespace filling_test
+}  // namespace melflow::test::filling_test

@@ -11,11 +11,7 @@
 #include "tests/support/plan_node.h"
 #include "tests/support/problems.h"
 
-namespace graph_builder_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::graph_builder_test {
 namespace {
 
 std::string problems_of(const Graph& graph, World& world) {
@@ -249,36 +245,22 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       "; data flows from the source to the sinks, so one of these nodes must take its input from "
       "another node";
   const std::vector<Case> cases{
-      {"unknown stage", chain().node("b", "stap", "a").node("out2", "keep", "b"),
-       "test.yaml:4:15: b: unknown stage 'stap'. Did you mean 'step'?"},
       {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
        "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages"},
-      {"no stage", chain().node("b", "", "a").node("out2", "keep", "b"),
-       "test.yaml:4:3: b: 'stage' is missing; `melflow stages` lists the stages"},
-      {"unknown option", chain().node("b", "keep", "a", {{"ordred", "true"}}),
-       "test.yaml:4:30: b.ordred: unknown option of keep. Did you mean 'ordered'?"},
       {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
        "test.yaml:4:30: b.queu: unknown option of keep. Did you mean 'queue'?"},
       {"option out of range",
        chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
        "test.yaml:4:35: b.blocks: 0 is out of range; allowed: 1 to 1000"},
-      {"concurrency too small", chain().node("b", "keep", "a", {{"concurrency", "0"}}),
-       "test.yaml:4:35: b.concurrency: 0 is out of range; allowed: 1 to 1024"},
       {"concurrency too large", chain().node("b", "keep", "a", {{"concurrency", "1025"}}),
        "test.yaml:4:35: b.concurrency: 1025 is out of range; allowed: 1 to 1024"},
       {"concurrency of a serial stage",
        chain().node("b", "gather", "a", {{"concurrency", "2"}}).node("o", "batch_keep", "b"),
        "test.yaml:4:35: b.concurrency: 2 is out of range, gather takes at most 1"},
-      {"queue out of range", chain().node("b", "keep", "a", {{"queue", "0"}}),
-       "test.yaml:4:35: b.queue: 0 is out of range; allowed: 1 to 1048576"},
       {"start_at out of range", chain().node("b", "keep", "a", {{"start_at", "1.5"}}),
        "test.yaml:4:35: b.start_at: 1.5 is out of range; allowed: 0 to 1"},
-      {"queue not a number", chain().node("b", "keep", "a", {{"queue", "many"}}),
-       "test.yaml:4:35: b.queue: 'many' is not an integer; allowed: 1 to 1048576"},
       {"duplicate node", chain().node("out", "keep", "files"),
        "test.yaml:4:3: out: there are two nodes of this name"},
-      {"unknown input", chain().node("b", "keep", "filez"),
-       "test.yaml:4:25: b.from: there is no node 'filez'. Did you mean 'files'?"},
       {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
        "test.yaml:4:25: b.from: batch_keep takes batches, but 'a' (step) gives numbers; put a "
        "gather between them"},
@@ -289,10 +271,6 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("c", "batch_keep", "files"),
        "test.yaml:6:25: c.from: batch_keep takes batches, but 'files' (numbers) gives numbers; put "
        "a gather between them"},
-      {"a node that was passed over",
-       chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
-       "test.yaml:5:25: b.from: batch_keep takes batches, but 'files' (numbers) gives numbers; "
-       "write from: g, since 'g' (gather) gives them and no node takes those yet"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
@@ -309,26 +287,9 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("o", "batch_keep", "h"),
        "test.yaml:3:25: h.from: gather takes numbers, but 'g' (gather) gives batches; remove h, "
        "since 'g' (gather) gives batches already, and write from: g in o"},
-      {"no input", chain().node("b", "keep"),
-       "test.yaml:4:3: b: 'from' is missing; keep takes numbers, and 'files' (numbers) gives them: "
-       "write from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
        "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write a node "
        "with keep for each"},
-      {"an output that there is not", forked().node("o", "keep", "f.o2"),
-       "test.yaml:3:25: o.from: there is no node or output 'f.o2'. Did you mean 'f.o0'?"},
-      {"no output where there are several",
-       forked().node("o", "keep", "f").node("p", "keep", "f.o0").node("q", "keep", "f.o1"),
-       "test.yaml:3:25: o.from: the outputs of f (fork) have names; write one: f.o0, f.o1"},
-      {"an output of a node that has none by name", chain().node("b", "keep", "a.o0"),
-       "test.yaml:4:25: b.from: there is no output 'a.o0'; a (step) has a single output: write "
-       "from: a"},
-      {"an output that nothing takes", forked().node("o", "keep", "f.o0"),
-       "test.yaml:2:3: f: no node takes its output o1; take it with from: f.o1"},
-      {"a join of what was never parted",
-       chain().node("b", "step", "a").node("j", "join", "[a, b]").node("o", "keep", "j"),
-       "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
-       "file comes by both a and b; take one of them, or put a route before them"},
       {"a join of two ways behind the same output",
        forked()
            .node("a", "step", "f.o0")
@@ -343,23 +304,10 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"a cycle through a join",
        forked().node("a", "step", "j").node("j", "join", "[f.o0, a]").node("o", "keep", "f.o1"),
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
-      {"a source that fails a branch",
-       Graph().node("files", "numbers", "", {{"on_failure", "branch"}}).node("o", "keep", "files"),
-       "test.yaml:1:25: files.on_failure: numbers is a source, so every output is behind it; set "
-       "it on a node that leads to some of the outputs only"},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
-      {"dead end", chain().node("b", "step", "a"),
-       "test.yaml:4:3: b: no node takes its output (numbers); write a node with from: b whose "
-       "stage is a sink (keep)"},
-      {"a second source that nothing takes", chain().node("b", "numbers"),
-       "test.yaml:4:3: b: no node takes its output (numbers); name all sources in a list: "
-       "from: [files, b]"},
-      {"a source named twice",
-       Graph().node("x", "numbers").node("y", "numbers").node("o", "keep", "[x, y, x]"),
-       "test.yaml:3:25: o.from: names x twice; once is enough"},
       {"a source and what is no source",
        Graph()
            .node("x", "numbers")
@@ -713,4 +661,4 @@ TEST_CASE("builder: max_failures is a count or a share") {
   }
 }
 
-}  // namespace graph_builder_test
+}  // namespace melflow::test::graph_builder_test

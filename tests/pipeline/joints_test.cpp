@@ -7,10 +7,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
-namespace joints_test {
+namespace melflow::test::joints_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using Edges = std::vector<std::string>;
 
 namespace {
@@ -94,4 +92,4 @@ TEST_CASE("joints: what the rule says of any plan is what is written out above")
         });
 }
 
-}  // namespace joints_test
+}  // namespace melflow::test::joints_test

@@ -15,11 +15,7 @@
 #include "tests/pipeline/files_per_task.h"
 #include "tests/support/watchdog.h"
 
-namespace made_ahead_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::made_ahead_test {
 namespace {
 
 constexpr std::size_t kItems = 20 * MadeAhead::kRange + 5;
@@ -194,4 +190,4 @@ TEST_CASE("made ahead: a stop leaves the accounts whole, whatever was made") {
   }
 }
 
-}  // namespace made_ahead_test
+}  // namespace melflow::test::made_ahead_test

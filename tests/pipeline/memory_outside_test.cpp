@@ -13,11 +13,7 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
-namespace memory_outside_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::memory_outside_test {
 namespace {
 
 // Takes items as a sink that uploads them would. When none has come for a while, which is when the
@@ -169,4 +165,4 @@ TEST_CASE("memory outside: a stop calls no listener on the thread that asks for 
   CHECK(by_stopper == 0);
 }
 
-}  // namespace memory_outside_test
+}  // namespace melflow::test::memory_outside_test

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <random>
 
-namespace node_places_test {
+namespace melflow::node_places_test {
 
-using namespace melflow;
 using std::chrono::seconds;
 
 namespace {
@@ -432,4 +431,4 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
   }
 }
 
-}  // namespace node_places_test
+}  // namespace melflow::node_places_test

@@ -16,11 +16,7 @@
 #include "tests/pipeline/test_stages.h"
 #include "tests/support/watchdog.h"
 
-namespace observer_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::observer_test {
 namespace {
 
 class Recorder final : public RunObserver {
@@ -149,4 +145,4 @@ TEST_CASE("observer: pairs close when a stage throws, an engine refuses, and whe
   }
 }
 
-}  // namespace observer_test
+}  // namespace melflow::test::observer_test

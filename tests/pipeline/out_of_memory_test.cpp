@@ -37,11 +37,7 @@ void* made(std::size_t size) { return fails(size) ? nullptr : std::malloc(size =
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
 
-namespace out_of_memory_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::out_of_memory_test {
 namespace {
 
 // Each way in which a node makes a message: the source, blocks of an item, an unfinished batch, and
@@ -88,4 +84,4 @@ TEST_CASE("out of memory: a run that can make no message ends, and says why") {
     }
 }
 
-}  // namespace out_of_memory_test
+}  // namespace melflow::test::out_of_memory_test

@@ -7,11 +7,7 @@
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
-namespace queue_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::queue_test {
 namespace {
 
 // Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
@@ -217,4 +213,4 @@ TEST_CASE("start_at: items that fail while the node waits are let go") {
   CHECK(o.report.counts.failed == 90);
 }
 
-}  // namespace queue_test
+}  // namespace melflow::test::queue_test

@@ -9,10 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace service_times_test {
-
-using namespace melflow;
-
+namespace melflow::service_times_test {
 namespace {
 
 // By nearest rank [s].
@@ -86,4 +83,4 @@ TEST_CASE("service times: nothing is lost when many threads count") {
   CHECK(times.greatest() == doctest::Approx(1003e-9));
 }
 
-}  // namespace service_times_test
+}  // namespace melflow::service_times_test

@@ -8,11 +8,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/watchdog.h"
 
-namespace several_sources_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::several_sources_test {
 namespace {
 
 // Five items of `one`, three of `two`.
@@ -190,4 +186,4 @@ TEST_CASE("several sources: what is made in several ways is told with the source
   CHECK(two.find(R"("sources": [["two"], ["one"]])") != std::string::npos);
 }
 
-}  // namespace several_sources_test
+}  // namespace melflow::test::several_sources_test

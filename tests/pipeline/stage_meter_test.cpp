@@ -7,10 +7,7 @@
 
 #include "pipeline/base/process_usage.h"
 
-namespace stage_meter_test {
-
-using namespace melflow;
-
+namespace melflow::stage_meter_test {
 namespace {
 
 StageMeter::Visit visit(std::int64_t took, std::int64_t cpu = -1) {
@@ -103,4 +100,4 @@ TEST_CASE("process usage: the difference of two is what lies between them") {
             .disk_read_bytes == 70);
 }
 
-}  // namespace stage_meter_test
+}  // namespace melflow::stage_meter_test

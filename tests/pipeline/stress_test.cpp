@@ -6,7 +6,6 @@
 // seed; the same seed gives the same mixture again, though not the same timing.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <latch>
 #include <random>
@@ -17,11 +16,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/watchdog.h"
 
-namespace stress_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::stress_test {
 namespace {
 
 unsigned from_environment(const char* name, unsigned fallback) {
@@ -351,4 +346,4 @@ TEST_CASE("stress: several stops, an error and many questions at the same time")
   });
 }
 
-}  // namespace stress_test
+}  // namespace melflow::test::stress_test

@@ -13,10 +13,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/watchdog.h"
 
-namespace task_files_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::task_files_test {
 
 TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
   const Watchdog watchdog("files per task: the oldest file");
@@ -305,4 +302,4 @@ TEST_CASE("files per task: only a source says it, and only what makes sense") {
         std::string::npos);
 }
 
-}  // namespace task_files_test
+}  // namespace melflow::test::task_files_test

@@ -18,8 +18,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "pipeline/stage/registry.h"

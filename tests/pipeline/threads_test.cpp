@@ -26,11 +26,7 @@
 #include "tests/pipeline/thread_limit.h"
 #include "tests/support/watchdog.h"
 
-namespace threads_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::threads_test {
 namespace {
 
 constexpr int kWorkers = 8;
@@ -217,4 +213,4 @@ TEST_CASE("threads: no more workers than the cores can have a use for") {
   CHECK(stored == std::vector<std::string>{"about the files"});
 }
 
-}  // namespace threads_test
+}  // namespace melflow::test::threads_test

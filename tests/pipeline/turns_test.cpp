@@ -9,10 +9,7 @@
 
 #include "pipeline/stage/ledger.h"
 
-namespace turns_test {
-
-using namespace melflow;
-
+namespace melflow::turns_test {
 namespace {
 
 // Streams whose pieces come to a stage. None of them is brought to an end: the ledger is not looked
@@ -205,4 +202,4 @@ TEST_CASE("turns: whatever is tried first, all begin in the order of each stream
   }
 }
 
-}  // namespace turns_test
+}  // namespace melflow::turns_test

@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -17,11 +15,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace audio_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::audio_write_test {
 namespace {
 
 constexpr int kRate = 16'000;
@@ -91,10 +85,9 @@ TEST_CASE("audio_write: 16-bit WAV has the recording's own samples behind a plai
   for (const char* block : {"64KiB", "4MiB"})
     for (const int workers : {1, 3}) {
       CAPTURE(std::string(block));
-      const JobResult job = run(folder, {.write = "overwrite: true",
-                                         .decode = std::string("block: ") + block,
-                                         .workers = workers});
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      const JobResult job = completed(run(folder, {.write = "overwrite: true",
+                                                   .decode = std::string("block: ") + block,
+                                                   .workers = workers}));
       CHECK(job.report.counts.ok == 2);
       CHECK(files_in(folder / "out") == Names{"a.wav", "b/c.wav"});
       CHECK(read_bytes(folder / "out/a.wav") ==
@@ -116,9 +109,7 @@ TEST_CASE("audio_write: every type has the nearest samples, whatever came") {
     const std::string text = options;
     const bool is_flac = text.find("flac") != text.npos;
     const Job j{.write = text, .out = fmt::format("out {}", options + 8)};
-    const JobResult job = run(folder, j);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(job.remarks.empty());
+    CHECK(completed(run(folder, j)).remarks.empty());
     for (const char* name : {"short", "float"}) {
       CAPTURE(std::string(name));
       const std::vector<float> in =
@@ -149,9 +140,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   loud[20'001] = -1.0F;
   loud[20'002] = 1.0F;  // one more than the greatest integer
   write_audio(folder.file("clips/a.wav"), audio_kind("wav float"), kRate, loud);
-  const JobResult job = run(folder, {});
-  REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.remarks_by_name() ==
+  CHECK(completed(run(folder, {})).remarks_by_name() ==
         std::map<std::string, std::string>{
             {"a.wav", "ok: write: 3 samples beyond full scale are clipped"}});
   const std::vector<std::int16_t> got = read_audio(folder / "out/a.wav").int16;
@@ -159,8 +148,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   CHECK(got[20'000] == -32768);
   CHECK(got[20'001] == -32768);
   CHECK(got[20'002] == 32767);
-  const JobResult as_float = run(folder, {.write = "dtype: float32", .out = "float"});
-  CHECK(as_float.remarks.empty());
+  CHECK(run(folder, {.write = "dtype: float32", .out = "float"}).remarks.empty());
   CHECK(read_audio(folder / "float/a.wav").interleaved == loud);
   // Which would have the time of day in it.
   CHECK(read_bytes(folder / "float/a.wav").find("PEAK") == std::string::npos);
@@ -172,14 +160,13 @@ TEST_CASE("audio_write: windows are files of their own, with silence behind the 
   write_wav(folder.file("clips/b.wav"), 900, kRate, 2);
   for (const char* block : {"64KiB", "4MiB"}) {
     CAPTURE(std::string(block));
-    const JobResult job =
+    completed(
         run(folder, {.write = "overwrite: true",
                      .decode = std::string("block: ") + block,
                      .behind = "  rate: {stage: resample, from: decode, rate: 16000}\n"
                                "  segment: {stage: segment, from: rate, length: 1000, hop: 700, "
                                "tail: pad}\n",
-                     .from = "segment"});
-    REQUIRE_MESSAGE(job.complete(), job.text());
+                     .from = "segment"}));
     std::vector<std::int16_t> in = read_audio(folder / "clips/x/a.wav").int16;
     Names expected{"b-00000.wav"};
     in.resize(in.size() + 1000);
@@ -237,8 +224,7 @@ TEST_CASE("audio_write: no name leads out of the folder, and none is too long") 
                                      longest + ".wav\n" + too_long + ".wav\n");
   folder.folder("clips/x");
   Job j{.files = "manifest: \"" + folder / "clips/list.csv" + "\""};
-  const JobResult job = run(folder, j);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder, j));
   CHECK(job.report.counts.ok == 2);
   CHECK(job.report.counts.failed == 3);
   CHECK(files_in(folder / "out") == Names{"a.wav", longest + ".wav"});
@@ -254,9 +240,8 @@ TEST_CASE("audio_write: two recordings never share a file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 500);
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(400));
-  const JobResult job = run(folder, {});
   CHECK(
-      job.error ==
+      run(folder, {}).error ==
       fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true in the "
                   "audio_write node, or list each recording once",
                   folder / "out/a.wav"));
@@ -332,23 +317,21 @@ TEST_CASE("audio_write: recordings that come to nothing leave nothing") {
   write_wav(folder.file("clips/whole.wav"), 200'000);
   copy_truncated(folder / "clips/whole.wav", folder / "clips/cut.wav", 300'000);
   std::filesystem::remove(folder / "clips/whole.wav");
-  const JobResult job = run(folder, {.decode = "block: 64KiB, truncated: fail"});
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run(folder, {.decode = "block: 64KiB, truncated: fail"}));
   CHECK(job.report.counts.ok == 1);
   CHECK(job.report.counts.failed == 2);
   CHECK(files_in(folder / "out") == Names{"good.wav"});
   // What another branch has no use for is removed when it is known; windows, too.
   for (const char* from : {"decode", "pieces"}) {
     CAPTURE(std::string(from));
-    const JobResult two = run(
+    const JobResult two = completed(run(
         folder,
         {.behind = "  rate: {stage: resample, from: decode, rate: 16000}\n"
                    "  pieces: {stage: segment, from: rate, length: 1000}\n"
                    "  long: {stage: segment, from: decode, min_length: 10000}\n"
                    "  end: {stage: discard, from: long}\n  all: {stage: discard, from: pieces}\n",
          .from = from,
-         .out = std::string("out ") + from});
-    REQUIRE_MESSAGE(two.complete(), two.text());
+         .out = std::string("out ") + from}));
     CHECK(two.report.counts.ok == 1);
     CHECK(two.report.counts.skipped == 1);
     const Names left = files_in(folder / (std::string("out ") + from));
@@ -455,4 +438,4 @@ TEST_CASE("audio_write: the plan says what does not go together") {
                        ConfigError);
 }
 
-}  // namespace audio_write_test
+}  // namespace melflow::test::audio_write_test

@@ -3,11 +3,7 @@
 #include "pipeline/stage/registry.h"
 #include "tests/stage/bench.h"
 
-namespace batch_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::batch_test {
 namespace {
 
 std::shared_ptr<const Windows> windows(std::int64_t samples) {
@@ -86,4 +82,4 @@ TEST_CASE("batch: options out of range are refused") {
   }
 }
 
-}  // namespace batch_test
+}  // namespace melflow::test::batch_test

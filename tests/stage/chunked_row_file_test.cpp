@@ -17,11 +17,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace chunked_row_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::chunked_row_file_test {
 namespace {
 
 // Row r has the values r * 10, r * 10 + 1, ...; exact as float16, too, while r is small.
@@ -296,4 +292,4 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-}  // namespace chunked_row_file_test
+}  // namespace melflow::test::chunked_row_file_test

@@ -16,10 +16,8 @@
 #include "tests/support/plain_flac.h"
 #include "tests/support/temp_folder.h"
 
-namespace decode_losses_test {
+namespace melflow::test::decode_losses_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using namespace std::string_literals;
 
 namespace {
@@ -462,4 +460,4 @@ TEST_CASE("decode losses: a thousand channels become one") {
   CHECK(got.count() == 3000);
 }
 
-}  // namespace decode_losses_test
+}  // namespace melflow::test::decode_losses_test

@@ -16,11 +16,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace decode_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::decode_test {
 namespace {
 
 // Long enough for several blocks of the smallest size, whatever the type.
@@ -652,4 +648,4 @@ TEST_CASE("decode: a large file that is written to while it is decoded fails wit
   }
 }
 
-}  // namespace decode_test
+}  // namespace melflow::test::decode_test

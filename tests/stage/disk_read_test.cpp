@@ -15,11 +15,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
-namespace disk_read_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::disk_read_test {
 namespace {
 
 // Options with each engine; without io_uring where the system does not allow it.
@@ -374,4 +370,4 @@ TEST_CASE(
       7);
 }
 
-}  // namespace disk_read_test
+}  // namespace melflow::test::disk_read_test

@@ -1,7 +1,6 @@
 // Splits, several labels and targets of file_list.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -12,11 +11,7 @@
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
-namespace file_splits_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::file_splits_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -790,10 +785,6 @@ TEST_CASE("texts of a table are as they stand there, or refused by their line") 
   const std::string latin = folder.write("l.csv", "path,who\ncaf\xE9.wav,Ren\xE9\n");
   CHECK(List(root(folder, "manifest: '" + latin + "', splits: none")).manifest().relative(0) ==
         "caf\xE9.wav");
-  for (const char* options : {"columns: [who]", "labels: manifest, label_column: who"})
-    CHECK(complaint(folder, root(folder, "manifest: '" + latin + "', " + options)) ==
-          "@/l.csv:2: 'Ren\\xe9' is not UTF-8, which texts are stored as; if the file is Latin-1, "
-          "convert it: iconv -f WINDOWS-1252 -t UTF-8 @/l.csv > NEW");
   const std::string gone = folder.write("gone.txt", "caf\xE9.wav\nno\xE9.wav\n");
   CHECK(List(root(folder, "manifest: '" + gone + "'")).warnings().empty());
   folder.write("gone.txt", "no\xE9.wav\ncaf\xE9.wav\n");
@@ -840,4 +831,4 @@ TEST_CASE("names from paths that are the folder of the split are told") {
   }
 }
 
-}  // namespace file_splits_test
+}  // namespace melflow::test::file_splits_test

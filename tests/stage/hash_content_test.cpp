@@ -12,11 +12,7 @@
 #include "stages/manifest.h"
 #include "tests/stage/bench.h"
 
-namespace hash_content_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::hash_content_test {
 namespace {
 
 // What is noted of a file of these bytes, of which `noted` was before.
@@ -51,4 +47,4 @@ TEST_CASE("hash_content: in an update, a file of two states has no hash that is 
   CHECK(noted_of(bytes, hash + 1, Update::none) == hash + 1);  // a filling pass was there
 }
 
-}  // namespace hash_content_test
+}  // namespace melflow::test::hash_content_test

@@ -12,11 +12,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
-namespace hdf5_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::hdf5_write_test {
 namespace {
 
 using Options = SinkJob;
@@ -28,8 +24,7 @@ JobResult run(const std::string& yaml, const TempFolder& folder) { return run_si
 }  // namespace
 
 TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its type and shape") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   struct Row {
     const char* what;
     Options options;
@@ -56,8 +51,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
   CHECK(expected_names.size() >= 13 + 10);
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run(pipeline(row.options), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run(pipeline(row.options), folder));
     const H5File h5(folder / "out.h5");
     CHECK(h5.names() == expected_names);
     const std::uint64_t found = job.report.counts.found, bands = 20;
@@ -144,17 +138,15 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
 }
 
 TEST_CASE("hdf5_write: of a compressed output the report has its size and what packing takes") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   const auto figure = [](const Value& of, const char* name) {
     return std::stod(of.find(name)->text());
   };
   for (const int level : {1, 9}) {
     CAPTURE(level);
-    const JobResult job =
+    const JobResult job = completed(
         run(pipeline({.write = fmt::format("compression: deflate, level: {}, chunk: 4KiB", level)}),
-            folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+            folder));
     const auto& summary = job.stage("write").summary;
     const auto entry = [&](const char* name) {
       return std::find_if(summary.begin(), summary.end(),
@@ -176,10 +168,8 @@ TEST_CASE("hdf5_write: of a compressed output the report has its size and what p
 }
 
 TEST_CASE("hdf5_write: what stands in the index is what became of the files") {
-  const TempFolder folder;
-  make_corpus(folder);
-  const JobResult job = run(pipeline({.mel = "center: false"}), folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const Filled<make_corpus> folder;
+  completed(run(pipeline({.mel = "center: false"}), folder));
   const Output out = read_output(folder / "out.h5");
   std::vector<std::string> paths;
   for (const Output::File& f : out.files) paths.push_back(f.path);
@@ -225,8 +215,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
   const auto hash = [&](const Options& options) {
     Options o = options;
     o.write += ", overwrite: true";
-    const JobResult job = run(pipeline(o), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(pipeline(o), folder));
     return read_output(folder / "out.h5").texts.at("feature_fingerprint");
   };
   const std::string first = hash({.write = "sync: true"});
@@ -277,8 +266,7 @@ TEST_CASE("hdf5_write: the output says which preset its features have and what w
        "whisper, with sample_rate, n_fft, hop, n_mels and log changed"},
   };
   for (const auto& [mel, text] : table) {
-    const JobResult job = run(pipeline({.mel = mel, .write = "overwrite: true"}), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(pipeline({.mel = mel, .write = "overwrite: true"}), folder));
     CHECK(H5File(folder / "out.h5").text_attribute("/", "preset") == text);
   }
 }
@@ -308,8 +296,7 @@ TEST_CASE(
     std::filesystem::remove(folder / "out.h5");
     Options o = plain;
     o.write = how;
-    const JobResult job = run(pipeline(o), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(pipeline(o), folder));
     CHECK(expected.difference(read_output(folder / "out.h5")) == "");
     CHECK(H5File(folder / "out.h5").layout("mel") == "chunked");
     CHECK(read_output(folder / "out.h5").texts.at("feature_fingerprint") ==
@@ -338,8 +325,7 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
   for (const auto& row : table) {
     const std::string write = row.first;
     CAPTURE(write);
-    const JobResult job = run(pipeline({.write = "overwrite: true, " + write}), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run(pipeline({.write = "overwrite: true, " + write}), folder));
     const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
                    "file");
     const Hid mel(H5Dopen2(file, "mel", H5P_DEFAULT), H5Dclose, "mel");
@@ -350,4 +336,4 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
   }
 }
 
-}  // namespace hdf5_write_test
+}  // namespace melflow::test::hdf5_write_test

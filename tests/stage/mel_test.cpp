@@ -1,7 +1,6 @@
 // The stage around the kernel: which frames and windows, in blocks and batches. What a frame's
 // values are is tested with the kernel.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <cstring>
 #include <random>
@@ -13,11 +12,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 
-namespace mel_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::mel_test {
 namespace {
 
 struct Rows {
@@ -368,4 +363,4 @@ TEST_CASE("mel: decibels with preset librosa and without top_db are told, as pow
     CHECK_FALSE(text.starts_with("top_db"));
 }
 
-}  // namespace mel_test
+}  // namespace melflow::test::mel_test

@@ -9,10 +9,8 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace mp3_decoder_test {
+namespace melflow::test::mp3_decoder_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using namespace std::string_literals;
 
 namespace {
@@ -165,11 +163,10 @@ TEST_CASE("MP3: at a low rate a third frame that is missing is told, as at a hig
       missing = info.frames - reader.count();
       CAPTURE(missing);
       SoundInput input(bytes);
-      const std::string remark =
-          end_remark({info, is_known, true}, reader, input.reader(), cut.size());
-      CHECK(remark.starts_with("short: ") == (missing > 2 * frame));
+      CHECK(end_remark({info, is_known, true}, reader, input.reader(), cut.size())
+                .starts_with("short: ") == (missing > 2 * frame));
     }
   }
 }
 
-}  // namespace mp3_decoder_test
+}  // namespace melflow::test::mp3_decoder_test

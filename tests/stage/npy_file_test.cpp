@@ -12,11 +12,7 @@
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
-namespace npy_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::npy_file_test {
 namespace {
 
 constexpr const char* kSet[] = {"out.npy", "out.index.npy", "out.index.json"};
@@ -137,4 +133,4 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
   CHECK(names_in(folder.path()) == kWhole);
 }
 
-}  // namespace npy_file_test
+}  // namespace melflow::test::npy_file_test

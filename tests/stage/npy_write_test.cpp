@@ -9,11 +9,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/source_path.h"
 
-namespace npy_write_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::npy_write_test {
 namespace {
 
 // Names of a document's entries, one of which begins each line.
@@ -27,8 +23,7 @@ std::vector<std::string> entries_of(const std::string& document) {
 }  // namespace
 
 TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_write has them") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   struct Row {
     const char* what;
     SinkJob options;
@@ -51,8 +46,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
   const std::string text = read_bytes(source_path("docs/output-format.md"));
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
-    const JobResult job = run_sinks(pipeline_of_both(row.options), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    const JobResult job = completed(run_sinks(pipeline_of_both(row.options), folder));
     CHECK(difference_from_h5(folder) == "");
     CHECK(names_in(folder.path()) ==
           Names{"clips", "scratch.wav", "out.h5", "out.npy", "out.index.npy", "out.index.json"});
@@ -139,4 +133,4 @@ TEST_CASE("npy_write: the path ends in .npy") {
                        ConfigError);
 }
 
-}  // namespace npy_write_test
+}  // namespace melflow::test::npy_write_test

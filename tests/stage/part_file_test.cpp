@@ -16,11 +16,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace part_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::part_file_test {
 namespace {
 
 void make(const std::string& target, Existing existing) {
@@ -246,4 +242,4 @@ TEST_CASE("undo file: no more memory is asked for than the file has") {
         }).starts_with(target + ".undo: this file is damaged"));
 }
 
-}  // namespace part_file_test
+}  // namespace melflow::test::part_file_test

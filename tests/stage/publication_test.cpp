@@ -14,11 +14,7 @@
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
-namespace publication_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::publication_test {
 namespace {
 
 constexpr int kMostCalls = 100;
@@ -453,4 +449,4 @@ TEST_CASE("publication: a file that is called .replaced is not removed, whatever
   }
 }
 
-}  // namespace publication_test
+}  // namespace melflow::test::publication_test

@@ -14,11 +14,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
-namespace read_ahead_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::read_ahead_test {
 namespace {
 
 constexpr int kThreads = 2;
@@ -183,4 +179,4 @@ TEST_CASE("read ahead: an end before it has begun, and twice") {
   CHECK(ahead.seen() == 0);
 }
 
-}  // namespace read_ahead_test
+}  // namespace melflow::test::read_ahead_test

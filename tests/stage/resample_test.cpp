@@ -15,11 +15,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace resample_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::resample_test {
 namespace {
 
 struct Ratio {
@@ -355,4 +351,4 @@ TEST_CASE("resample: many streams at once do not disturb each other") {
   CHECK(same == std::vector<int>(4, 10));
 }
 
-}  // namespace resample_test
+}  // namespace melflow::test::resample_test

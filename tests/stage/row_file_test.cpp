@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -18,11 +17,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace row_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::row_file_test {
 namespace {
 
 std::vector<float> values(std::size_t count, float first = 0) {
@@ -195,76 +190,6 @@ TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
   file.spill().get(back.data(), 1200, 0);
   CHECK(back == v);
   CHECK(names_in(folder.path()).size() == 1);
-}
-
-TEST_CASE("row file: where it cannot be made, the message says what to do") {
-  const TempFolder folder;
-  folder.write("there.h5", "precious");
-  folder.folder("folder.h5");
-  folder.write("file", "");
-  struct Row {
-    std::string target;
-    bool overwrite;
-    std::string message;
-  };
-  const Row rows[] = {
-      {folder / "no/such/out.h5", true,
-       folder / "no/such/out.h5: there is no folder " + folder.path() +
-           "/no/such; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write "
-           "node)"},
-      {folder / "file/out.h5", true,
-       folder / "file/out.h5: there is no folder " + folder.path() +
-           "/file; make it first (mkdir -p) or write elsewhere (option path of the hdf5_write "
-           "node)"},
-      {folder / "there.h5", false,
-       folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true in the "
-                "hdf5_write node, or go on with it (melflow update)"},
-      {folder / "folder.h5", true,
-       folder / "folder.h5: this is a folder; hdf5_write.path takes a file name"},
-      {folder / "folder.h5", false,
-       folder / "folder.h5: this is a folder; hdf5_write.path takes a file name"},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.target);
-    CHECK(complaint([&] {
-            RowFile(row.target, "mel", NumberType::float32, 1,
-                    row.overwrite ? Existing::replace : Existing::refuse);
-          }) == row.message);
-    CHECK_FALSE(exists(row.target + ".part"));
-  }
-  CHECK(read_bytes(folder / "there.h5") == "precious");
-}
-
-TEST_CASE("row file: a folder without write permission is named") {
-  const TempFolder folder;
-  folder.folder("closed");
-  REQUIRE(chmod((folder / "closed").c_str(), 0555) == 0);
-  const OtherUser other;
-  if (!other.ok()) {
-    skip("cannot act as a user without rights");
-    return;
-  }
-  const std::string target = folder / "closed/out.h5";
-  CHECK(complaint([&] { RowFile(target, "mel", NumberType::float32, 1, Existing::refuse); }) ==
-        target + ".part: cannot be written: Permission denied");
-}
-
-TEST_CASE("row file: two runs cannot write the same file, one after the other can") {
-  const TempFolder folder;
-  const std::string target = folder / "out.h5";
-  {
-    RowFile first(target, "mel", NumberType::float32, 1, Existing::refuse);
-    const float value = 7;
-    first.write(0, &value, 1);
-    CHECK(complaint([&] { RowFile(target, "mel", NumberType::float32, 1, Existing::replace); }) ==
-          target + ".part: another run is writing it");
-    const std::vector<hsize_t> shape{1, 1};
-    first.make_hdf5(shape, nothing_more);
-    first.publish(false);
-  }
-  CHECK(H5File(target).floats("mel") == std::vector<float>{7});
-  RowFile second(target, "mel", NumberType::float32, 1, Existing::replace);
-  CHECK(H5File(target).floats("mel") == std::vector<float>{7});
 }
 
 TEST_CASE("row file: a run that begins while another ends never harms its output") {
@@ -445,4 +370,4 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
   CHECK(names_in(folder.path()).size() == 0);
 }
 
-}  // namespace row_file_test
+}  // namespace melflow::test::row_file_test

@@ -9,11 +9,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/temp_folder.h"
 
-namespace row_stage_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::row_stage_test {
 namespace {
 
 std::string pipeline(const std::string& mel, const std::string& last,
@@ -33,9 +29,7 @@ std::string pipeline(const std::string& mel, const std::string& last,
 }
 
 LoadOptions in_out(const TempFolder& folder) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
-  return options;
+  return test::in_out(folder / "clips", folder / "out.h5");
 }
 
 }  // namespace
@@ -47,14 +41,10 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
     std::string mel, last, segment, message;
   };
   const Row rows[] = {
-      {"log: db", "stage: mfcc, n_mfcc: 21", "tail: drop",
-       "test.yaml:9:31: last.n_mfcc: is 21 but must be from 1 to the number of bands (20)"},
       {"log: db, use_energy: true", "stage: mfcc, n_mfcc: 21", "tail: drop",
        "test.yaml:9:31: last.n_mfcc: is 21 but must be from 1 to the number of bands (20)"},
       {"log: db, output: spectrogram", "stage: mfcc", "tail: drop",
        "test.yaml:9:3: last: needs mel bands, what arrives are bin columns"},
-      {"log: db", "stage: mfcc, dct_type: 4", "tail: drop",
-       "test.yaml:9:33: last.dct_type: 4 is out of range; allowed: 2 to 3"},
       {"log: db", "stage: pcen", "tail: drop",
        "test.yaml:9:3: last: needs linear bands or bins (power or amplitude), what arrives is in "
        "dB; set log: none and normalize: none in mel"},
@@ -64,12 +54,6 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
       {"use_energy: true", "stage: pcen", "tail: drop",
        "test.yaml:9:3: last: needs rows without an energy, which is a logarithm; set use_energy: "
        "false in mel"},
-      {"log: none", "stage: pcen, b: 0", "tail: drop",
-       "test.yaml:9:26: last.b: 0 is out of range; allowed: more than 0, at most 1"},
-      {"log: none", "stage: pcen, eps: 0", "tail: drop",
-       "test.yaml:9:28: last.eps: 0 is out of range; allowed: more than 0, at most 1e+09"},
-      {"log: db", "stage: deltas, width: 4", "tail: drop",
-       "test.yaml:9:32: last.width: is 4 but must be odd: 3 or 5"},
       {"log: db", "stage: deltas, width: 3, order: 3, method: librosa", "tail: drop",
        "test.yaml:9:32: last.width: is 3 but must be more than order (3)"},
       {"log: db", "stage: deltas, width: 9, method: librosa", "length: 512",
@@ -88,9 +72,8 @@ TEST_CASE(
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, 8000);
   write_wav(folder.file("clips/short.wav"), 600, 8000);
-  const JobResult job = run_job(
-      pipeline("log: db", "stage: deltas, width: 9, method: librosa, order: 1"), in_out(folder));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(
+      pipeline("log: db", "stage: deltas, width: 9, method: librosa, order: 1"), in_out(folder)));
   CHECK(job.remarks_by_name().at("short.wav") == "skipped: last: has 5 frames, 9 are needed");
   const Output out = read_output(folder / "out.h5");
   CHECK(out.rows() == 32);
@@ -169,4 +152,4 @@ TEST_CASE("mfcc: bands without a logarithm are a warning") {
         std::string::npos);
 }
 
-}  // namespace row_stage_test
+}  // namespace melflow::test::row_stage_test

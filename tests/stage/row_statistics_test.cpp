@@ -11,10 +11,7 @@
 #include "stages/output/rows/row_statistics.h"
 #include "tests/support/printing.h"
 
-namespace row_statistics_test {
-
-using namespace melflow;
-
+namespace melflow::row_statistics_test {
 namespace {
 
 struct Shape {
@@ -215,4 +212,4 @@ TEST_CASE("exact sum: as text it is a whole number times a power of two") {
     CHECK_MESSAGE(!ExactSum::of(text), text);
 }
 
-}  // namespace row_statistics_test
+}  // namespace melflow::row_statistics_test

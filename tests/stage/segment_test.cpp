@@ -3,18 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <random>
 
 #include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 
-namespace segment_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::segment_test {
 namespace {
 
 // The windows of a recording, straight from what the options say.
@@ -338,9 +333,6 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
        {"long: length and hop are for windows of one stage"}},
       {"{long: {length: 1024}}", {"short: has no length; set it"}},
       {"{max_length: 0}", {"max_length: no recording is that short; give a length or remove it"}},
-      {"{min_length: 2s, max_length: 1.5s}",
-       {"max_length: 1.5s is less than min_length (2s), so that every recording is skipped; "
-        "exchange the two"}},
       {"{min_length: 10, max_length: 9}",
        {"max_length: 9 is less than min_length (10), so that every recording is skipped; exchange "
         "the two"}},
@@ -348,10 +340,6 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
       {"{short: {length: 512}}", {"long: has no length; set it"}},
       {"{long: {hop: 512}, short: {hop: 1}}",
        {"long: has no length; set it", "short: has no length; set it"}},
-      {"{hop: 512}", {"hop: is used with length only; set length, or remove hop"}},
-      {"{tail: pad}", {"tail: is used with length only; set length, or remove tail"}},
-      {"{length: 0}", {"length: " + window}},
-      {"{length: 512, hop: 0}", {"hop: " + hop}},
       {"{length: 1us, hop: 10ms}", {"length: " + window}},
       {"{long: {length: 512}, short: {length: 1024}}",
        {"short: 1024 samples do not fit into a long window of 512"}},
@@ -381,4 +369,4 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
   }
 }
 
-}  // namespace segment_test
+}  // namespace melflow::test::segment_test

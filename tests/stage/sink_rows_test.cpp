@@ -16,10 +16,7 @@
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
 
-namespace sink_rows_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::sink_rows_test {
 
 TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split its order") {
   const TempFolder folder;
@@ -27,11 +24,10 @@ TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split it
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 2000 + 300 * i, kRate, i);
   folder.write("list.csv",
                "path,label,split\n2.wav,b,train\n0.wav,,test\n3.wav,a,\n0.wav,b,train\n");
-  const JobResult job = run_sinks(
+  completed(run_sinks(
       pipeline_of_both({.files = "labels: manifest, manifest: '" + (folder / "list.csv") + "'",
                         .write = "split_files: false"}),
-      folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+      folder));
   const Output out = read_output(folder / "out.h5");
   CHECK(out.labels == std::vector<std::string>{"a", "b"});
   CHECK(out.splits == std::vector<std::string>{"train", "test"});
@@ -55,8 +51,7 @@ TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split it
 }
 
 TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
-  const TempFolder folder;
-  make_corpus(folder);
+  const Filled<make_corpus> folder;
   // Plain powers go over the whole range of a half; a file with values beyond it fails, which is
   // tested elsewhere.
   for (const std::string mel : {"log: db", "log: none", "log: none, power: 6"}) {
@@ -97,12 +92,10 @@ TEST_CASE("sinks: values that need the whole file are the same in blocks as in o
       CAPTURE(mel);
       CAPTURE(type);
       for (const auto& [out, block] : {std::pair{"one", "8MiB"}, std::pair{"blocks", "64KiB"}}) {
-        const JobResult job =
-            run_sinks(pipeline_of_both({.decode = std::string("block: ") + block,
-                                        .mel = mel,
-                                        .write = "overwrite: true, dtype: " + type}),
-                      folder, out);
-        REQUIRE_MESSAGE(job.complete(), job.text());
+        completed(run_sinks(pipeline_of_both({.decode = std::string("block: ") + block,
+                                              .mel = mel,
+                                              .write = "overwrite: true, dtype: " + type}),
+                            folder, out));
         CHECK(difference_from_h5(folder, out) == "");
       }
       const Output expected = read_output(folder / "one.h5");
@@ -134,14 +127,13 @@ TEST_CASE("sinks: a long file that fails midway leaves no rows, spilled or not")
                 bad);
   for (const char* mel : {"log: db", "log: db, ref: max"}) {
     CAPTURE(std::string(mel));
-    const JobResult job = run_sinks(
+    const JobResult job = completed(run_sinks(
         pipeline_of_both({.decode = "block: 64KiB", .mel = mel, .write = "overwrite: true"}),
-        folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+        folder));
     CHECK(job.report.counts.failed == 2);
-    const JobResult clean = run_job(pipeline_of_both({.mel = mel, .write = "overwrite: true"}),
-                                    in_out(folder / "good", folder / "clean"));
-    REQUIRE_MESSAGE(clean.complete(), clean.text());
+    const JobResult clean =
+        completed(run_job(pipeline_of_both({.mel = mel, .write = "overwrite: true"}),
+                          in_out(folder / "good", folder / "clean")));
     const Output out = read_output(folder / "out.h5");
     CHECK(out.mel_bytes == read_output(folder / "clean.h5").mel_bytes);
     for (const char* name : {"b.wav", "d.wav"}) {
@@ -166,16 +158,15 @@ TEST_CASE("sinks: a file that fails in one branch leaves no rows in the other ei
       "\n" +
       sink_node("other", kNpy, "wide", "${OUT}.wide") +
       sink_node("other5", kHdf5, "wide", "${OUT}.wide");
-  const JobResult job = run_sinks(yaml, folder);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_sinks(yaml, folder));
   CHECK(job.report.counts.ok == 20);
   CHECK(job.report.counts.skipped == 10);
   CHECK(difference_from_h5(folder) == "");
   CHECK(difference_from_h5(folder, "out.wide") == "");
   for (unsigned i = 1; i < 30; i += 3)
     std::filesystem::remove(folder / fmt::format("clips/{:02}.wav", i));
-  const JobResult clean = run_sinks(pipeline_of_both({.mel = "center: false"}), folder, "clean");
-  REQUIRE_MESSAGE(clean.complete(), clean.text());
+  const JobResult clean =
+      completed(run_sinks(pipeline_of_both({.mel = "center: false"}), folder, "clean"));
   for (const char* name : {"out.h5", "out.wide.h5"}) {
     const Output out = read_output(folder / name);
     CAPTURE(std::string(name));
@@ -228,9 +219,8 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
       if (name == "late_files") ++closed_up;
   CHECK(closed_up == 2);
   CHECK(difference_from_h5(folder) == "");
-  const JobResult clean =
-      run_job(pipeline(kNpy, {.mel = "center: false"}), in_out(folder / "good", folder / "clean"));
-  REQUIRE_MESSAGE(clean.complete(), clean.text());
+  const JobResult clean = completed(
+      run_job(pipeline(kNpy, {.mel = "center: false"}), in_out(folder / "good", folder / "clean")));
   CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
 }
 
@@ -239,9 +229,8 @@ TEST_CASE("sinks: a run that leaves no row at all has failed and writes nothing"
   write_wav(folder.file("clips/a.wav"), 0, kRate);
   folder.folder("clips/b.wav");
   for (const char* segment : {"tail: drop", "length: 1024"}) {
-    const JobResult job =
-        run_sinks(pipeline_of_both({.segment = segment, .write = "overwrite: true"}), folder);
-    CHECK(job.report.error ==
+    CHECK(run_sinks(pipeline_of_both({.segment = segment, .write = "overwrite: true"}), folder)
+              .report.error ==
           "all files were skipped (2): 1 by decode: holds no samples; 1 by read: is a folder, not "
           "a file; change the files, or the options of decode, read; nothing is written, and an "
           "existing output stays as it was");
@@ -256,8 +245,7 @@ TEST_CASE("sinks: columns that are no bands have their own label, an energy no f
   const auto run = [&](const SinkJob& o, const std::string& last = "") {
     std::string yaml = pipeline_of_both(o);
     yaml.insert(yaml.find("  write:"), last);
-    const JobResult job = run_sinks(yaml, folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_sinks(yaml, folder));
     CHECK(difference_from_h5(folder) == "");
   };
   const std::string again = "overwrite: true";
@@ -300,9 +288,8 @@ TEST_CASE("sinks: names that are not text are kept as bytes, wherever they stand
   // What looks like UTF-8 and is none: a surrogate, too long a form, an end too early.
   folder.write("clips/" + odd + "/\xED\xB3\xA9 \xC0\xAF \xE2\x82.wav", "no sound");
   std::filesystem::rename(folder / "clips", folder / ("clips" + odd));
-  const JobResult job =
-      run_job(pipeline_of_both(), in_out(folder / ("clips" + odd), folder / ("out" + odd)));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(
+      run_job(pipeline_of_both(), in_out(folder / ("clips" + odd), folder / ("out" + odd))));
   CHECK(job.report.counts.failed == 1);
   CHECK(read_output(folder / ("out" + odd + ".h5")).files.at(0).path == odd + "/a\xFF.wav");
   CHECK(difference_from_h5(folder, "out" + odd) == "");
@@ -312,12 +299,11 @@ TEST_CASE("sinks: rows, and the feature fingerprint, do not depend on the format
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
   for (const char* type : {"float32", "float16", "bfloat16"}) {
-    const JobResult job = run_sinks(
-        pipeline_of_both({.write = std::string("overwrite: true, dtype: ") + type}), folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
+    completed(run_sinks(pipeline_of_both({.write = std::string("overwrite: true, dtype: ") + type}),
+                        folder));
     // The script compares `feature_fingerprint`, `feature_settings` and rows with the HDF5 file's.
     CHECK(difference_from_h5(folder) == "");
   }
 }
 
-}  // namespace sink_rows_test
+}  // namespace melflow::test::sink_rows_test

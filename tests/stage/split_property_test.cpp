@@ -13,11 +13,7 @@
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
-namespace split_property_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::split_property_test {
 namespace {
 
 using SplitOf = std::map<std::string, std::string>;
@@ -164,4 +160,4 @@ TEST_CASE("no file of one group is in two splits, and updates move none: 3000 ra
   CHECK(updated > 10000);
 }
 
-}  // namespace split_property_test
+}  // namespace melflow::test::split_property_test

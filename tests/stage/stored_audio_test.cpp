@@ -3,18 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <numeric>
-
 #include "stages/audio/reading/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace stored_audio_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::stored_audio_test {
 namespace {
 
 // Samples in pieces that do not lie together.
@@ -140,4 +134,4 @@ TEST_CASE("stored audio: a damaged store of a file that is gone says so") {
   CHECK(out.entry.reason == "does not exist (any more)");
 }
 
-}  // namespace stored_audio_test
+}  // namespace melflow::test::stored_audio_test

@@ -20,11 +20,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace synthetic_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::synthetic_test {
 namespace {
 
 using Shorts = std::vector<std::int16_t>;
@@ -49,8 +45,7 @@ graph:
 
 Shorts made(const TempFolder& folder, const std::string& options, const std::string& name,
             int workers = 2) {
-  const JobResult job = run_job(writing(options, "256MiB", workers), into(folder / "out"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  completed(run_job(writing(options, "256MiB", workers), into(folder / "out")));
   return read_audio(folder / "out/" + name + ".wav").int16;
 }
 
@@ -164,7 +159,7 @@ TEST_CASE("synthetic: a recording does not depend on the others, on blocks or on
 
 TEST_CASE("synthetic: kinds are taken in turn and are labels; a tone's frequency is its target") {
   const TempFolder folder;
-  const JobResult job = run_job(R"(version: 1
+  const JobResult job = completed(run_job(R"(version: 1
 graph:
   tones: {stage: synthetic, kind: [tone, noise, silence], count: 7, duration: 1s, low: 300, high: 6000}
   segment: {stage: segment, from: tones}
@@ -172,8 +167,7 @@ graph:
   mel: {stage: mel, from: batch, n_fft: 1024, hop: 256, n_mels: 128, log: db}
   write: {stage: hdf5_write, from: mel, path: "${OUT}"}
 )",
-                                into(folder / "out.h5"));
-  REQUIRE_MESSAGE(job.complete(), job.text());
+                                          into(folder / "out.h5")));
   CHECK(job.report.counts.ok == 7);
   const FeatureFile out(folder / "out.h5");
   const Output rows = read_output(folder / "out.h5");
@@ -215,8 +209,7 @@ graph:
   tones: {stage: synthetic, kind: silence, count: 2, duration: 30min, rate: 48000}
   end: {stage: discard, from: tones}
 )";
-  const JobResult job = run_job(yaml);
-  REQUIRE_MESSAGE(job.complete(), job.text());
+  const JobResult job = completed(run_job(yaml));
   CHECK(job.report.counts.ok == 2);
   const auto& said = job.stage("end").summary;
   CHECK(said[1].second.text() == "3600.000");
@@ -258,4 +251,4 @@ TEST_CASE("synthetic: features depend on what changes samples, and not on how ma
     CHECK_MESSAGE(settings("count: 3") != settings(other), other);
 }
 
-}  // namespace synthetic_test
+}  // namespace melflow::test::synthetic_test

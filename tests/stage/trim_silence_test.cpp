@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
 
 #include "stages/facts.h"
@@ -13,11 +12,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/source_path.h"
 
-namespace trim_silence_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::trim_silence_test {
 namespace {
 
 constexpr int kRate = 16'000;
@@ -263,4 +258,4 @@ TEST_CASE("trim_silence: settings are in samples where the rate is known") {
   CHECK(settings("threshold: -40, keep: 10ms", 0) != settings("threshold: -40", 0));
 }
 
-}  // namespace trim_silence_test
+}  // namespace melflow::test::trim_silence_test

@@ -55,6 +55,11 @@ const StageReport& JobResult::stage(const std::string& node) const {
   throw std::runtime_error("the report has no node " + node);
 }
 
+JobResult completed(JobResult job, std::source_location at) {
+  if (!job.complete()) ADD_FAIL_AT(at.file_name(), static_cast<int>(at.line()), job.text());
+  return job;
+}
+
 LoadOptions in_out(const std::string& data, const std::string& out) {
   LoadOptions options;
   options.vars = {{"DATA", data}, {"OUT", out}};

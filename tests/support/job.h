@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ LoadOptions in_out(const std::string& data, const std::string& out);
 JobResult run_job(const std::string& yaml, const LoadOptions& options = {},
                   const std::function<void(Runner&)>& meanwhile = {}, Update update = Update::none,
                   const Resume& resume = {});
+
+/// The job, where it is complete; ends the test, where it is not.
+JobResult completed(JobResult job, std::source_location at = std::source_location::current());
 
 /// The whole of an output file (docs/output-format.md).
 struct Output {

@@ -24,6 +24,7 @@ class SmallDisk {
   }
 
   [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] const std::string& path() const { return folder_.path(); }
   [[nodiscard]] std::string operator/(const std::string& name) const { return folder_ / name; }
 
  private:

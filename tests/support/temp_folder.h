@@ -88,6 +88,12 @@ class TempFolder {
   std::string path_;
 };
 
+/// With what `fill` puts into it.
+template <void (*fill)(const TempFolder&)>
+struct Filled : TempFolder {
+  Filled() { fill(*this); }
+};
+
 /// Acts as a user without rights for as long as it lives; ok() is false where that cannot be done
 /// (the test does not run as root) and nothing was changed. Of the whole process: no other thread
 /// of a test may need root meanwhile.

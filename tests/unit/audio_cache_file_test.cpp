@@ -7,7 +7,6 @@
 
 #include <csignal>
 #include <fstream>
-#include <numeric>
 #include <thread>
 
 #include "pipeline/base/problem.h"
@@ -17,11 +16,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
-namespace audio_cache_file_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::audio_cache_file_test {
 namespace {
 
 using File = AudioCacheFile;
@@ -483,4 +478,4 @@ TEST_CASE("audio cache: opening reads no samples, and a look-up visits few place
   CHECK(visited < 3 * std::size_t{kFiles});
 }
 
-}  // namespace audio_cache_file_test
+}  // namespace melflow::test::audio_cache_file_test

@@ -3,10 +3,7 @@
 
 #include "stages/device/auto_rule.h"
 
-namespace auto_rule_test {
-
-using namespace melflow;
-
+namespace melflow::auto_rule_test {
 namespace {
 
 MelPlan plan_of(int n_fft, int hop) {
@@ -51,4 +48,4 @@ TEST_CASE(
   CHECK(why_on_cpu({0, 10}, 4, 0) == "");
 }
 
-}  // namespace auto_rule_test
+}  // namespace melflow::auto_rule_test

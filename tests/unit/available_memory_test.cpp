@@ -6,10 +6,7 @@
 #include "pipeline/base/cpu.h"
 #include "tests/support/temp_folder.h"
 
-namespace available_memory_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::available_memory_test {
 
 TEST_CASE("available memory: what the system has, as far as control groups leave it") {
   constexpr std::uint64_t kMiB = 1 << 20;
@@ -84,4 +81,4 @@ TEST_CASE("available memory: of this machine") {
   CHECK(available_memory() < (std::uint64_t{1} << 50));
 }
 
-}  // namespace available_memory_test
+}  // namespace melflow::test::available_memory_test

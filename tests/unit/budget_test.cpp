@@ -10,9 +10,7 @@
 #include "pipeline/stage/run_context.h"
 #include "tests/support/watchdog.h"
 
-namespace budget_test {
-
-using namespace melflow;
+namespace melflow::budget_test {
 
 TEST_CASE("budget: reservations add up to the capacity and not a byte more") {
   MemoryBudget budget(1000, 0);
@@ -180,4 +178,4 @@ TEST_CASE("budget: hard cap under contention") {
   CHECK(budget.peak() > kReserve);
 }
 
-}  // namespace budget_test
+}  // namespace melflow::budget_test

@@ -10,10 +10,7 @@
 #include "stages/routing/amount.h"
 #include "stages/routing/conditions.h"
 
-namespace conditions_test {
-
-using namespace melflow;
-
+namespace melflow::conditions_test {
 namespace {
 
 std::string key_of(Fact fact) {
@@ -160,4 +157,4 @@ TEST_CASE("conditions: what a list of lengths is told to be written as can be wr
   }
 }
 
-}  // namespace conditions_test
+}  // namespace melflow::conditions_test

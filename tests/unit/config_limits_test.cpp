@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -11,11 +10,7 @@
 #include "config/load.h"
 #include "tests/unit/config_stages.h"
 
-namespace config_limits_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::config_limits_test {
 namespace {
 
 std::string repeated(const std::string& text, std::size_t times) {
@@ -210,4 +205,4 @@ TEST_CASE("config limits: a device in the place of a file is refused") {
                        "/dev/zero: this is a device, not a file", ConfigError);
 }
 
-}  // namespace config_limits_test
+}  // namespace melflow::test::config_limits_test

@@ -10,11 +10,7 @@
 #include "tests/support/plan_node.h"
 #include "tests/unit/config_stages.h"
 
-namespace config_overrides_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::config_overrides_test {
 namespace {
 
 class Environment {
@@ -105,9 +101,6 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
       {"${}", "'${}' is not a variable; write ${NAME} or ${NAME:-default}"},
       {"${1X}", "'${1X}' is not a variable; write ${NAME} or ${NAME:-default}"},
       {"${A-b}", "'${A-b}' is not a variable; write ${NAME} or ${NAME:-default}"},
-      {"${OPEN",
-       "this '${' has no '}' after it; write ${NAME} for a variable, $$ for the character $"},
-      {"$HOME", "'$' stands alone; write ${NAME} for a variable, $$ for the character $"},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -120,15 +113,6 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
               with_scale(fmt::format("  scale:\n    stage: {}\n    from: files", row.text))) ==
           fmt::format("t.yaml:5:12: {}", row.message));
   }
-}
-
-TEST_CASE("config: a --var that nothing uses is a problem") {
-  LoadOptions options;
-  options.vars = {{"DAT", "x"}};
-  CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list, root: \"${DATA:-data}\"}\n  out: "
-                    "{stage: keep, from: files}\n",
-                    options) ==
-        "--var: DAT: nothing in the configuration uses the variable ${DAT}. Did you mean 'DATA'?");
 }
 
 TEST_CASE("config: --set overrides and adds options") {
@@ -195,28 +179,17 @@ TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing")
     const char* problem;
   };
   const Row rows[] = {
-      {{"scael.gain", "1"},
-       "--set: scael.gain: there is no node 'scael' and no such key at the top level. Did you mean "
-       "'scale'?"},
       {{"memry.host", "1"},
        "--set: memry.host: there is no node 'memry' and no such key at the top level. Did you mean "
        "'memory'?"},
       {{"graph.scael.gain", "1"},
        "--set: graph.scael.gain: there is no node 'scael' and no such key at the top level. Did "
        "you mean 'scale'?"},
-      {{"scale", "1"}, "--set: scale: this is a node; name one of its options, as in scale.queue"},
       {{"scale..gain", "1"},
        "--set: scale..gain: this names no option; an option has a name like mel.n_mels"},
-      {{"scale.gian", "1"}, "--set: scale.gian: unknown option of scale. Did you mean 'gain'?"},
-      {{"scale.gain", "loud"}, "--set: scale.gain: 'loud' is not a number; allowed: -60 to 60 dB"},
       {{"scale.gain", "7"}, "--set: scale.gain: 7 does not go with it"},
       {{"scale.span.length", "0"},
        "--set: scale.span.length: 0 is out of range; allowed: 1 to 100"},
-      {{"scale.mode", "[soft"},
-       "--set: scale.mode: column 1: this is not valid YAML: end of sequence flow not found; a [ "
-       "here or above is not closed, or a comma between its items is missing"},
-      {{"version", "3"},
-       "--set: version: 3: only version 1 is known to this program; write version: 1"},
   };
   for (const Row& row : rows) {
     LoadOptions options;
@@ -269,4 +242,4 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
         "(what an alias refers to is counted each time)");
 }
 
-}  // namespace config_overrides_test
+}  // namespace melflow::test::config_overrides_test

@@ -6,9 +6,8 @@
 
 #include "tests/support/read_at.h"
 
-namespace container_end_test {
+namespace melflow::container_end_test {
 
-using namespace melflow;
 using test::reader;
 
 namespace {
@@ -195,4 +194,4 @@ TEST_CASE("container end: a header that was never completed is known by a size o
   CHECK_FALSE(is_unfinished(wav("LIST" + number(4, 4) + "INFO" + "fact" + number(0, 4))));
 }
 
-}  // namespace container_end_test
+}  // namespace melflow::container_end_test

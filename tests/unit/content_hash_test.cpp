@@ -9,11 +9,7 @@
 #include "stages/files/unique_fd.h"
 #include "tests/support/temp_folder.h"
 
-namespace content_hash_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::content_hash_test {
 namespace {
 
 std::uint64_t hash_of(const std::string& text) {
@@ -71,4 +67,4 @@ TEST_CASE("content hash: of what cannot be read there is none") {
   CHECK(content_hash(-1) == 0);
 }
 
-}  // namespace content_hash_test
+}  // namespace melflow::test::content_hash_test

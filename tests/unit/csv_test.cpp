@@ -10,11 +10,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace csv_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::csv_test {
 namespace {
 
 std::vector<std::vector<std::string>> rows_of(const std::string& text, int columns) {
@@ -99,11 +95,8 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
   const TempFolder folder;
   folder.write("empty.csv", "");
   folder.write("no.csv", "name,label\nx,y\n");
-  folder.write("short.csv", "path,label\na.wav,x\nb.wav\n");
   folder.write("long.csv", "path,label\n\"a\nb.wav\",x\nc.wav,x,y\n");
   folder.write("open.csv", "path,label\na.wav,\"x\nb.wav,y\n");
-  folder.write("behind.csv", "path,label\n\"a\nb\",\"Hi,\" she said\n");
-  folder.write("pipes.csv", "path|text\na.wav|x, y\n");
   folder.write("tabs.csv", "path\ttext\na.wav\tx, y\n");
   folder.write("near.csv", "paht,text\na.wav,x\n");
   folder.folder("folder.csv");
@@ -116,25 +109,12 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
       {"folder.csv", "folder.csv: this is a folder, not a file"},
       {"empty.csv", "empty.csv: this file is empty, a header line is expected"},
       {"no.csv", "no.csv:1: there is no column 'path'; the header has name, label"},
-      {"short.csv",
-       "short.csv:3: 1 cell, but the header has 2; put a cell with commas in quotes, and keep the "
-       "comma of an empty cell"},
       {"long.csv",
        "long.csv:4: 3 cells, but the header has 2; put a cell with commas in quotes, and keep the "
        "comma of an empty cell"},
       {"open.csv",
        "open.csv:2: a quote opens here and is not closed to the end of the file (line 3); where "
        "quotes are characters of the texts, write quoting: none in the file_list node"},
-      {"behind.csv",
-       "behind.csv:3: text behind a closing quote: b\",\"Hi,\" she said; double a quote inside a "
-       "cell in quotes (\"\"), or, where quotes are characters of the texts, write quoting: none "
-       "in "
-       "the file_list node"},
-      {"pipes.csv",
-       "pipes.csv:1: there is no column 'path'; the first line is 'path|text', with '|' between "
-       "its "
-       "cells, where a .csv has commas and a .tsv tabs; write it with tabs (tr '|' '\\t' < "
-       "pipes.csv > pipes.tsv), below a line with the names of the columns"},
       {"tabs.csv",
        "tabs.csv:1: there is no column 'path'; the first line is 'path\\ttext', with tabs between "
        "its "
@@ -151,7 +131,7 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
 TEST_CASE("csv: rows are those that Python's csv module reads") {
   const TempFolder folder;
   const auto cases = nlohmann::json::parse(read_bytes(source_path("tests/unit/csv_cases.json")));
-  REQUIRE(cases.size() == 300);
+  REQUIRE(cases.size() == 100);
   for (const auto& one : cases) {
     const auto text = one.at("text").get<std::string>();
     CAPTURE(text);
@@ -258,4 +238,4 @@ TEST_CASE("csv: rows of several lines are told with their lines") {
                                       "of the texts, write quoting: none in the file_list node"});
 }
 
-}  // namespace csv_test
+}  // namespace melflow::test::csv_test

@@ -3,9 +3,7 @@
 
 #include "stages/device/cuda_report.h"
 
-namespace cuda_report_test {
-
-using namespace melflow;
+namespace melflow::cuda_report_test {
 
 TEST_CASE("cuda report: a link by its generation and width") {
   // PCI Express, one way: 2.5 and 5 GT/s in 8 of 10 bits, 8, 16 and 32 in 128 of 130, 64 in flits.
@@ -48,4 +46,4 @@ TEST_CASE("cuda report: rates of a device, with its share of the link where that
         R"({"device": 0, "batches": 0, "files": 0, "seconds": 0.000000})");
 }
 
-}  // namespace cuda_report_test
+}  // namespace melflow::cuda_report_test

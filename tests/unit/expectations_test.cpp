@@ -7,11 +7,7 @@
 
 #include "tests/unit/config_stages.h"
 
-namespace expectations_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::expectations_test {
 namespace {
 
 template <class B>
@@ -81,4 +77,4 @@ TEST_CASE("expectations: in a configuration, and by --set") {
   CHECK(why.find("t.yaml:2:18: expect.failed: '3' is not a bound such as \"< 0.1%\"") == 0);
 }
 
-}  // namespace expectations_test
+}  // namespace melflow::test::expectations_test

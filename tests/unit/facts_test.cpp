@@ -6,10 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace facts_test {
-
-using namespace melflow;
-
+namespace melflow::facts_test {
 namespace {
 
 constexpr Property<double> kRate{"rate"};
@@ -81,4 +78,4 @@ TEST_CASE("facts: two keys of one name and different types are a defect, not a v
   CHECK_THROWS_AS((void)a.merge(b), std::logic_error);
 }
 
-}  // namespace facts_test
+}  // namespace melflow::facts_test

@@ -7,10 +7,7 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace feed_choice_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::feed_choice_test {
 
 TEST_CASE("feed choice: the rules, in their order") {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -117,4 +114,4 @@ TEST_CASE("feed choice: what is found out about a corpus") {
   if (cold.warm) MESSAGE("share in the page cache after it was dropped: " << *cold.warm);
 }
 
-}  // namespace feed_choice_test
+}  // namespace melflow::test::feed_choice_test

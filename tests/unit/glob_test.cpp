@@ -9,10 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace glob_test {
-
-using namespace melflow;
-
+namespace melflow::glob_test {
 namespace {
 
 // The definition, word for word: a star is tried with every length. For ASCII.
@@ -179,4 +176,4 @@ TEST_CASE("glob: patterns that take every name") {
   }
 }
 
-}  // namespace glob_test
+}  // namespace melflow::glob_test

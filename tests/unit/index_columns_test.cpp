@@ -9,11 +9,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace index_columns_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::index_columns_test {
 namespace {
 
 // What the documentation calls a type; for a text in HDF5.
@@ -70,4 +66,4 @@ TEST_CASE("index columns: what is set is what was stored") {
   CHECK(set("path", std::string("a/b.wav\0\0", 9)).path == "a/b.wav");
 }
 
-}  // namespace index_columns_test
+}  // namespace melflow::test::index_columns_test

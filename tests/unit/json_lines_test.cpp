@@ -8,11 +8,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace json_lines_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::json_lines_test {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -154,4 +150,4 @@ TEST_CASE("tables: the ending says which") {
   CHECK(table->cell("label") == "c");
 }
 
-}  // namespace json_lines_test
+}  // namespace melflow::test::json_lines_test

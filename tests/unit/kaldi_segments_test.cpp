@@ -6,11 +6,7 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace kaldi_segments_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::kaldi_segments_test {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -134,4 +130,4 @@ TEST_CASE("kaldi segments: a bad line is left behind, and missing lines of text 
   CHECK(table.remarks({table.column("path")}).empty());
 }
 
-}  // namespace kaldi_segments_test
+}  // namespace melflow::test::kaldi_segments_test

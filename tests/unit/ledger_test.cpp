@@ -13,9 +13,7 @@
 #include "pipeline/stage/reach.h"
 #include "tests/support/watchdog.h"
 
-namespace ledger_test {
-
-using namespace melflow;
+namespace melflow::ledger_test {
 
 TEST_CASE("ledger: counts every outcome, and the sum is what was found") {
   Ledger ledger;
@@ -249,4 +247,4 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
   }
 }
 
-}  // namespace ledger_test
+}  // namespace melflow::ledger_test

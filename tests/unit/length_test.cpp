@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace length_test {
-
-using namespace melflow;
+namespace melflow::length_test {
 
 TEST_CASE("length: samples and times as people write them") {
   struct Row {
@@ -76,4 +74,4 @@ TEST_CASE("length: anything else is refused, with what is expected") {
   }
 }
 
-}  // namespace length_test
+}  // namespace melflow::length_test

@@ -9,9 +9,8 @@
 #include "pipeline/base/problem.h"
 #include "tests/support/temp_folder.h"
 
-namespace manifest_file_test {
+namespace melflow::manifest_file_test {
 
-using namespace melflow;
 using test::TempFolder;
 
 namespace {
@@ -108,4 +107,4 @@ TEST_CASE("manifest file: what is not what was written is refused") {
   }
 }
 
-}  // namespace manifest_file_test
+}  // namespace melflow::manifest_file_test

@@ -7,10 +7,7 @@
 
 #include "tests/support/printing.h"
 
-namespace manifest_test {
-
-using namespace melflow;
-
+namespace melflow::manifest_test {
 namespace {
 
 void add(Manifest& m, std::string_view path) {
@@ -155,4 +152,4 @@ TEST_CASE("manifest: a recording of one source is not that of another with the s
   CHECK(m.recordings() == 2);
 }
 
-}  // namespace manifest_test
+}  // namespace melflow::manifest_test

@@ -7,10 +7,7 @@
 #include "stages/features/mel_front.h"
 #include "stages/features/mel_stage_options.h"
 
-namespace mel_times_test {
-
-using namespace melflow;
-
+namespace melflow::mel_times_test {
 namespace {
 
 MelStageOptions read(const Value& map) {
@@ -120,4 +117,4 @@ TEST_CASE("mel times: a preset's own length, written in time, changes nothing of
   CHECK(read(map).preset_text() == "whisper, with hop changed");
 }
 
-}  // namespace mel_times_test
+}  // namespace melflow::mel_times_test

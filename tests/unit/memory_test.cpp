@@ -11,9 +11,7 @@
 
 #include "tests/support/watchdog.h"
 
-namespace memory_test {
-
-using namespace melflow;
+namespace melflow::memory_test {
 
 TEST_CASE("memory: a lease is aligned, as large as asked for, and at most a quarter larger") {
   BufferPool pool(1 << 30);
@@ -168,4 +166,4 @@ TEST_CASE("memory: many threads lease and return at once") {
   CHECK(pool.kept() <= 4 << 20);
 }
 
-}  // namespace memory_test
+}  // namespace melflow::memory_test

@@ -6,10 +6,7 @@
 
 #include "tests/support/printing.h"
 
-namespace name_rule_test {
-
-using namespace melflow;
-
+namespace melflow::name_rule_test {
 namespace {
 
 std::string found(const std::string& pattern, const std::string& path) {
@@ -67,4 +64,4 @@ TEST_CASE("name rule: what cannot be an expression, and what to do") {
   CHECK(NameRule::problem("((?:(?:a{1000}){1000}){1000})").starts_with("'((?:(?:a{1000})"));
 }
 
-}  // namespace name_rule_test
+}  // namespace melflow::name_rule_test

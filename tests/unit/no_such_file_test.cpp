@@ -8,9 +8,7 @@
 #include "pipeline/base/no_such_file.h"
 #include "tests/support/temp_folder.h"
 
-namespace no_such_file_test {
-
-using namespace melflow;
+namespace melflow::no_such_file_test {
 
 TEST_CASE("no such file: the nearest name in its folder, with the path as it was given") {
   const test::TempFolder folder;
@@ -46,4 +44,4 @@ TEST_CASE("no such file: a folder that is not there is said, and the one that is
   CHECK(no_such_file(folder / "x/y/a.h5", {".h5"}) == "there is no folder " + (folder / "x/y"));
 }
 
-}  // namespace no_such_file_test
+}  // namespace melflow::no_such_file_test

@@ -10,10 +10,7 @@
 #include "pipeline/base/bfloat16.h"
 #include "pipeline/base/float16.h"
 
-namespace number_type_test {
-
-using namespace melflow;
-
+namespace melflow::number_type_test {
 namespace {
 
 // The value of a bfloat16: a sign, eight bits of exponent with bias 127, seven of fraction.
@@ -195,4 +192,4 @@ TEST_CASE("number type: int16 is the value times 32768, to nearest, clipped") {
   CHECK(first_not_finite(every.data(), every.size(), NumberType::int16, NumberType::int16) == -1);
 }
 
-}  // namespace number_type_test
+}  // namespace melflow::number_type_test

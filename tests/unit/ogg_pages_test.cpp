@@ -6,9 +6,8 @@
 
 #include "tests/support/read_at.h"
 
-namespace ogg_pages_test {
+namespace melflow::ogg_pages_test {
 
-using namespace melflow;
 using test::reader;
 
 namespace {
@@ -107,4 +106,4 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
   }
 }
 
-}  // namespace ogg_pages_test
+}  // namespace melflow::ogg_pages_test

@@ -9,10 +9,7 @@
 
 #include "config/reference.h"
 
-namespace option_texts_test {
-
-using namespace melflow;
-
+namespace melflow::option_texts_test {
 namespace {
 
 // With its words between single spaces.
@@ -54,4 +51,4 @@ TEST_CASE("option texts: each stands alone") {
   CHECK(options > 100);
 }
 
-}  // namespace option_texts_test
+}  // namespace melflow::option_texts_test

@@ -15,11 +15,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace other_names_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::other_names_test {
 namespace {
 
 int check_names(const Schema& schema, const std::vector<std::string>& more = {}) {
@@ -200,27 +196,4 @@ TEST_CASE("other names: a stage is found by the name that it has elsewhere, and 
   CHECK(registry.advice_on("quux") == "");
 }
 
-TEST_CASE("other names: values that others have are refused with the one that is meant") {
-  const auto refusal = [](const char* stage, const char* option, const Value& value) {
-    const auto config = Registry::global().find(stage)->configure();
-    Value map = Value::map({});
-    map.set(option, value);
-    Problems problems;
-    config->schema().read(map, "", problems);
-    return problems.str();
-  };
-  const auto text = [](const char* value) { return Value::scalar(value); };
-  CHECK(refusal("mel", "window", text("hanning")).ends_with("boxcar, values; write hann"));
-  CHECK(
-      refusal("mel", "n_fft", text("25ms")).ends_with("a time such as 25ms goes into win_length"));
-  CHECK(refusal("mel", "fmax", text("8kHz"))
-            .ends_with("; write Hz as a number without a unit, such as 8000"));
-  CHECK(refusal("mel", "fmax", text("high")) == "fmax: 'high' is not a number");
-  CHECK(refusal("hdf5_write", "compression", text("gzip"))
-            .ends_with("; write deflate, which is what gzip does"));
-  CHECK(refusal("file_list", "splits", Value::list({text("80"), text("20")}))
-            .ends_with("{train: SHARE, val: SHARE, test: SHARE}"));
-  CHECK(refusal("mel", "window", text("hamming")) == "");
-}
-
-}  // namespace other_names_test
+}  // namespace melflow::test::other_names_test

@@ -4,10 +4,7 @@
 
 #include "pipeline/base/sentences.h"
 
-namespace problem_test {
-
-using namespace melflow;
-
+namespace melflow::problem_test {
 namespace {
 Mark mark(int line, int column, const char* file = "p.yaml") {
   return {std::make_shared<const std::string>(file), line, column};
@@ -90,4 +87,4 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
   CHECK(did_you_mean("win", {"win_length", "window_size"}).empty());
 }
 
-}  // namespace problem_test
+}  // namespace melflow::problem_test

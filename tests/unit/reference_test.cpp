@@ -7,10 +7,7 @@
 #include "pipeline/stage/registry.h"
 #include "tests/unit/config_stages.h"
 
-namespace reference_test {
-
-using namespace melflow;
-using namespace melflow::test;
+namespace melflow::test::reference_test {
 
 TEST_CASE("reference: the Markdown has every stage, every option and its limits") {
   const std::string text = stages_markdown(config_registry());
@@ -67,4 +64,4 @@ TEST_CASE("reference: the JSON Schema has choices as YAML reads them, and null f
   CHECK(mel["log_offset"]["anyOf"].back() == nlohmann::json{{"type", "null"}});
 }
 
-}  // namespace reference_test
+}  // namespace melflow::test::reference_test

@@ -4,10 +4,7 @@
 
 #include <stdexcept>
 
-namespace registry_test {
-
-using namespace melflow;
-
+namespace melflow::registry_test {
 namespace {
 
 struct Nothing {
@@ -71,4 +68,4 @@ TEST_CASE("registry: names are sorted, unknown ones are not found, doubles are r
   CHECK_THROWS_AS(registry.add(named("a")), std::logic_error);
 }
 
-}  // namespace registry_test
+}  // namespace melflow::registry_test

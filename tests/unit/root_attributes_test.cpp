@@ -10,11 +10,7 @@
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
-namespace root_attributes_test {
-
-using namespace melflow;
-using namespace melflow::test;
-
+namespace melflow::test::root_attributes_test {
 namespace {
 
 // What the documentation calls a type, in HDF5.
@@ -87,4 +83,4 @@ TEST_CASE("root attributes: one that is missing is damage, but for what not all 
   }
 }
 
-}  // namespace root_attributes_test
+}  // namespace melflow::test::root_attributes_test

@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace row_order_test {
-
-using namespace melflow;
-
+namespace melflow::row_order_test {
 namespace {
 
 std::shared_ptr<const MelPart> part(std::int64_t first_row, std::int64_t count, bool last) {
@@ -270,4 +267,4 @@ TEST_CASE("row order: whatever the order of arrival, rows stand in file order wi
   }
 }
 
-}  // namespace row_order_test
+}  // namespace melflow::row_order_test

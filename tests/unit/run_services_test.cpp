@@ -4,10 +4,7 @@
 
 #include "pipeline/stage/run_context.h"
 
-namespace run_services_test {
-
-using namespace melflow;
-
+namespace melflow::run_services_test {
 namespace {
 
 struct Lamp {
@@ -32,4 +29,4 @@ TEST_CASE("services: one object of a type, made by who asks first") {
   CHECK(services.find<Lamp>() == other);
 }
 
-}  // namespace run_services_test
+}  // namespace melflow::run_services_test

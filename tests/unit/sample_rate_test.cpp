@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace sample_rate_test {
-
-using namespace melflow;
+namespace melflow::sample_rate_test {
 
 TEST_CASE("sample rate: Hz and kHz as people write them, echoed as Hz") {
   struct Row {
@@ -57,4 +55,4 @@ TEST_CASE("sample rate: anything else is refused") {
   }
 }
 
-}  // namespace sample_rate_test
+}  // namespace melflow::sample_rate_test

@@ -3,10 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-namespace schema_test {
-
-using namespace melflow;
-
+namespace melflow::schema_test {
 namespace {
 
 enum class Colour { red, green, blue };
@@ -76,17 +73,17 @@ std::string read(const std::string& key, const std::string& text, bool quoted = 
 
 }  // namespace
 
-}  // namespace schema_test
+}  // namespace melflow::schema_test
 
 template <>
-struct melflow::EnumNames<schema_test::Colour> {
-  static constexpr std::pair<const char*, schema_test::Colour> values[] = {
-      {"red", schema_test::Colour::red},
-      {"green", schema_test::Colour::green},
-      {"blue", schema_test::Colour::blue}};
+struct melflow::EnumNames<melflow::schema_test::Colour> {
+  static constexpr std::pair<const char*, melflow::schema_test::Colour> values[] = {
+      {"red", melflow::schema_test::Colour::red},
+      {"green", melflow::schema_test::Colour::green},
+      {"blue", melflow::schema_test::Colour::blue}};
 };
 
-namespace schema_test {
+namespace melflow::schema_test {
 
 TEST_CASE("schema: every type reads its own texts") {
   Everything o;
@@ -510,4 +507,4 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
 }
 
-}  // namespace schema_test
+}  // namespace melflow::schema_test

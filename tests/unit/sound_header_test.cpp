@@ -2,13 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cstring>
 
-namespace sound_header_test {
-
-using namespace melflow;
-
+namespace melflow::sound_header_test {
 namespace {
 
 ReadAt reader(std::string_view bytes) {
@@ -240,4 +236,4 @@ TEST_CASE("sound header: plain samples are found where nothing speaks against th
   }
 }
 
-}  // namespace sound_header_test
+}  // namespace melflow::sound_header_test

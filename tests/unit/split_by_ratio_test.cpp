@@ -11,10 +11,7 @@
 
 #include "tests/support/printing.h"
 
-namespace split_by_ratio_test {
-
-using namespace melflow;
-
+namespace melflow::split_by_ratio_test {
 namespace {
 
 const SplitShares kShares{{{"train", 0.8}, {"val", 0.1}, {"test", 0.1}}};
@@ -173,4 +170,4 @@ TEST_CASE("split shares: whole numbers and percents are the shares they stand fo
   CHECK(read({"0.8", "0.15", "0.05"}) == std::vector<double>{0.8, 0.15, 0.05});
 }
 
-}  // namespace split_by_ratio_test
+}  // namespace melflow::split_by_ratio_test

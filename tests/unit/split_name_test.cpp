@@ -6,9 +6,7 @@
 
 #include "stages/corpus/split_name.h"
 
-namespace split_name_test {
-
-using namespace melflow;
+namespace melflow::split_name_test {
 
 TEST_CASE("split names: which are for training") {
   for (const char* name : {"train", "training", "tr", "trn", "TRAIN", "Train", "train-clean-100",
@@ -34,4 +32,4 @@ TEST_CASE("split names: training first, then validation, test and all others as 
                                           "unlabeled", "validated"});
 }
 
-}  // namespace split_name_test
+}  // namespace melflow::split_name_test

@@ -6,10 +6,8 @@
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
-namespace text_lines_test {
+namespace melflow::test::text_lines_test {
 
-using namespace melflow;
-using namespace melflow::test;
 using namespace std::string_literals;
 
 namespace {
@@ -118,4 +116,4 @@ TEST_CASE("text lines: what is no text is refused by what it is") {
   }
 }
 
-}  // namespace text_lines_test
+}  // namespace melflow::test::text_lines_test

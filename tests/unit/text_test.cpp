@@ -3,9 +3,7 @@
 
 #include "pipeline/base/text.h"
 
-namespace text_test {
-
-using namespace melflow;
+namespace melflow::text_test {
 
 TEST_CASE("text: what a terminal would act on is shown as an escape, all else as it is") {
   struct Row {
@@ -48,4 +46,4 @@ TEST_CASE("text: a value in a message is on one line and no longer than it may b
   CHECK(shortened("two\nlines", 5) == "two\nl… (9 bytes)");
 }
 
-}  // namespace text_test
+}  // namespace melflow::text_test

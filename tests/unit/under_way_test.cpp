@@ -9,9 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace under_way_test {
-
-using namespace melflow;
+namespace melflow::under_way_test {
 
 using State = UnderWay::State;
 using Entries = UnderWay::Entries;
@@ -146,4 +144,4 @@ TEST_CASE("under way: what takes more than its time is named, and what waits is 
   }
 }
 
-}  // namespace under_way_test
+}  // namespace melflow::under_way_test

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace utf8_test {
-
-using namespace melflow;
+namespace melflow::utf8_test {
 
 TEST_CASE("utf8: text stays, other bytes become what os.fsdecode() gives") {
   const std::pair<std::string, std::string> table[] = {
@@ -40,4 +38,4 @@ TEST_CASE("utf8: only what stands for a byte is taken out again") {
   CHECK(without_escaped_bytes(R"(\\\udce9\udc80x\n\udcff)") == R"(\\\ufffd\ufffdx\n\ufffd)");
 }
 
-}  // namespace utf8_test
+}  // namespace melflow::utf8_test

@@ -6,10 +6,7 @@
 
 #include "pipeline/base/utf8.h"
 
-namespace value_test {
-
-using namespace melflow;
-
+namespace melflow::value_test {
 namespace {
 Mark mark(int line, int column) {
   return {std::make_shared<const std::string>("a.yaml"), line, column};
@@ -113,4 +110,4 @@ TEST_CASE("value: any text becomes JSON; bytes that are no UTF-8 stay for who es
   CHECK(as_they_were > 125);  // all of the first five bytes and the quotation mark, and more
 }
 
-}  // namespace value_test
+}  // namespace melflow::value_test

@@ -6,10 +6,7 @@
 
 #include "stages/files/unique_fd.h"
 
-namespace whole_io_test {
-
-using namespace melflow;
-
+namespace melflow::whole_io_test {
 namespace {
 
 int interruptions = 0;  // that are left
@@ -40,4 +37,4 @@ TEST_CASE("whole io: room in a file is made through interruptions, piece by piec
   CHECK(allocate_whole(-1, 0, 1) == EBADF);
 }
 
-}  // namespace whole_io_test
+}  // namespace melflow::whole_io_test

@@ -5,10 +5,7 @@
 #include "config/document.h"
 #include "pipeline/base/value.h"
 
-namespace yaml_text_test {
-
-using namespace melflow;
-
+namespace melflow::yaml_text_test {
 namespace {
 
 // As melflow sees it: with what is in quotes told from what is not, where that matters.
@@ -50,4 +47,4 @@ TEST_CASE(
   CHECK(found == expected);
 }
 
-}  // namespace yaml_text_test
+}  // namespace melflow::yaml_text_test
