@@ -14,6 +14,7 @@
 #include "apps/program.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/stage/registry.h"
+#include "tests/apps/copy_program.h"
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
@@ -37,21 +38,12 @@ constexpr const char* kToyYaml =
 
 long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// The program and its library as `cmake --install` lays them out, without share/.
-std::string copy_program(const TempFolder& folder) {
-  for (const std::string name : {"bin/melflow", "lib/libmelflow.so.0"}) {
-    fs::create_directories(fs::path(folder / name).parent_path());
-    fs::copy_file(fs::path(kMelflow).parent_path() / ".." / name, folder / name);
-  }
-  return folder / "bin/melflow";
-}
-
-// With its pipelines.
+// The program with its pipelines.
 std::string install(const TempFolder& folder) {
   fs::create_directories(folder / "share/melflow");
   fs::copy(fs::path(test::source_path("config/pipelines")), folder / "share/melflow/pipelines",
            fs::copy_options::recursive);
-  return copy_program(folder);
+  return test::copy_program(folder);
 }
 
 }  // namespace
@@ -207,7 +199,7 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
 
 TEST_CASE("cli: a program that was copied away from its pipelines says where it looked") {
   const TempFolder folder;
-  const Ended e = run(folder, {copy_program(folder), "validate", "demo"});
+  const Ended e = run(folder, {test::copy_program(folder), "validate", "demo"});
   CHECK(e.code == 78);
   CHECK(has(e.err,
             "demo: there is no such file, and none of the pipelines that come with melflow: they "

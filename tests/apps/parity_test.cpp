@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/pipelines.h"
+#include "tests/apps/copy_program.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
@@ -190,16 +191,15 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
 
 TEST_CASE("parity: an installed program finds its vectors; without them it says what is missing") {
   const TempFolder folder;
-  fs::create_directories(folder / "bin");
-  fs::copy_file(kMelflow, folder / "bin/melflow");
-  const Ended bare = verify(folder, {}, folder / "bin/melflow");
+  const std::string program = test::copy_program(folder);
+  const Ended bare = verify(folder, {}, program);
   CHECK(bare.code == 1);
   CHECK(has(bare.err,
             "share/melflow/parity/presets.json is missing: the installation is not "
             "complete, or the program was moved out of it\n"));
   fs::create_directories(folder / "share/melflow/parity");
   fs::copy_file(vectors(), folder / "share/melflow/parity/presets.json");
-  CHECK(verify(folder, {"--preset", "ast"}, folder / "bin/melflow").code == 0);
+  CHECK(verify(folder, {"--preset", "ast"}, program).code == 0);
 }
 
 TEST_CASE("parity: --reference says what is wrong with the command line, Python or the library") {
