@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tests/apps/pipelines.h"
 #include "tests/apps/copy_program.h"
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
