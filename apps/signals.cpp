@@ -33,7 +33,7 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
     give_back();
     throw std::system_error(error, std::generic_category(), "cannot watch for signals");
   }
-  if (!add_thread(thread_, [this] { wait(); })) {
+  if (!add_thread(thread_, "signals", [this] { wait(); })) {
     give_back();
     throw RunError(no_thread_text("signals"));
   }

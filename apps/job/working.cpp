@@ -46,7 +46,8 @@ class Worker {
         sign_(job),
         claims_(job, sign_.id(), Claims::Seconds(options.patience)) {
     sign_.give({});
-    if (!add_thread(beating_, [this] { beat(); })) throw RunError(no_thread_text("heartbeats"));
+    if (!add_thread(beating_, "heartbeat", [this] { beat(); }))
+      throw RunError(no_thread_text("heartbeats"));
   }
   ~Worker() {
     {

@@ -84,7 +84,7 @@ WorkerTimes worker_times(const VisitLog& visits, const RunReport& report) {
 
 SeriesSampler::SeriesSampler(const Runner& runner) : runner_(runner) {
   for (const PlanNode& node : runner.plan().nodes) series_.nodes.push_back({node.name, {}, {}});
-  (void)add_thread(thread_, [this] { work(); });
+  (void)add_thread(thread_, "series", [this] { work(); });
 }
 
 void SeriesSampler::work() {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "pipeline/base/threads.h"
 #include "pipeline/run/stage_runner.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/permutation.h"
@@ -102,7 +103,10 @@ BatchRun::BatchRun(const Settings& settings) {
     plan.services.add(std::make_shared<ListOrder>(
         ListOrder{Permutation::of_epoch(*settings.order, settings.epoch)}));
   runner_ = std::make_unique<Runner>(std::move(plan));
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] {
+    name_this_thread(thread_name("batches", 1));
+    run();
+  });
 }
 
 BatchRun::~BatchRun() { stop(); }

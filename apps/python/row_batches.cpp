@@ -35,10 +35,10 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
   check_process();
   if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
-    if (!add_thread(threads_, [this] { work(); }) && threads_.empty())
+    if (!add_thread(threads_, "rows", [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
   if (settings_.ahead > 0)  // without it it is slower, and the same
-    static_cast<void>(add_thread(threads_, [this] { look_ahead(); }));
+    static_cast<void>(add_thread(threads_, "look-ahead", [this] { look_ahead(); }));
 }
 
 RowBatches::~RowBatches() { stop(); }

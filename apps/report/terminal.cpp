@@ -126,7 +126,7 @@ ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
 
 void ProgressDisplay::start() {
   // Where no thread can be started for it, nothing is shown.
-  if (mode_ != Mode::none) (void)add_thread(thread_, [this] { loop(); });
+  if (mode_ != Mode::none) (void)add_thread(thread_, "progress", [this] { loop(); });
 }
 
 ProgressDisplay::~ProgressDisplay() {

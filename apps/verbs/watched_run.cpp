@@ -24,7 +24,7 @@ class StopAfter {
  public:
   StopAfter(Runner& runner, double seconds) {
     if (seconds <= 0) return;
-    (void)add_thread(thread_, [this, &runner, seconds] {
+    (void)add_thread(thread_, "deadline", [this, &runner, seconds] {
       std::unique_lock lock(mutex_);
       if (!ended_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [this] { return is_over_; }))

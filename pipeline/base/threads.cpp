@@ -1,8 +1,24 @@
 #include "pipeline/base/threads.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
 
 namespace melflow {
+
+std::string thread_name(std::string_view who, std::size_t number) {
+  constexpr std::size_t kLongest = 15;
+  const std::string end = fmt::format("-{}", number);
+  std::string name = fmt::format("mf-{}", who);
+  name.resize(std::min(name.size(), kLongest - std::min(end.size(), kLongest)));
+  return name + end;
+}
+
+// A thread without a name works as well.
+void name_this_thread(const std::string& name) {
+  (void)pthread_setname_np(pthread_self(), name.c_str());
+}
 
 std::string no_thread_text(const std::string& who) {
   return who +
@@ -27,7 +43,7 @@ void on_threads(int count, const std::function<void()>& work) {
     }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < count && add_thread(others, guarded); ++i) {
+  for (int i = 1; i < count && add_thread(others, "helper", guarded); ++i) {
   }
   guarded();
   for (std::thread& t : others) t.join();

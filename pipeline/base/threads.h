@@ -2,11 +2,13 @@
 // be allowed fewer than a run wants.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -14,11 +16,23 @@
 
 namespace melflow {
 
-/// Adds a thread that runs `work`. False when the system allows no further thread.
+/// "mf-worker-1" for the first "worker", in the 15 bytes that Linux has for it: a longer name is cut,
+/// its number is not.
+std::string thread_name(std::string_view who, std::size_t number);
+/// Names the calling thread as top, gdb and perf show it.
+void name_this_thread(const std::string& name);
+
+/// Adds a thread that runs `work` and has a thread_name(). False when the system allows no further
+/// thread.
 template <class Work>
-[[nodiscard]] bool add_thread(std::vector<std::thread>& threads, Work&& work) {
+[[nodiscard]] bool add_thread(std::vector<std::thread>& threads, std::string_view who,
+                              Work&& work) {
   try {
-    threads.emplace_back(std::forward<Work>(work));
+    threads.emplace_back(
+        [name = thread_name(who, threads.size() + 1), work = std::forward<Work>(work)]() mutable {
+          name_this_thread(name);
+          work();
+        });
     return true;
   } catch (const std::system_error&) {
   } catch (const std::bad_alloc&) {  // a thread needs a little memory, too

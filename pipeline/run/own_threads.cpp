@@ -73,7 +73,7 @@ class Waiters final : public OwnThreads {
         node_.let_go();
       }
     };
-    for (int i = 0; i < node_.plan().concurrency && add_thread(threads_, work); ++i) {
+    for (int i = 0; i < node_.plan().concurrency && add_thread(threads_, node_.name(), work); ++i) {
     }
     if (threads_.empty()) throw RunError(no_thread_text(node_.name()));
     count_ = static_cast<int>(threads_.size());
@@ -128,7 +128,8 @@ class EngineDriver final : public OwnThreads {
       : node_(node), engine_(std::move(engine)) {}
   ~EngineDriver() override { join(); }
   void start_threads() override {
-    if (!add_thread(thread_, [this] { drive(); })) throw RunError(no_thread_text(node_.name()));
+    if (!add_thread(thread_, node_.name(), [this] { drive(); }))
+      throw RunError(no_thread_text(node_.name()));
   }
   void join() override {
     if (thread_.empty()) return;

@@ -33,7 +33,7 @@ void Workers::start_threads() {
     arena_.execute([this] { shifts_.push_back(std::make_unique<tbb::flow::graph>()); });
     tbb::flow::graph& shift = *shifts_.back();
     shift.reserve_wait();
-    if (add_thread(threads_, [&shift] { shift.wait_for_all(); })) continue;
+    if (add_thread(threads_, "worker", [&shift] { shift.wait_for_all(); })) continue;
     shift.release_wait();
     shifts_.pop_back();
     return;

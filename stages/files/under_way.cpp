@@ -90,7 +90,8 @@ void UnderWay::keep_in(MappedRange mapping, std::span<std::byte> memory, const E
     if (known[i].state == State::suspect) ++suspects_;
   }
   // Where there is no thread to be had, nobody ends what hangs.
-  if (end && shortest_ > 0) (void)add_thread(watch_, [this, end = std::move(end)] { watch(end); });
+  if (end && shortest_ > 0)
+    (void)add_thread(watch_, "watchdog", [this, end = std::move(end)] { watch(end); });
 }
 
 const char* UnderWay::why_excluded(std::uint64_t file) const {

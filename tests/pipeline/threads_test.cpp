@@ -3,15 +3,23 @@
 #include "pipeline/base/threads.h"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "pipeline/base/cpu.h"
 #include "tests/pipeline/test_graph.h"
@@ -68,6 +76,36 @@ TEST_CASE("threads: a run goes on with the workers it gets, and says so") {
           std::to_string(workers) +
               " of 8 workers: the system gave no more threads (ulimit -u, pids.max)");
   }
+}
+
+TEST_CASE("threads: those of a run are named by their nodes, and cut to what the system allows") {
+  const Watchdog watchdog("threads: names");
+  World world;
+  std::mutex mutex;
+  std::map<std::string, std::set<std::string>> names;  // by node
+  for (const char* node : {"device", "a_node_with_a_long_name", "out"})
+    world.hooks[node] = [&, node](const Number&, ItemContext*) -> std::optional<ItemError> {
+      std::array<char, 16> name{};
+      pthread_getname_np(pthread_self(), name.data(), name.size());
+      const std::lock_guard lock(mutex);
+      names[node].insert(name.data());
+      return {};
+    };
+  const std::vector<std::pair<std::string, std::string>> own = {{"own_threads", "true"},
+                                                                {"concurrency", "1"}};
+  test::run(Graph()
+                .node("files", "numbers", "", {{"items", "300"}})
+                .node("device", "step", "files", own)
+                .node("a_node_with_a_long_name", "step", "device", own)
+                .node("out", "keep", "a_node_with_a_long_name")
+                .workers(2),
+            world);
+  std::array<char, 16> caller{};
+  pthread_getname_np(pthread_self(), caller.data(), caller.size());
+  CHECK(names["device"] == std::set<std::string>{"mf-device-1"});
+  CHECK(names["a_node_with_a_long_name"] == std::set<std::string>{"mf-a_node_wit-1"});
+  for (const std::string& name : names["out"])
+    CHECK((name == caller.data() || name == "mf-worker-1"));
 }
 
 TEST_CASE("threads: all of a run are its own, none is oneTBB's") {

@@ -66,7 +66,7 @@ void ReadAhead::begin(std::size_t file) {
   loaded_before_ = loaded();
   is_active_.store(true);
   if (threads_.empty())
-    for (int i = 0; i < wanted_ && add_thread(threads_, [this] { work(); }); ++i) {
+    for (int i = 0; i < wanted_ && add_thread(threads_, "prefetch", [this] { work(); }); ++i) {
     }
   woken_.notify_all();
 }

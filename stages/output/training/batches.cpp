@@ -224,7 +224,7 @@ class Batches final : public Sink<MelBatch>,
       if (outcome != Outcome::ok) closed(file);
     });
     leave_to_others(run, files);
-    if (!add_thread(second_, [this] { make_between_rows(); }))
+    if (!add_thread(second_, "batches", [this] { make_between_rows(); }))
       throw RunError(no_thread_text("batches"));
   }
 
