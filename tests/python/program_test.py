@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -28,6 +29,11 @@ class ProgramTest(unittest.TestCase):
         ended = started("validate", "-", input="version: 1\ngraph: {}\n")
         self.assertEqual((ended.returncode, ended.stdout), (78, ""))
         self.assertIn("-:2", ended.stderr)
+
+    def test_a_stage_of_ones_own_takes_headers_which_it_has_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = started("init", "--stage", "peak_level", cwd=folder).stdout
+        self.assertIn("-DCMAKE_PREFIX_PATH=PREFIX    # where melflow and its headers are\n", said)
 
     def test_another_can_be_named(self):
         with unittest.mock.patch.dict(os.environ):
