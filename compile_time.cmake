@@ -22,8 +22,7 @@ function(melflow_precompile_headers target owner)
 endfunction()
 
 # Compiles files together (CMake's unity builds): most of the time of compiling goes into headers and what they instantiate.
-#   melflow_compile_rooms_together(TARGET [APART NAME REGEX])   the files of each folder, at most 16 at a time; those whose
-#                                      path matches REGEX by themselves, as objects whose names hold unity_NAME
+#   melflow_compile_rooms_together(TARGET)   the files of each folder, at most 16 at a time
 #   melflow_compile_alone(SOURCE...)   what is compiled by itself in a release: loops over samples and rows, so that what is
 #                                      inlined there does not depend on which files are neighbours
 #   melflow_compile_tests_together(TARGET)   every few *_test.cpp, each of which is a namespace of its own
@@ -41,18 +40,12 @@ function(melflow_compile_rooms_together target)
   if(NOT MELFLOW_JOIN_FILES)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
-  list(GET arg_APART 0 apart)
-  list(GET arg_APART 1 apart_files)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "^[^$]*[.]cpp$")
   get_target_property(folder ${target} SOURCE_DIR)
   foreach(source ${sources})
     get_filename_component(room ${source} DIRECTORY)
     string(MAKE_C_IDENTIFIER "${room}" room)
-    if(arg_APART AND source MATCHES "${apart_files}")
-      set(room ${apart})
-    endif()
     get_source_file_property(alone ${folder}/${source} TARGET_DIRECTORY ${target} SKIP_UNITY_BUILD_INCLUSION)
     if(alone)
       continue()

@@ -1,6 +1,6 @@
 # The libraries that melflow is linked with, each with the Debian package that has it: for melflow's own build and,
 # installed beside melflowConfig.cmake, for find_package(melflow).
-#   melflow_find_dependencies(COMPONENT...)       those of components, which are told in apps/install.cmake
+#   melflow_find_public_dependencies()            those that what includes melflow's headers needs, too
 #   melflow_find_package(DEBIAN PACKAGE [...])    find_package(PACKAGE ...)
 #   melflow_find_module(DEBIAN NAME MODULE...)    PkgConfig::NAME, of the first module that pkg-config knows
 # What is not there is added to melflow_missing, by its Debian name, so that all of it is said at once.
@@ -26,36 +26,8 @@ macro(melflow_find_module debian name)
   endif()
 endmacro()
 
-macro(melflow_find_dependencies)
-  set(melflow_components ${ARGN})
-  if("pipeline" IN_LIST melflow_components)
-    melflow_find_package(libc6-dev Threads)
-    melflow_find_package(libtbb-dev TBB)
-    melflow_find_package(libfmt-dev fmt)
-  endif()
-  if("config" IN_LIST melflow_components)
-    melflow_find_package(libyaml-cpp-dev yaml-cpp)
-  endif()
-  if("stages" IN_LIST melflow_components)
-    melflow_find_package(pkg-config PkgConfig)
-    melflow_find_module(libsndfile1-dev sndfile sndfile)
-    melflow_find_module(libflac-dev flac flac)
-    melflow_find_module(libmpg123-dev mpg123 libmpg123)
-    melflow_find_module(libogg-dev ogg ogg)
-    melflow_find_module(libfftw3-dev fftw3f fftw3f)
-    melflow_find_module(libfftw3-dev fftw3 fftw3)
-    melflow_find_module(libsoxr-dev soxr soxr)
-    melflow_find_module(libre2-dev re2 re2)
-    # Threads are part of the C library, and -pthread defines a macro that no precompiled header has.
-    if(TARGET PkgConfig::re2)
-      set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
-    endif()
-    melflow_find_module(libxxhash-dev xxhash libxxhash)
-    melflow_find_module(libdeflate-dev libdeflate libdeflate)
-    # Debian names the serial library hdf5-serial, other systems hdf5.
-    melflow_find_module(libhdf5-dev hdf5 hdf5-serial hdf5)
-  endif()
-  if("program" IN_LIST melflow_components)
-    melflow_find_package(libpng-dev PNG)
-  endif()
+macro(melflow_find_public_dependencies)
+  melflow_find_package(libc6-dev Threads)
+  melflow_find_package(libtbb-dev TBB)
+  melflow_find_package(libfmt-dev fmt)
 endmacro()

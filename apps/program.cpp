@@ -162,9 +162,8 @@ bool is_printed() {
 
 }  // namespace
 
-int run_program(int argc, char** argv, const std::string& shared_files) {
+int run_program(int argc, char** argv) {
   open_standard_files();
-  set_shared_files(shared_files);
   // With SIGXFSZ ignored, a limit on file sizes is an error of a write, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_verb(argc, argv);

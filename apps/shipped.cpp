@@ -1,6 +1,8 @@
 #include "apps/shipped.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include "pipeline/base/problem.h"
 
@@ -8,20 +10,27 @@ namespace melflow {
 namespace fs = std::filesystem;
 
 namespace {
-std::string shared_files;
+
+// The folder of the file that this function was loaded from.
+fs::path own_folder() {
+  Dl_info info;
+  void* loaded = nullptr;
+  const auto here = reinterpret_cast<const void*>(&shipped_places);
+  if (dladdr1(here, &info, &loaded, RTLD_DL_LINKMAP) == 0) loaded = nullptr;
+  const std::string name = loaded == nullptr ? "" : static_cast<const link_map*>(loaded)->l_name;
+  std::error_code error;  // the program itself has no name there
+  return fs::canonical(name.empty() ? "/proc/self/exe" : name, error).parent_path();
 }
 
-void set_shared_files(const std::string& folder) { shared_files = folder; }
+}  // namespace
 
 std::vector<fs::path> shipped_places(const std::string& installed, const std::string& source) {
-  std::error_code error;
-  fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path();
-  std::vector<fs::path> out{above / "../share/melflow" / installed};
+  fs::path above = own_folder();
+  std::vector<fs::path> out{above / MELFLOW_SHARE / "melflow" / installed};
   for (int i = 0; i < 4 && above.has_relative_path(); ++i) {
     above = above.parent_path();
     out.push_back(above / source);
   }
-  if (!shared_files.empty()) out.push_back(fs::path(shared_files) / installed);
   return out;
 }
 

@@ -8,12 +8,9 @@
 
 namespace melflow {
 
-/// Sets the folder to be searched last, "" for none; before any other call.
-void set_shared_files(const std::string& folder);
-
 /// The places of a file, in the order in which they are searched: `installed` below share/melflow
-/// of the installed program, then `source` in the source tree in whose build folder the program is,
-/// then `installed` below the folder of set_shared_files().
+/// of the installed library, then `source` in the source tree in whose build folder the library is.
+/// A program that has melflow inside stands for the library.
 std::vector<std::filesystem::path> shipped_places(const std::string& installed,
                                                   const std::string& source);
 

@@ -16,28 +16,13 @@ repository=$PWD state=$PWD/build/bare-root
 root=$state/root
 [[ $# -gt 0 ]] || set -- release
 
-skip() {
-  echo "bare_root: skipped: $*"
-  exit 77
-}
-
-# What it mounts nobody else sees, and what it starts ends with it.
-apart=(unshare --mount --propagation private --pid --fork --kill-child)
-
-"${apart[@]}" true 2>/dev/null || skip "no rights to mount (root, or CAP_SYS_ADMIN in a container)"
-bash apps/install_deps.sh --bare-root || skip "debootstrap cannot be installed"
-sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
-  'Identifier: Packages' 'Origin: Debian' | sort -u)
-mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
-[[ -n $mirror ]] || skip "apt has no source of Debian 12 (bookworm)"
+. tests/support/debian_root.sh
 
 mkdir -p "$state/build"
 exec 9>"$state/lock"
 flock 9
 if ! cmp -s apps/install_deps.sh "$root/install_deps.sh"; then
-  rm -rf "$root"
-  "${apart[@]}" debootstrap --variant=minbase bookworm "$root" "$mirror" >"$state/log" 2>&1 ||
-    skip "debootstrap could not make the system: $(tail -n 3 "$state/log")"
+  make_root "$root" bookworm apt
   cp apps/install_deps.sh "$root"
 fi
 

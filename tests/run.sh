@@ -5,7 +5,7 @@
 #
 # Compiling takes most of the time, so a test is built where it finds most:
 #   release     the program as released: its verbs, values to the last bit, memory
-#   python      the Python package, built and tested beside that program
+#   python      the Python package, built and tested with the program that is in it
 #   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads files of
 #               strangers; not the program, whose tests are of its output
 #   tsan        with ThreadSanitizer: the framework and whole jobs, which is where threads meet

@@ -18,32 +18,18 @@ die() {
 folder=$1
 is_release() { [[ $("$1/bin/nvcc" --version 2>/dev/null) == *"release $release"* ]]; }
 if is_release "$folder"; then exit 0; fi
-for tool in apt-get dpkg unzip; do
-  command -v "$tool" >/dev/null || die "there is no $tool"
-done
+command -v unzip >/dev/null || die "there is no unzip"
 python3 -m pip --version >/dev/null 2>&1 || die "there is no pip: apt-get install python3-pip"
 
 part=$folder.part
 rm -rf "$part" "$folder"
-mkdir -p "$part"/{apt/lists/partial,wheels,bin,nvvm/bin,include,lib}
+mkdir -p "$part"/{wheels,bin,nvvm/bin,include,lib}
 part=$(cd "$part" && pwd)
 
-# ---- the compiler: Debian's mirror is the one that this system uses, its lists are our own
+# ---- the compiler
 
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
-  awk '!/security/ && !found++')
-[[ -n $mirror ]] || die "apt-get knows no mirror of Debian: is this Debian, and was apt-get update run?"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie non-free" \
-  >"$part/apt/sources.list"
-apt() {
-  apt-get -q -o APT::Sandbox::User=root -o "Dir::State::Lists=$part/apt/lists" \
-    -o "Dir::Etc::SourceList=$part/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
-}
-apt update || die "apt-get update failed: is the network there?"
-(cd "$part/apt" && apt download nvidia-cuda-toolkit)
-dpkg -x "$part"/apt/nvidia-cuda-toolkit_*.deb "$part/apt/unpacked"
-compiler=$part/apt/unpacked/usr
+bash "$(dirname "${BASH_SOURCE[0]}")/../unpack_debian.sh" trixie non-free "$part/unpacked" nvidia-cuda-toolkit
+compiler=$part/unpacked/usr
 mv "$compiler"/bin/{cudafe++,fatbinary,nvlink,ptxas,cuobjdump} "$part/bin"
 mv "$compiler"/lib/nvidia-cuda-toolkit/bin/{nvcc,crt} "$part/bin"
 mv "$compiler/lib/nvidia-cuda-toolkit/bin/cicc" "$part/nvvm/bin"
@@ -83,6 +69,6 @@ ln -s libnvToolsExt.so.1 "$part/lib/libnvToolsExt.so"  # CMake 3.25 fails withou
 ln -s lib "$part/lib64"
 
 is_release "$part" || die "Debian's package is not CUDA $release any more"
-rm -rf "$part/apt" "$part/wheels"
+rm -rf "$part/unpacked" "$part/wheels"
 mv "$part" "$folder"
 echo "fetch_cuda: CUDA $release in $folder"

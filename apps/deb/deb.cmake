@@ -1,5 +1,6 @@
-# `cpack -G DEB` in a build folder makes melflow_VERSION_ARCHITECTURE.deb: the program, its pipelines, a manual page and
-# completion for bash. dpkg-shlibdeps (package dpkg-dev) finds what it depends on.
+# `cpack -G DEB` in a build folder makes two packages: melflow_VERSION_ARCHITECTURE.deb, the program with its library, its
+# pipelines, a manual page and completion for bash, and melflow-dev_..., what find_package(melflow) needs. dpkg-shlibdeps
+# (package dpkg-dev) finds what the first depends on.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/melflow.1.gz)
 # With the program itself, so that whatever has built that can install it.
 add_custom_command(TARGET melflow POST_BUILD BYPRODUCTS ${manual}
@@ -10,11 +11,14 @@ install(FILES ${CMAKE_CURRENT_LIST_DIR}/completion.bash RENAME melflow
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/melflow COMPONENT runtime)
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_COMPONENTS_ALL runtime)
+set(CPACK_COMPONENTS_ALL runtime development)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME melflow)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME melflow-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "melflow (= ${PROJECT_VERSION}), libtbb-dev, libfmt-dev")
 set(CPACK_DEBIAN_PACKAGE_SECTION sound)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

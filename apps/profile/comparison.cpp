@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 namespace melflow {
 namespace {
@@ -39,7 +40,9 @@ Comparison compare_runs(const RunSpeed& before, const RunSpeed& after) {
       out.only_before.push_back(b.name);
       continue;
     }
-    const double noise = std::max(least, kErrors * std::hypot(error_of(b), error_of(*a)));
+    // The same as std::hypot(), which from glibc 2.35 on is another function to the loader.
+    const double error = std::abs(std::complex(error_of(b), error_of(*a)));
+    const double noise = std::max(least, kErrors * error);
     out.stages.push_back({b.name, b.busy, a->busy, b.cpu, a->cpu, noise});
   }
   for (const RunSpeed::Stage& a : after.stages)

@@ -20,8 +20,8 @@ struct type_caster<std::string> {
       PyErr_Clear();
       bytes = steal(PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogatepass"));
     }
-    value.assign(PyBytes_AS_STRING(bytes.ptr()),
-                 static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+    value.assign(PyBytes_AsString(bytes.ptr()),
+                 static_cast<std::size_t>(PyBytes_Size(bytes.ptr())));
     return true;
   }
   static handle from_cpp(const std::string& text, rv_policy, cleanup_list*) noexcept {

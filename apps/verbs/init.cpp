@@ -184,7 +184,7 @@ int write_stage(const std::string& name, const std::string& folder) {
       "  cmake --build build\n"
       "  ctest --test-dir build\n"
       "  DATA=folder OUT=features.h5 build/melflow_{1} run {1}.yaml\n",
-      folder, name, prefix.empty() ? "PREFIX    # where melflow is installed" : prefix);
+      folder, name, prefix.empty() ? "PREFIX    # where melflow and its headers are" : prefix);
   return kDone;
 }
 

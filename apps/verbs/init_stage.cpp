@@ -93,8 +93,9 @@ void write_stage_project(const std::string& name, const std::string& folder) {
 
 std::string installed_prefix() {
   const fs::path prefix = shipped_places("", "").front() / "../..";  // of PREFIX/share/melflow
-  std::error_code error;
-  return fs::is_directory(prefix, error) ? fs::canonical(prefix, error).string() : "";
+  std::error_code error;  // packages of the program alone have no headers
+  const bool has_headers = fs::is_directory(prefix / "include/melflow", error);
+  return has_headers ? fs::canonical(prefix, error).string() : "";
 }
 
 }  // namespace melflow

@@ -13,7 +13,8 @@ std::string wrong_stage_name(const std::string& name);
 /// it cannot be made; then nothing is left.
 void write_stage_project(const std::string& name, const std::string& folder);
 
-/// The folder to be given to CMake as a place of packages; "" where the program is not installed.
+/// The folder to be given to CMake as a place of packages; "" where it is not installed with
+/// its headers.
 std::string installed_prefix();
 
 }  // namespace melflow

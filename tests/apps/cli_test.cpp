@@ -14,6 +14,7 @@
 #include "apps/program.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/stage/registry.h"
+#include "tests/apps/copy_program.h"
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
@@ -35,14 +36,12 @@ constexpr const char* kToyYaml =
 
 long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// The program as `cmake --install` lays it out.
+// The program with its pipelines.
 std::string install(const TempFolder& folder) {
-  fs::create_directories(folder / "bin");
   fs::create_directories(folder / "share/melflow");
-  fs::copy_file(kMelflow, folder / "bin/melflow");
   fs::copy(fs::path(test::source_path("config/pipelines")), folder / "share/melflow/pipelines",
            fs::copy_options::recursive);
-  return folder / "bin/melflow";
+  return test::copy_program(folder);
 }
 
 }  // namespace
@@ -141,9 +140,7 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
 
 TEST_CASE("cli: a program that was copied away from its pipelines says where it looked") {
   const TempFolder folder;
-  fs::create_directories(folder / "bin");
-  fs::copy_file(kMelflow, folder / "bin/melflow");
-  CHECK(has(exits(78, run(folder, {folder / "bin/melflow", "validate", "demo"})).err,
+  CHECK(has(exits(78, run(folder, {copy_program(folder), "validate", "demo"})).err,
             "demo: there is no such file, and none of the pipelines that come with melflow: they "
             "were looked for in " +
                 (folder / "share/melflow/pipelines") + ", "));

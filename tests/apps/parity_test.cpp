@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/copy_program.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
@@ -164,14 +165,13 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
 
 TEST_CASE("parity: an installed program finds its vectors; without them it says what is missing") {
   const TempFolder folder;
-  fs::create_directories(folder / "bin");
-  fs::copy_file(kMelflow, folder / "bin/melflow");
-  CHECK(has(exits(1, verify(folder, {}, folder / "bin/melflow")).err,
+  const std::string program = copy_program(folder);
+  CHECK(has(exits(1, verify(folder, {}, program)).err,
             "share/melflow/parity/presets.json is missing: the installation is not "
             "complete, or the program was moved out of it\n"));
   fs::create_directories(folder / "share/melflow/parity");
   fs::copy_file(vectors(), folder / "share/melflow/parity/presets.json");
-  CHECK(verify(folder, {"--preset", "ast"}, folder / "bin/melflow").code == 0);
+  CHECK(verify(folder, {"--preset", "ast"}, program).code == 0);
 }
 
 TEST_CASE("parity: --reference says what is wrong with the command line, Python or the library") {

@@ -106,6 +106,8 @@ UNSEEN = {
     "any_size_kernels.cu:68: without":
         "between two frames a lane overwrites its own bins alone, and partials only behind the barrier of the bins; where "
         "bins have no room, a chunk has no more frames than there are warps",
+    "base < n_frames; base += step) -> for (; base < n_frames + 1":
+        "a round behind the last frame reads the last frame's samples and writes no row: it costs time alone",
     "i < end; i += threads) -> i < end + 65": "the spectra lie behind, and the transform writes them next",
     'behind + partial_bytes_), "cufftSetWorkArea" -> behind), ':
         "partials are written after the transform and read before the next one: the part of its own costs memory alone",

@@ -86,7 +86,8 @@ class ProcessTest(corpus.CorpusTest):
                 pool.apply_async(first, (rows,)).get(60)
 
     def test_a_forked_process_ends_without_a_word(self):
-        code = ("import melflow, os, sys\n"
+        code = ("import melflow, os, sys, warnings\n"
+                "warnings.simplefilter('ignore', DeprecationWarning)\n"  # Python 3.12 says one of fork() itself
                 "loader, rows = melflow.Loader(sys.argv[1], batch_size=2), melflow.open(sys.argv[1]).batches(2)\n"
                 "batches = [iter(loader), iter(rows)]\n"
                 "for b in batches: next(b)\n"

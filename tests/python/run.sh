@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Builds the Python package as users do, into an environment of its own, and tests it.
+# Builds the Python package as users do, into an environment of its own, and tests it. The program in it writes the rows
+# to compare with.
 #
-# In:  tests/python/run.sh [MELFLOW]     MELFLOW: the program, which writes the rows to compare with;
-#      default: build/release/bin/melflow. PYTHON: which Python; default: python3.
+# In:  tests/python/run.sh     PYTHON: which Python; default: python3.
 # Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
 #      packages cannot be had.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repository"
-program=$(realpath "${1:-build/release/bin/melflow}")
 python=${PYTHON:-python3}
 environment=build/python-env
 
@@ -18,7 +17,6 @@ skip() {
   exit 77
 }
 
-[[ -x $program ]] || { echo "tests/python: $program is not there; build it first (cmake --preset release)" >&2; exit 1; }
 "$python" -c 'import os, sysconfig
 raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' ||
   skip "$python has no headers (apt-get install python3-dev)"
@@ -40,7 +38,9 @@ fi
 CC=${CC:-cc} CXX=${CXX:-c++} "$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
 
 cd tests/python
+python=../../$environment/bin/python
+program=$("$python" -c 'import melflow.program; print(melflow.program.path())')
 for test in *_test.py; do
   echo "-- $test"
-  MELFLOW_PROGRAM=$program "../../$environment/bin/python" -W error::ResourceWarning -m unittest -q "${test%.py}"
+  MELFLOW_PROGRAM=$program "$python" -W error::ResourceWarning -m unittest -q "${test%.py}"
 done

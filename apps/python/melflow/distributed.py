@@ -4,8 +4,8 @@
     melflow.distributed.run("/data/speech.yaml", Client("scheduler:8786"), job="/data/job", vars={"DATA": "/data/speech"})
 
 A task for each Dask worker runs `melflow work`, which takes parts until none is left: a worker that dies costs its part.
-The job's folder, the corpus and the pipeline are seen by all workers at the same paths, and the program is there
-(MELFLOW_PROGRAM, or in PATH).
+The job's folder, the corpus and the pipeline are seen by all workers at the same paths, and this package is installed
+there.
 """
 
 from __future__ import annotations

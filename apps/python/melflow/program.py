@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -15,10 +14,8 @@ from ._melflow import RunError, with_arguments
 
 
 def path() -> str:
-    found = os.environ.get("MELFLOW_PROGRAM") or shutil.which("melflow")
-    if not found:
-        raise RunError("the program melflow is not in PATH; install it, or set MELFLOW_PROGRAM to where it is")
-    return found
+    """The program of this package, or the one that MELFLOW_PROGRAM names, which may have further stages."""
+    return os.environ.get("MELFLOW_PROGRAM") or os.path.join(os.path.dirname(__file__), "bin", "melflow")
 
 
 def failure(said: str, verb: str, status: int) -> RunError:

@@ -1,0 +1,47 @@
+"""The program that the package has."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import melflow
+from melflow import program
+
+STARTED = os.path.join(os.path.dirname(sys.executable), "melflow")
+
+
+def started(*words, **options):
+    return subprocess.run([STARTED, *words], capture_output=True, text=True, **options)
+
+
+class ProgramTest(unittest.TestCase):
+    def test_it_is_beside_python_with_all_verbs_and_pipelines(self):
+        self.assertEqual(started("--version").stdout, f"melflow {melflow.__version__}\n")
+        verbs = subprocess.run([program.path(), "--help"], capture_output=True, text=True).stdout
+        self.assertIn("\n  verify-parity ", verbs)
+        self.assertEqual(started("--help").stdout, verbs)
+        self.assertEqual(started("validate", "demo", "--var", "DATA=.", "--var", "OUT=o.h5").returncode, 0)
+
+    def test_input_and_exit_status_pass_through(self):
+        ended = started("validate", "-", input="version: 1\ngraph: {}\n")
+        self.assertEqual((ended.returncode, ended.stdout), (78, ""))
+        self.assertIn("-:2", ended.stderr)
+
+    def test_a_stage_of_ones_own_takes_headers_which_it_has_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = started("init", "--stage", "peak_level", cwd=folder).stdout
+        self.assertIn("-DCMAKE_PREFIX_PATH=PREFIX    # where melflow and its headers are\n", said)
+
+    def test_another_can_be_named(self):
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("MELFLOW_PROGRAM", None)
+            self.assertEqual(program.path(), os.path.join(os.path.dirname(melflow.__file__), "bin", "melflow"))
+            os.environ["MELFLOW_PROGRAM"] = "another"
+            self.assertEqual(program.path(), "another")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,26 @@
+# For scripts that work in bare systems of Debian, in folders: tests/bare_root.sh, tests/wheel_roots.sh.
+#   skip REASON            ends the script with 77
+#   "${apart[@]}" COMMAND  runs it where what it mounts nobody else sees, and ends with the script
+#   sources, mirror        apt's sources on this machine, and where Debian comes from
+#   make_root ROOT RELEASE PACKAGE[,PACKAGE...]   the system with these packages
+skip() {
+  echo "$(basename "$0" .sh): skipped: $*"
+  exit 77
+}
+
+apart=(unshare --mount --propagation private --pid --fork --kill-child)
+"${apart[@]}" true 2>/dev/null || skip "no rights to mount (root, or CAP_SYS_ADMIN in a container)"
+bash apps/install_deps.sh --bare-root || skip "debootstrap cannot be installed"
+sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+  'Identifier: Packages' 'Origin: Debian' | sort -u)
+mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
+[[ -n $mirror ]] || skip "apt has no source of Debian 12 (bookworm)"
+
+make_root() {
+  rm -rf "$1"
+  mkdir -p "$(dirname "$1")"
+  "${apart[@]}" debootstrap --variant=minbase --include="$3" "$2" "$1" "$mirror" >"$1.log" 2>&1 || {
+    rm -rf "$1"
+    skip "debootstrap could not make the system: $(tail -n 3 "$1.log")"
+  }
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13 that have Python and NumPy and
+# nothing that melflow needs, and runs the program and the module there, without a network.
+#
+# In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist
+# Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77, with the reason, where
+#      there can be no such systems. Says how long it takes from the installation to the first rows.
+set -euo pipefail
+wheels=$(realpath "${1:-dist}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/support/debian_root.sh
+
+fail() {
+  echo "wheel_roots: $*" >&2
+  exit 1
+}
+there='
+  set -e
+  rm -rf /env /job
+  python3 -m venv --system-site-packages /env
+  started=$(date +%s%N)
+  /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/*.whl
+  mkdir /job
+  cd /job
+  cat >tones.yaml <<END
+version: 1
+graph:
+  tones: {stage: synthetic, kind: [tone, noise], count: 4}
+  batch: {stage: batch, from: tones}
+  mel: {stage: mel, from: batch, n_mels: 80}
+  write: {stage: hdf5_write, from: mel, path: rows.h5}
+END
+  /env/bin/melflow run -q tones.yaml
+  echo "first rows $((($(date +%s%N) - started) / 1000000)) ms after pip was started"
+  /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that comes with it
+  /env/bin/python - <<END
+import melflow, numpy
+rows = melflow.features(numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5), 16000, preset="whisper")
+assert rows.shape[1] == 80 and numpy.isfinite(rows).all()
+assert melflow.run("tones.yaml", sets={"write.overwrite": True})["files"]["ok"] == 4
+assert len(melflow.open("rows.h5")) > 0
+END
+'
+for release in bookworm trixie; do
+  root=build/wheel-roots/$release
+  [[ -d $root ]] || make_root "$PWD/$root" "$release" python3-numpy,python3-venv
+  rm -rf "$root/wheel"
+  mkdir "$root/wheel"
+  tag=$(chroot "$root" python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+  found=("$wheels"/melflow-*-"$tag-$tag"-*.whl)
+  [[ -e ${found[0]} ]] || found=("$wheels"/melflow-*-cp312-abi3-*.whl)
+  [[ -e ${found[0]} ]] || fail "$wheels has no wheel for $tag; make it: bash apps/python/wheel.sh"
+  cp "${found[0]}" "$root/wheel"
+  echo "-- $release: $(basename "${found[0]}")"
+  "${apart[@]}" --net bash -euc 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" \
+    env -i HOME=/root LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c "$1"' "$root" "$there" || fail "$release: see above"
+done
+echo 'wheel_roots: all right'
