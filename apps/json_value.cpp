@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/base/text.h"
-#include "pipeline/base/utf8.h"
 
 namespace melflow {
 

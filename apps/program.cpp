@@ -15,7 +15,6 @@
 #include <map>
 #include <new>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "config/document.h"
 #include "config/top_level.h"
 
 namespace melflow {
@@ -38,6 +39,60 @@ std::string flow(const Value& value) {
   return out;
 }
 
+// The byte at which a line begins; lines count from 1.
+std::size_t begin_of(const std::string& text, int line) {
+  std::size_t at = 0;
+  for (int l = 1; l < line && at < text.size(); ++l) {
+    const std::size_t end = text.find('\n', at);
+    at = end == text.npos ? text.size() : end + 1;
+  }
+  return at;
+}
+
+std::size_t offset_of(const std::string& text, const Mark& mark) {
+  const std::size_t at = begin_of(text, mark.line) + static_cast<std::size_t>(mark.column - 1);
+  return std::min(at, text.size());
+}
+
+void put_remark(std::string& text, int line, const std::string& remark) {
+  const std::size_t begin = begin_of(text, line);
+  const std::size_t indent = text.find_first_not_of(' ', begin) - begin;
+  text.insert(begin, std::string(indent, ' ') + "# " + remark + "\n");
+}
+
+// Where a new entry of a map goes that has a line for each.
+int line_for_new(const std::vector<Value::Entry>& entries) {
+  const Value::Entry& first = entries.front();
+  const bool is_one_line =
+      first.value.is_scalar() && first.value.mark().line == first.key_mark.line;
+  return first.key_mark.line + (is_one_line ? 1 : 0);
+}
+
+void put(std::string& text, const Value& map, const std::string& key, const NewValue& wanted) {
+  if (!map.is_map() || map.entries().empty()) return;
+  if (const Value* old = map.find(key)) {
+    if (!old->is_scalar() && !old->is_null()) return;
+    const std::size_t at = offset_of(text, old->mark());
+    if (old->text().empty() || text.compare(at, old->text().size(), old->text()) != 0) return;
+    text.replace(at, old->text().size(), wanted.value);
+    put_remark(text, old->mark().line, wanted.remark);
+    return;
+  }
+  const std::size_t at = offset_of(text, map.mark());
+  const std::string entry = key + ": " + wanted.value;
+  if (text[at] == '{') {
+    text.insert(at + 1, entry + ", ");
+    put_remark(text, map.mark().line, wanted.remark);
+    return;
+  }
+  const int line = line_for_new(map.entries());
+  const std::size_t begin = begin_of(text, line);
+  if (begin == text.size() && !text.ends_with('\n')) return;
+  const std::string indent(static_cast<std::size_t>(map.entries().front().key_mark.column - 1),
+                           ' ');
+  text.insert(begin, indent + "# " + wanted.remark + "\n" + indent + entry + "\n");
+}
+
 }  // namespace
 
 // One dollar stands for itself where there are two.
@@ -59,6 +114,23 @@ std::string yaml_text(const Value& configuration) {
       out += "  " + node.key + ": " + flow(node.value) + "\n";
   }
   return out;
+}
+
+std::string edited_text(std::string text, const std::string& name,
+                        const std::vector<NewValue>& values) {
+  for (const NewValue& wanted : values) {
+    const Document document = read_document(text, name);
+    if (!document.complete) throw ConfigError(document.problems);
+    const std::size_t point = wanted.option.find('.');
+    if (point == wanted.option.npos) {
+      put(text, document.root, wanted.option, wanted);
+      continue;
+    }
+    const Value* graph = document.root.find(kGraphKey);
+    const Value* node = graph == nullptr ? nullptr : graph->find(wanted.option.substr(0, point));
+    if (node != nullptr) put(text, *node, wanted.option.substr(point + 1), wanted);
+  }
+  return text;
 }
 
 }  // namespace melflow

@@ -11,7 +11,6 @@
 
 #include "cuda/complex.h"
 #include "cuda/host_device.h"
-#include "pipeline/base/bfloat16.h"
 #include "pipeline/base/float16.h"
 #include "pipeline/base/number_type.h"
 

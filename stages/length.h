@@ -1,4 +1,5 @@
 // A length of audio as it is written in a pipeline: samples (512) or time (10s, 25ms, 1.5min).
+// Stages that tell what length they make of a recording whose length is known.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "pipeline/options/schema.h"
+#include "stages/items.h"
 
 namespace melflow {
 
@@ -43,6 +45,30 @@ struct OptionType<Length> {
   static std::string name() { return "samples or time (512, 10s, 25ms)"; }
   static std::string parse(const Value& v, Length& out);
   static Value echo(const Length& v);
+};
+
+struct RecordingLength {
+  int sample_rate = 0;       ///< [Hz]
+  std::int64_t samples = 0;  ///< at that rate
+  std::int64_t rows = -1;    ///< -1: it is not cut into rows
+};
+
+/// A stage that reads headers.
+class ReadsLength {
+ public:
+  virtual ~ReadsLength() = default;
+  /// The length of what it would give for a file, by the file's header; nothing where that does not say it, or would be
+  /// refused. Opens the file.
+  [[nodiscard]] virtual std::optional<RecordingLength> length_in_header(
+      const FileRef& file) const = 0;
+};
+
+/// A stage of whose output the length follows from that of its input.
+class TellsLength {
+ public:
+  virtual ~TellsLength() = default;
+  /// Nothing where it is not known without the samples, or the stage would refuse them.
+  [[nodiscard]] virtual std::optional<RecordingLength> length_of(RecordingLength in) const = 0;
 };
 
 }  // namespace melflow

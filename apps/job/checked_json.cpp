@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include <fmt/format.h>

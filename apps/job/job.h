@@ -5,18 +5,20 @@
 //   pipeline.yaml     the pipeline, without variables
 //   manifest.jsonl    every file (stages/corpus/manifest_file.h)
 //   parts/0007.h5     a complete part
-//   done/0007.json    that it is, and what is in it (part_record.h)
+//   done/0007.json    that it is, and what is in it
 //   failed/0007.json  why the last try of a part failed
 //   claims/, work/    who is at which part (claims.h), and what is not complete
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/plan/plan.h"
 #include "stages/corpus/manifest_file.h"
+#include "stages/output/rows/row_statistics.h"
 #include "stages/output/run_journal.h"
 
 namespace melflow {
@@ -64,5 +66,20 @@ struct Job {
 
 inline constexpr const char* kJobPipeline = "pipeline.yaml";
 inline constexpr const char* kJobManifest = "manifest.jsonl";
+
+/// done/0007.json: that a part is complete, and what is in it.
+struct PartRecord {
+  std::size_t ok = 0, skipped = 0, failed = 0;  ///< files
+  std::int64_t rows = 0;
+  std::uint64_t bytes = 0, hash = 0;     ///< of parts/0007.h5: XXH3 of all of it
+  std::optional<ColumnSums::Text> sums;  ///< where the output has statistics
+  std::string worker;
+  double seconds = 0;
+
+  /// Nothing where there is none. Throws RunError when it is damaged, or of another plan.
+  static std::optional<PartRecord> read(const Job& job, std::size_t part);
+  /// Throws RunError.
+  void write(const Job& job, std::size_t part) const;
+};
 
 }  // namespace melflow

@@ -1,10 +1,16 @@
-// Reads recordings as the mel stage of a pipeline would get them.
+// The samples that are compared: recordings, as the mel stage of a pipeline would get them, or test
+// signals.
 //
-// In:  sound files, a sample rate [Hz].
-// Out: mono samples at that rate, by the stages disk_read, decode (downmix: mean) and resample.
+// In:  sound files, or a signal's name; a sample rate [Hz].
+// Out: mono samples at that rate, of files by the stages disk_read, decode (downmix: mean) and
+//      resample. Signals are made of integers, so that any language makes the same ones;
+//      tests/golden/signals.py says how and made the checksums.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace melflow {
@@ -18,7 +24,14 @@ struct ParityRecording {
 
 std::vector<ParityRecording> read_recordings(const std::vector<std::string>& paths,
                                              int sample_rate);
-/// The test signals (signals.h), under their names.
+/// The test signals, under their names.
 std::vector<ParityRecording> signal_recordings(int sample_rate);
+
+/// Makes the signal `name` at this rate [Hz]. Throws std::invalid_argument that names all signals
+/// for any other name.
+std::vector<std::int16_t> parity_signal(std::string_view name, int sample_rate);
+
+/// FNV-1a, 32 bits, over the little-endian bytes.
+std::uint32_t fnv1a(std::span<const std::int16_t> samples);
 
 }  // namespace melflow

@@ -1,16 +1,78 @@
 #include "apps/parity/check.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include <fmt/format.h>
 
-#include "apps/parity/signals.h"
-#include "stages/output/rows/row_statistics.h"
+#include "apps/report/format.h"
 
 namespace melflow {
 namespace {
+
+using Json = nlohmann::ordered_json;
+using Cells = std::vector<std::string>;
+
+std::string_view precision_text(const ParityValue& value) { return name_of(value.precision); }
+
+std::string tolerance_text(const ParityTolerance& t) {
+  if (t.rtol == 0) return fmt::format("{:.0e}", t.atol);
+  return fmt::format("{:.0e} + {:.0e} |x|", t.atol, t.rtol);
+}
+
+std::string verdict(const ParityResult& r) {
+  if (!r.passed) return "FAILED";
+  if (r.left_out < r.cases) return "ok";
+  return "omitted: " + r.reason;
+}
+
+// Left-aligned but for the figures, two spaces between the columns.
+std::string table(const std::vector<Cells>& rows, const std::vector<bool>& is_figure) {
+  std::vector<std::size_t> widths(is_figure.size(), 0);
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c + 1 < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string out;
+  for (const Cells& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::size_t fill = widths[c] > row[c].size() ? widths[c] - row[c].size() : 0;
+      const std::string space(fill, ' ');
+      const bool is_last = c + 1 == row.size();
+      out += is_figure[c] ? space + row[c] : is_last ? row[c] : row[c] + space;
+      out += is_last ? "\n" : "  ";
+    }
+  }
+  return out;
+}
+
+Cells cells(const ParityResult& r, const ParityTolerance& tolerance) {
+  const bool is_compared = r.worst.frame >= 0;
+  const auto figure = [&](const std::string& text) { return is_compared ? text : "-"; };
+  return {r.name,
+          fmt::format("{}", fmt::join(r.libraries, ", ")),
+          count_text(r.cases - r.left_out),
+          count_text(static_cast<std::size_t>(r.frames)),
+          figure(fmt::format("{:.1e}", r.largest)),
+          figure(fmt::format("{:.1e}", r.worst.error())),
+          figure(fmt::format("{:.1e}", r.worst.limit)),
+          figure(fmt::format("{:.0f} %", 100 * r.worst.share())),
+          tolerance_text(tolerance),
+          verdict(r)};
+}
+
+std::string failure_text(const ParityResult& r) {
+  std::string out = r.name + ": ";
+  if (!r.reason.empty()) return out + r.reason + "\n";
+  const ParityValue& w = r.worst;
+  return out + fmt::format(
+                   "frame {}, column {}: {} here in {}, {} by {}: differs by {:.3g}, at most "
+                   "{:.3g} is allowed\n",
+                   w.frame, w.column, static_cast<float>(w.ours), precision_text(w),
+                   static_cast<float>(w.theirs), fmt::join(r.libraries, ", "),
+                   std::abs(w.ours - w.theirs), w.limit + w.own_error);
+}
 
 constexpr std::array kPrecisions{MelOptions::Precision::float32, MelOptions::Precision::float64};
 
@@ -26,6 +88,91 @@ std::string shapes(const ParityRows& ours, std::int64_t frames, int columns,
 }
 
 }  // namespace
+
+void ParityResult::fail(const std::string& why) {
+  passed = false;
+  reason = why;
+}
+
+void ParityResult::take(const ParityValue& value) {
+  largest = std::max({largest, value.largest, std::abs(value.ours - value.theirs)});
+  if (worst.frame < 0 || value.share() > worst.share()) {
+    worst = value;
+    worst_case = name;
+  }
+  passed = passed && value.passes();
+}
+
+std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases) {
+  std::vector<ParityResult> out;
+  for (const ParityResult& one : cases) {
+    auto at = std::find_if(out.begin(), out.end(),
+                           [&](const ParityResult& r) { return r.name == one.preset; });
+    if (at == out.end()) {
+      at = out.insert(out.end(), ParityResult{});
+      at->name = at->preset = one.preset;
+      at->cases = 0;
+    }
+    for (const std::string& library : one.libraries)
+      if (std::find(at->libraries.begin(), at->libraries.end(), library) == at->libraries.end())
+        at->libraries.push_back(library);
+    at->cases += one.cases;
+    at->left_out += one.left_out;
+    at->frames += one.frames;
+    at->largest = std::max(at->largest, one.largest);
+    if (at->worst.frame < 0 || one.worst.share() > at->worst.share()) {
+      at->worst = one.worst;
+      at->worst_case = one.name;
+    }
+    at->passed = at->passed && one.passed;
+  }
+  return out;
+}
+
+std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
+                        const std::vector<ParityResult>& cases, const ParityVectors& vectors) {
+  std::vector<Cells> rows{{what, "library", "cases", "frames", "largest", "nearest", "limit",
+                           "of it", "tolerance", "verdict"}};
+  for (const ParityResult& r : lines) rows.push_back(cells(r, vectors.tolerance(r.preset)));
+  std::vector<bool> is_figure{false, false, true, true, true, true, true, true, false, false};
+  if (what != "preset") {  // one case a line
+    is_figure.erase(is_figure.begin() + 2);
+    for (Cells& row : rows) row.erase(row.begin() + 2);
+  }
+  std::string out = table(rows, is_figure);
+  const auto failed = [](const ParityResult& r) { return !r.passed; };
+  const auto n = static_cast<std::size_t>(std::count_if(cases.begin(), cases.end(), failed));
+  if (n > 0) out += "\nfailed:\n";
+  for (const ParityResult& r : cases)
+    if (failed(r)) out += "  " + failure_text(r);
+  return out;
+}
+
+Json parity_json(const std::vector<ParityResult>& results, const ParityVectors& vectors) {
+  Json out = Json::array();
+  for (const ParityResult& r : results) {
+    const ParityTolerance& t = vectors.tolerance(r.preset);
+    Json one{{"name", r.name},
+             {"preset", r.preset},
+             {"libraries", r.libraries},
+             {"cases", r.cases},
+             {"left_out", r.left_out},
+             {"frames", r.frames},
+             {"largest_difference", r.worst.frame >= 0 ? Json(r.largest) : Json()},
+             {"worst", nullptr},
+             {"tolerance", {{"atol", t.atol}, {"rtol", t.rtol}, {"source", t.source}}},
+             {"passed", r.passed},
+             {"reason", r.reason.empty() ? Json() : Json(r.reason)}};
+    if (r.worst.frame >= 0)
+      one["worst"] = {{"case", r.worst_case},           {"frame", r.worst.frame},
+                      {"column", r.worst.column},       {"precision", precision_text(r.worst)},
+                      {"ours", r.worst.ours},           {"theirs", r.worst.theirs},
+                      {"own_error", r.worst.own_error}, {"error", r.worst.error()},
+                      {"limit", r.worst.limit},         {"share", r.worst.share()}};
+    out.push_back(std::move(one));
+  }
+  return out;
+}
 
 ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance) {
   ParityResult out;
@@ -68,39 +215,13 @@ ParityResult check_delta(const ParityDelta& one, const ParityTolerance& toleranc
   return out;
 }
 
-// Our statistics, and how far they may be from the library's: a mean by the mean of what its rows
-// may, a standard deviation by the root of the mean square of that (Minkowski's inequality).
-struct RecordingCheck::Sums {
-  explicit Sums(int columns)
-      : rows(columns), limits(static_cast<std::size_t>(columns), 0.0), squares(limits) {}
-
-  void take(const ParityRows& ours) {
-    RunSums runs(ours.columns);
-    runs.add(ours.values.data(), ours.frames);
-    rows.add(runs);
-  }
-  void take_limits(const std::vector<double>& of_row) {
-    for (std::size_t c = 0; c < of_row.size(); ++c) {
-      limits[c] += of_row[c];
-      squares[c] += of_row[c] * of_row[c];
-    }
-  }
-
-  ColumnSums rows;
-  std::vector<double> limits, squares;
-};
-
-RecordingCheck::RecordingCheck(std::string preset, const MelOptions& options,
-                               const ReferenceAnswer& answer, const ParityTolerance& tolerance)
-    : preset_(std::move(preset)), options_(options), answer_(answer), tolerance_(tolerance) {
-  for (auto& sums : sums_) sums = std::make_shared<Sums>(columns(options));
-}
-
-ParityResult RecordingCheck::check(const ParityRecording& recording, const ReferenceRows& theirs) {
+ParityResult check_recording(const std::string& preset, const MelOptions& options,
+                             const ParityTolerance& tolerance, const ParityRecording& recording,
+                             const ParitySource& library, const ReferenceRows& theirs) {
   ParityResult out;
   out.name = recording.path;
-  out.preset = preset_;
-  out.libraries = {answer_.source.text()};
+  out.preset = preset;
+  out.libraries = {library.text()};
   if (!recording.problem.empty()) {
     out.fail(recording.problem);
     return out;
@@ -111,66 +232,27 @@ ParityResult RecordingCheck::check(const ParityRecording& recording, const Refer
     out.reason = theirs.refused;
     return out;
   }
-  bool is_finite = true;  // then there are statistics
-  for (std::size_t p = 0; p < kPrecisions.size(); ++p) {
-    const MelOptions options = in(kPrecisions[p], options_);
+  for (const auto precision : kPrecisions) {
+    const MelOptions own = in(precision, options);
     const ParityRows ours =
-        parity_rows(options, std::nullopt, std::span<const float>(recording.samples));
+        parity_rows(own, std::nullopt, std::span<const float>(recording.samples));
     if (ours.frames != theirs.frames || (ours.columns != theirs.columns && ours.frames > 0)) {
-      out.fail(shapes(ours, theirs.frames, theirs.columns, answer_.source.text()));
+      out.fail(shapes(ours, theirs.frames, theirs.columns, library.text()));
       return out;
     }
     const ParityJudge judge(
-        options, false, ours, tolerance_,
-        {.is_double = transforms_in_double(preset_), .is_measured = !theirs.own_errors.empty()});
+        own, false, ours, tolerance,
+        {.is_double = transforms_in_double(preset), .is_measured = !theirs.own_errors.empty()});
     for (std::int64_t t = 0; t < theirs.frames; ++t) {
       const auto row_at = [&](const std::vector<float>& all) {
         const float* values = all.data() + t * theirs.columns;
         return all.empty() ? std::vector<double>{}
                            : std::vector<double>(values, values + theirs.columns);
       };
-      const ParityRow row{t, row_at(theirs.values), row_at(theirs.own_errors)};
-      out.take(judge.worst(row));
-      std::vector<double> limits = judge.limits(row.values);
-      for (std::size_t c = 0; c < row.own_error.size(); ++c) limits[c] += row.own_error[c];
-      sums_[p]->take_limits(limits);
+      out.take(judge.worst({t, row_at(theirs.values), row_at(theirs.own_errors)}));
     }
-    is_finite = is_finite && std::all_of(ours.values.begin(), ours.values.end(),
-                                         [](float value) { return std::isfinite(value); });
-    if (ours.frames > 0 && is_finite) sums_[p]->take(ours);
   }
   out.frames = theirs.frames;
-  if (is_finite) frames_ += theirs.frames;
-  return out;
-}
-
-std::array<ParityResult, 2> RecordingCheck::statistics() const {
-  std::array<ParityResult, 2> out;
-  const ReferenceStatistics& theirs = answer_.statistics;
-  for (std::size_t s = 0; s < out.size(); ++s) {
-    ParityResult& result = out[s];
-    const bool is_mean = s == 0;
-    result.name = is_mean ? "mean of all rows" : "deviation of all rows";
-    result.preset = preset_;
-    result.libraries = {answer_.source.text()};
-    result.is_of_rows = false;
-    if (frames_ == 0 || frames_ != theirs.frames) {
-      result.left_out = 1;
-      result.reason = frames_ == 0 ? "no rows" : "not all of the library's rows could be compared";
-      continue;
-    }
-    result.frames = frames_;
-    const auto n = static_cast<double>(frames_);
-    for (std::size_t p = 0; p < kPrecisions.size(); ++p) {
-      const Sums& sums = *sums_[p];
-      const ColumnStatistics ours = sums.rows.statistics();
-      for (std::size_t c = 0; c < theirs.mean.size(); ++c) {
-        const double limit = is_mean ? sums.limits[c] / n : std::sqrt(sums.squares[c] / n);
-        result.take({0, c, is_mean ? ours.mean[c] : ours.std[c],
-                     is_mean ? theirs.mean[c] : theirs.std[c], 0.0, limit, kPrecisions[p]});
-      }
-    }
-  }
   return out;
 }
 

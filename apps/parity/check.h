@@ -1,13 +1,42 @@
-// Compares a golden case, derivatives, a recording, or the statistics of all recordings with those
-// of a library. Rows are computed and compared twice, in single and in double precision.
+// Compares a golden case, derivatives or a recording with those of a library, and prints the
+// results. Rows are computed and compared twice, in single and in double precision.
 #pragma once
 
-#include <array>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "apps/parity/reference.h"
-#include "apps/parity/report.h"
+#include "apps/parity/rows.h"
 
 namespace melflow {
+
+/// The result of one case of the golden vectors, one of the user's files, or all cases of a preset.
+struct ParityResult {
+  std::string name, preset;
+  std::vector<std::string> libraries;  ///< "librosa 0.10.2.post1"
+  std::size_t cases = 1, left_out = 0;
+  std::int64_t frames = 0;  ///< number of frames compared
+  ParityValue worst;        ///< the value with the largest share of its limit
+  std::string worst_case;
+  double largest = 0;  ///< difference of any value
+  bool passed = true;
+  std::string reason;  ///< why it fails whatever the values, or why there was nothing to compare
+
+  /// Marks it as failed for the reason `why`.
+  void fail(const std::string& why);
+  void take(const ParityValue& value);
+};
+
+/// Combines the results of each preset; the presets stay in their order.
+std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases);
+
+/// A table with a line for each of `lines`, headed by `what` ("preset"), followed by every failure
+/// of `cases` with its row and value.
+std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
+                        const std::vector<ParityResult>& cases, const ParityVectors& vectors);
+nlohmann::ordered_json parity_json(const std::vector<ParityResult>& results,
+                                   const ParityVectors& vectors);
 
 /// The preset's name in reports on derivatives.
 constexpr const char* kDeltas = "deltas";
@@ -15,29 +44,10 @@ constexpr const char* kDeltas = "deltas";
 ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance);
 ParityResult check_delta(const ParityDelta& one, const ParityTolerance& tolerance);
 
-/// Compares recordings, one file at a time; then the mean and the standard deviation of each column
-/// over all their rows, as an output stores them, with those of the library's rows.
-class RecordingCheck {
- public:
-  /// All arguments must outlive this object. `options`: those of `preset`, perhaps changed.
-  RecordingCheck(std::string preset, const MelOptions& options, const ReferenceAnswer& answer,
-                 const ParityTolerance& tolerance);
-
-  /// Compares a recording. `theirs`: the library's rows of the same samples.
-  ParityResult check(const ParityRecording& recording, const ReferenceRows& theirs);
-  /// Compares the statistics of the recordings checked so far.
-  [[nodiscard]] std::array<ParityResult, 2> statistics() const;
-
- private:
-  struct Sums;
-
-  std::string preset_;
-  const MelOptions& options_;
-  const ReferenceAnswer& answer_;
-  const ParityTolerance& tolerance_;
-  /// By precision.
-  std::array<std::shared_ptr<Sums>, 2> sums_;
-  std::int64_t frames_ = 0;
-};
+/// Compares a recording. `options`: those of `preset`, perhaps changed; `theirs`: the library's rows
+/// of the same samples.
+ParityResult check_recording(const std::string& preset, const MelOptions& options,
+                             const ParityTolerance& tolerance, const ParityRecording& recording,
+                             const ParitySource& library, const ReferenceRows& theirs);
 
 }  // namespace melflow

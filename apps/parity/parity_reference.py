@@ -10,7 +10,6 @@ Out: each PATH of rows as raw float32 [frames, columns]; of IN_DOUBLE likewise o
      is from what the library's own code makes of the same samples in double precision; ANSWER is JSON:
      {"library", "version", "function",
       "outputs": [{"frames", "columns", "has_own_errors"} or {"refused": why}],
-      "statistics": {"frames", "mean", "std"} of all rows, std dividing by their number,
       "unknown": [changed options that the library was not told, having nothing like them]},
      or {"missing": [[module, pip name, why]]} when Python lacks something.
 
@@ -405,7 +404,7 @@ def own_errors(call, options, x, rows):
     return np.abs(rows.astype(float) - exact) if exact.shape == rows.shape else None
 
 
-def rows_of(call, options, one, kept, in_double):
+def rows_of(call, options, one, in_double):
     import numpy as np
     x = np.fromfile(one["samples"], dtype="<f4")
     try:
@@ -418,20 +417,10 @@ def rows_of(call, options, one, kept, in_double):
                     f"{type(error).__name__}, without a text")
     rows = rows.astype("<f4")
     rows.tofile(one["rows"])
-    if len(rows):
-        kept.append(rows.astype(float))
     errors = own_errors(call, options, x, rows) if in_double else None
     if errors is not None:
         errors.astype("<f4").tofile(one["own_errors"])
     return dict(frames=rows.shape[0], columns=rows.shape[1], has_own_errors=errors is not None)
-
-
-def statistics_of(kept):
-    import numpy as np
-    if not kept:
-        return dict(frames=0, mean=[], std=[])
-    rows = np.concatenate(kept)
-    return dict(frames=len(rows), mean=rows.mean(axis=0).tolist(), std=rows.std(axis=0).tolist())
 
 
 def answer(request):
@@ -439,14 +428,14 @@ def answer(request):
     lacks = missing(modules)
     if lacks:
         return dict(missing=lacks)
-    options, kept = Noted(request["options"]), []
+    options = Noted(request["options"])
     in_double = request["reference"] in IN_DOUBLE
-    outputs = [rows_of(call, options, one, kept, in_double) for one in request["inputs"]]
+    outputs = [rows_of(call, options, one, in_double) for one in request["inputs"]]
     is_refused = all("refused" in one for one in outputs)  # perhaps before all were looked at
     if call is by_librosa and not is_refused:
         function = librosa_calls(options)
     return dict(library=library, version=version_text(package), function=function,
-                outputs=outputs, statistics=statistics_of(kept),
+                outputs=outputs,
                 unknown=[name for name in request["changed"]
                          if not is_refused and name not in options.asked])
 

@@ -1,7 +1,11 @@
 #include "apps/parity/reference.h"
 
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,17 +16,56 @@
 #include <fmt/format.h>
 
 #include "apps/json_value.h"
-#include "apps/parity/child_process.h"
 #include "apps/shipped.h"
 #include "apps/temporary_folder.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
 
 namespace melflow {
-namespace fs = std::filesystem;
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+class FileActions {
+ public:
+  explicit FileActions(const std::string& output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, output.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
+  }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+};
+
+// Runs `command`, a program (found on PATH when it has no slash) and its arguments, with stdout
+// and stderr written to the file `output`. Returns the exit status, or 128 + the number of the
+// signal that ended it. Throws RunError when it cannot be started.
+int run_child(std::vector<std::string> command, const std::string& output) {
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const FileActions actions(output);
+  pid_t pid = 0;
+  const int error =
+      posix_spawnp(&pid, arguments[0], actions.get(), nullptr, arguments.data(), environ);
+  if (error != 0)
+    throw RunError(fmt::format("{}: cannot be started: {}", command[0], std::strerror(error)));
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR)
+      throw RunError(
+          fmt::format("{}: its end cannot be waited for: {}", command[0], std::strerror(errno)));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 void write_file(const std::string& path, const void* data, std::size_t bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -144,8 +187,6 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
     throw RunError(fmt::format("{} has no setting for {}, so nothing can be compared",
                                out.source.function,
                                fmt::join(unknown.get<std::vector<std::string>>(), ", ")));
-  const Json& statistics = answer.at("statistics");
-  out.statistics = {statistics.at("frames"), statistics.at("mean"), statistics.at("std")};
   for (std::size_t i = 0; i < recordings.size(); ++i)
     out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}", i)));
   return out;

@@ -1,9 +1,8 @@
 // Computes features of recordings with the Python library itself, where it is installed.
 //
 // In:  a library's name, options, recordings at the options' sample rate.
-// Out: the library's rows of each, and the statistics of all of them, by parity_reference.py beside
-//      this file in a process of its own; samples and rows pass through raw float32 files in a
-//      temporary folder.
+// Out: the library's rows of each, by parity_reference.py beside this file in a process of its own;
+//      samples and rows pass through raw float32 files in a temporary folder.
 #pragma once
 
 #include <string>
@@ -34,16 +33,9 @@ struct ReferenceRows {
   std::vector<float> own_errors;
 };
 
-/// The statistics of all rows, by numpy in double precision.
-struct ReferenceStatistics {
-  std::int64_t frames = 0;
-  std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
-};
-
 struct ReferenceAnswer {
   ParitySource source;
   std::vector<ReferenceRows> rows;  ///< one for each recording
-  ReferenceStatistics statistics;
 };
 
 /// Runs the library. `python`: a path, or a name to be found on PATH; `changed`: options that the

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "apps/json_value.h"
-#include "apps/parity/signals.h"
+#include "apps/parity/audio.h"
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"

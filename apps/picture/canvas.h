@@ -1,4 +1,6 @@
-// An RGB picture to draw on, and to save as PNG.
+// An RGB picture to draw on, and to save as PNG, with a small bitmap font for labels and colours
+// for levels: dark violet through red and orange to a bright yellow. Lightness rises evenly all the
+// way, so equal steps of level look like equal steps, on paper without colour too.
 #pragma once
 
 #include <cstdint>
@@ -45,5 +47,14 @@ class Canvas {
 /// Puts pictures one below the other, each at the left edge; `background` fills the space beside
 /// narrower ones.
 Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background);
+
+inline constexpr int kGlyphWidth = 5;   // [pixels], without the space between characters
+inline constexpr int kGlyphHeight = 8;  // [pixels], seven above the base line and one below
+
+/// Whether pixel (x, y) of this character is set; x goes to the right, y down.
+bool font_pixel(char c, int x, int y);
+
+/// The colour of `level` from 0 (dark) to 1 (bright); other values are clamped, NaN is dark.
+Rgb colour_of(double level);
 
 }  // namespace melflow

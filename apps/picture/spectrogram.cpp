@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/picture/colormap.h"
+#include "apps/picture/canvas.h"
 #include "apps/report/format.h"
 #include "pipeline/base/problem.h"
 

@@ -1,7 +1,6 @@
 // Compares two runs: what got slower or faster, and whether that is more than noise.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 #include "apps/profile/resources.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "apps/profile/figures.h"
 #include "pipeline/options/option_type.h"
@@ -47,37 +48,11 @@ std::optional<CheaperValue> cheaper_value(const StageReport& s) {
 }  // namespace
 
 const char* to_text(Cause cause) {
-  switch (cause) {
-    case Cause::cores:
-      return "cores";
-    case Cause::disk:
-      return "disk";
-    case Cause::workers:
-      return "workers";
-    case Cause::slots:
-      return "concurrency";
-    case Cause::memory:
-      return "memory";
-    case Cause::queue:
-      return "queue";
-    case Cause::few_files:
-      return "few_files";
-    case Cause::ending:
-      return "ending";
-    case Cause::beginning:
-      return "beginning";
-    case Cause::listing:
-      return "listing";
-    case Cause::loading:
-      return "loading";
-    case Cause::closing:
-      return "closing";
-    case Cause::program:
-      return "program";
-    case Cause::uneven:
-      return "uneven";
-  }
-  return "";
+  static constexpr const char* kNames[] = {
+      "cores",  "disk",      "workers", "concurrency", "memory",  "queue",   "few_files",
+      "ending", "beginning", "listing", "loading",     "closing", "program", "uneven"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Cause::uneven) + 1);
+  return kNames[static_cast<std::size_t>(cause)];
 }
 
 double Demands::worker_seconds() const {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "apps/python/process.h"

@@ -10,7 +10,6 @@
 
 #include "apps/python/mapped_copy.h"
 #include "pipeline/base/problem.h"
-#include "stages/files/open_regular.h"
 #include "stages/files/whole_io.h"
 
 namespace melflow {

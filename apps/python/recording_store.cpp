@@ -1,7 +1,6 @@
 #include "apps/python/recording_store.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "pipeline/base/available_memory.h"
 

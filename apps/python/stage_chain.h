@@ -12,7 +12,7 @@
 #include "config/load.h"
 #include "pipeline/run/stage_runner.h"
 #include "stages/items.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 #include "stages/manifest.h"
 #include "stages/output/training/batch_source.h"
 

@@ -1,7 +1,5 @@
 #include "apps/python/utterance_cut.h"
 
-#include <utility>
-
 #include "pipeline/stage/reach.h"
 #include "stages/items.h"
 

@@ -17,15 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char* to_text(Ending ending) {
-  switch (ending) {
-    case Ending::complete:
-      return "complete";
-    case Ending::stopped:
-      return "stopped";
-    case Ending::failed:
-      return "failed";
-  }
-  return "";
+  return ending == Ending::complete ? "complete" : ending == Ending::stopped ? "stopped" : "failed";
 }
 
 Json stage_json(const StageReport& s, const RunReport& r) {

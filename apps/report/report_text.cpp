@@ -1,6 +1,7 @@
 #include "apps/report/report_text.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +11,7 @@
 #include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
 #include "pipeline/base/text.h"
-#include "stages/corpus/not_taken.h"
+#include "stages/corpus/folder_scan.h"
 
 namespace melflow {
 namespace {

@@ -1,7 +1,6 @@
 #include "apps/report/saved_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,10 +10,8 @@
 
 #include "apps/report/format.h"
 #include "pipeline/base/input_file.h"
-#include "pipeline/base/no_such_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
-#include "pipeline/base/utf8.h"
 
 namespace melflow {
 namespace {

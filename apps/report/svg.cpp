@@ -66,26 +66,13 @@ std::string key_of(const std::vector<std::string>& names, double right) {
 }  // namespace
 
 std::string html_text(std::string_view text) {
+  constexpr std::string_view kSpecial = "<>&\"'";
+  constexpr const char* kNames[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
   std::string out;
-  for (const char c : printable(std::string(text))) switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
+  for (const char c : printable(text)) {
+    const std::size_t special = kSpecial.find(c);
+    special == kSpecial.npos ? out += c : out += kNames[special];
+  }
   return out;
 }
 

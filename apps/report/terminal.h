@@ -14,6 +14,12 @@
 
 namespace melflow {
 
+/// A line for each node, of at most `width` ASCII characters: the share of its slots that were busy
+/// between the two points in time, and how many items wait before it; the busiest one is marked.
+/// None where one of the points has no nodes.
+std::vector<std::string> stage_lines(const Plan& plan, const RunSample& before,
+                                     const RunSample& now, int width);
+
 /// Measures files, rows or bytes per second over the last seconds, so that the time left follows the present
 /// speed.
 class RateMeter {

@@ -21,7 +21,6 @@
 #include "apps/signals.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
-#include "apps/verbs/duration.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "cuda/gpu.h"

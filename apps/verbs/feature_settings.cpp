@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,9 +28,8 @@ std::vector<FeatureSettings::Stage> stages_of(const Json& features) {
   for (const Json& options : features) {
     const auto name = options.at("stage").get<std::string>();
     const int count = ++seen[name];
-    out.push_back({count == 1 ? name : fmt::format("{} {}", name, count), {}});
-    for (const auto& [key, value] : options.items())
-      if (key != "stage") out.back().settings.emplace_back(key, value);
+    out.push_back({count == 1 ? name : fmt::format("{} {}", name, count), options});
+    out.back().settings.erase("stage");
   }
   return out;
 }
@@ -102,29 +102,16 @@ const FeatureSettings::Stage* find(const FeatureSettings& settings, const std::s
   return nullptr;
 }
 
-const Json* find(const FeatureSettings::Stage& stage, const std::string& name) {
-  for (const auto& [key, value] : stage.settings)
-    if (key == name) return &value;
-  return nullptr;
-}
-
-Json settings_json(const FeatureSettings::Stage& stage) {
-  Json out = Json::object();
-  for (const auto& [key, value] : stage.settings) out[key] = value;
-  return out;
-}
-
 void compare_stage(const FeatureSettings::Stage& a, const FeatureSettings::Stage& b,
                    std::vector<SettingDifference>& out) {
-  for (const auto& [key, value] : a.settings) {
-    const Json* other = find(b, key);
-    if (other == nullptr)
+  for (const auto& [key, value] : a.settings.items()) {
+    if (!b.settings.contains(key))
       out.push_back({a.name + "." + key, value, {}, true, false});
-    else if (*other != value)
-      out.push_back({a.name + "." + key, value, *other});
+    else if (b.settings[key] != value)
+      out.push_back({a.name + "." + key, value, b.settings[key]});
   }
-  for (const auto& [key, value] : b.settings)
-    if (find(a, key) == nullptr) out.push_back({a.name + "." + key, {}, value, false, true});
+  for (const auto& [key, value] : b.settings.items())
+    if (!a.settings.contains(key)) out.push_back({a.name + "." + key, {}, value, false, true});
 }
 
 // The names of the stages that both have, in the order of `settings`.
@@ -212,7 +199,7 @@ std::string feature_settings_text(const FeatureSettings& settings) {
   if (!settings.preset.empty()) out += fmt::format("preset: {}\n", one_line(settings.preset));
   for (const FeatureSettings::Stage& s : settings.stages) {
     if (s.settings.empty()) out += fmt::format("{}: {{}}\n", one_line(s.name));
-    for (const auto& [key, value] : s.settings)
+    for (const auto& [key, value] : s.settings.items())
       out += one_line(fmt::format("{}.{}: {}", s.name, key, setting_text(value))) + "\n";
   }
   return out;
@@ -224,7 +211,7 @@ Json feature_settings_json(const FeatureSettings& settings) {
            {"backend", settings.backend}, {"instruction_set", settings.instruction_set},
            {"stages", Json::array()}};
   for (const FeatureSettings::Stage& s : settings.stages)
-    out["stages"].push_back({{"name", s.name}, {"settings", settings_json(s)}});
+    out["stages"].push_back({{"name", s.name}, {"settings", s.settings}});
   return out;
 }
 
@@ -234,10 +221,10 @@ std::vector<SettingDifference> differences(const FeatureSettings& a, const Featu
     if (const FeatureSettings::Stage* other = find(b, s.name))
       compare_stage(s, *other, out);
     else
-      out.push_back({s.name, settings_json(s), {}, true, false});
+      out.push_back({s.name, s.settings, {}, true, false});
   }
   for (const FeatureSettings::Stage& s : b.stages)
-    if (find(a, s.name) == nullptr) out.push_back({s.name, {}, settings_json(s), false, true});
+    if (find(a, s.name) == nullptr) out.push_back({s.name, {}, s.settings, false, true});
   const auto in_a = shared_stages(a, b), in_b = shared_stages(b, a);
   if (in_a != in_b)
     out.push_back({"order of the stages", fmt::format("{}", fmt::join(in_a, ", ")),

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/verbs/plan_arguments.h"
@@ -19,7 +18,7 @@ struct FeatureSettings {
   using Json = nlohmann::ordered_json;
   struct Stage {
     std::string name;  ///< "resample"; "resample 2" for the second such stage
-    std::vector<std::pair<std::string, Json>> settings;
+    Json settings = Json::object();
   };
 
   std::string path;        ///< as it was given

@@ -15,7 +15,7 @@
 
 #include "apps/report/format.h"
 #include "apps/verbs/feature_settings.h"
-#include "apps/verbs/fit.h"
+#include "apps/verbs/output_check.h"
 #include "pipeline/base/text.h"
 #include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/stored_json.h"

@@ -1,6 +1,7 @@
 #include "apps/verbs/parity_options.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

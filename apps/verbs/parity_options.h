@@ -2,7 +2,6 @@
 // changes, or those of a mel node of a pipeline.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 

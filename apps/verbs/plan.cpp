@@ -1,22 +1,164 @@
 // melflow plan: a corpus as a job that any number of machines can work on.
+#include <fcntl.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
-#include "apps/job/planning.h"
+#include "apps/job/job.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
+#include "config/load.h"
+#include "config/yaml_text.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 #include "pipeline/options/schema.h"
+#include "pipeline/run/runner.h"
+#include "stages/corpus/frozen_corpus.h"
+#include "stages/files/own_file.h"
+#include "stages/files/unique_fd.h"
+#include "stages/files/whole_io.h"
+#include "stages/output/row_sink.h"
 
 namespace melflow {
 namespace {
+
+namespace fs = std::filesystem;
+
+const RowSink* row_sink(const PlanNode& node) {
+  return dynamic_cast<const RowSink*>(node.stage.get());
+}
+
+// The node that writes rows; there is no other sink. Throws RunError.
+const PlanNode& only_sink(const Plan& plan) {
+  const PlanNode* out = nullptr;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.info->traits.kind != StageKind::sink) continue;
+    if (row_sink(node) == nullptr || out != nullptr)
+      throw RunError(fmt::format(
+          "{}: a job has one output of rows (hdf5_write, npy_write); {}", node.name,
+          out == nullptr ? "remove " + node.info->name : "plan a pipeline for each output"));
+    out = &node;
+  }
+  return *out;
+}
+
+std::vector<FileStamp> stamps_of(const Manifest& manifest, int workers) {
+  std::vector<FileStamp> out(manifest.size());
+  std::vector<std::size_t> recordings;
+  for (std::size_t i = 0; i < out.size(); i += manifest.entries_of_recording(i))
+    recordings.push_back(i);
+  std::atomic<std::size_t> next{0};
+  constexpr std::size_t kAtOnce = 256;
+  on_threads(workers, [&] {
+    for (std::size_t from = 0; (from = next.fetch_add(kAtOnce)) < recordings.size();)
+      for (std::size_t r = from; r < std::min(from + kAtOnce, recordings.size()); ++r) {
+        const std::size_t end = r + 1 < recordings.size() ? recordings[r + 1] : out.size();
+        const auto first = out.begin() + static_cast<std::ptrdiff_t>(recordings[r]);
+        std::fill(first, out.begin() + static_cast<std::ptrdiff_t>(end),
+                  stamp_of(manifest.path(recordings[r])));
+      }
+  });
+  return out;
+}
+
+// Utterances of one recording stay together.
+std::vector<JobPart> cut(const Manifest& manifest, const std::vector<FileStamp>& stamps,
+                         std::uint64_t part_bytes) {
+  std::vector<JobPart> out;
+  for (std::size_t i = 0; i < manifest.size();) {
+    const std::size_t end = i + manifest.entries_of_recording(i);
+    if (out.empty() || out.back().audio_bytes >= part_bytes) {
+      out.emplace_back();
+      out.back().first = i;
+    }
+    out.back().end = end;
+    out.back().audio_bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(0, stamps[i].size));
+    i = end;
+  }
+  return out;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  int error = fd ? write_whole(fd.get(), text.data(), text.size(), 0) : errno;
+  if (error == 0) error = close_error(fd.get());
+  if (error != 0)
+    throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
+}
+
+void make_folders(const Job& job) {
+  if (has_name(job.in("job.json")))
+    throw RunError(job.folder +
+                   ": there is a job already; remove the folder, or plan into another");
+  std::error_code unread;
+  if (fs::is_directory(job.folder, unread) && !fs::is_empty(job.folder, unread))
+    throw RunError(job.folder +
+                   ": this folder has something in it; a job needs a new or an empty one");
+  for (const char* name : {"", "parts", "done", "failed", "claims", "workers", "work"}) {
+    std::error_code error;
+    fs::create_directories(job.in(name), error);
+    if (error) throw RunError(fmt::format("{}: cannot be made: {}", job.in(name), error.message()));
+  }
+}
+
+// Lists the corpus of a pipeline and writes the job into `folder`, in parts of about `part_bytes` of
+// audio files; recordings are not divided. `warn` gets what there is to be said of pipeline and corpus. Throws ConfigError, and RunError when the corpus cannot be
+// listed, the pipeline cannot be a job, or there is one already.
+Job plan_job(const std::string& pipeline, const LoadOptions& options, const std::string& folder,
+             std::uint64_t part_bytes, const std::function<void(const std::string&)>& warn) {
+  Value filled_in;
+  LoadOptions loading = options;
+  loading.filled_in = &filled_in;
+  Plan plan = load_plan(pipeline, loading);
+  Job job;
+  job.folder = fs::absolute(folder).lexically_normal().string();
+  job.working_folder = fs::current_path().string();
+  job.sink = only_sink(plan).name;
+  job.config = to_json(plan.settings.config);
+  const int workers = plan.workers;
+  const auto survey = std::make_shared<CorpusSurvey>();
+  plan.services.add(survey);
+  Runner runner(std::move(plan));
+  const RunReport report = runner.run();
+  if (report.ending == Ending::failed) throw RunError(report.error);
+  for (const std::string& warning : report.warnings) warn(warning);
+  if (!survey->is_listed)
+    throw RunError(fmt::format("{}: makes its recordings itself; a job has those of a file_list",
+                               runner.plan().nodes.front().name));
+  const auto& source = dynamic_cast<const ManifestSource&>(*runner.plan().nodes.front().stage);
+  const Manifest& manifest = source.manifest();
+  job.row_facts = row_sink(only_sink(runner.plan()))->row_facts();
+  job.remarks = survey->remarks;
+  const std::vector<FileStamp> stamps = stamps_of(manifest, workers);
+  job.parts = cut(manifest, stamps, part_bytes);
+
+  make_folders(job);
+  write_file(job.in(kJobPipeline), yaml_text(filled_in));
+  std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
+  write_manifest(job.in(kJobManifest), manifest, stamps, ranges);
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    static_cast<ManifestRange&>(job.parts[i]) = ranges[i];
+  // What every run of the job loads has to be what was planned.
+  if (to_json(load_plan(job.in(kJobPipeline), {.vars = {}, .sets = {}, .workers = options.workers})
+                  .settings.config) != job.config)
+    throw std::logic_error("a pipeline that reads otherwise when it was written");
+  job.write();
+  return job;
+}
 
 struct JobArguments {
   PlanArguments plan;

@@ -10,7 +10,7 @@
 #include "apps/shipped.h"
 #include "apps/verbs/argument_checks.h"
 #include "config/document.h"
-#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 
@@ -120,9 +120,7 @@ void PlanArguments::add_to(CLI::App& verb) {
                               fmt::join(shipped_pipeline_names(), ", ")))
       ->required();
   overrides.add_to(verb);
-  verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
-      ->type_name("N")
-      ->check(is_integer(0, 1024));
+  add_workers(verb, workers);
 }
 
 Plan PlanArguments::load() const { return overrides.load(file, workers); }

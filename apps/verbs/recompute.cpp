@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "apps/temporary_folder.h"
+#include "apps/verbs/output_check.h"
 #include "apps/verbs/output_corpus.h"
-#include "apps/verbs/row_check.h"
 #include "config/load.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/run/runner.h"

@@ -14,9 +14,8 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/verbs/argument_checks.h"
-#include "apps/verbs/fit.h"
+#include "apps/verbs/output_check.h"
 #include "apps/verbs/output_corpus.h"
-#include "apps/verbs/row_check.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "config/load.h"
@@ -161,9 +160,7 @@ Action add_repair(CLI::App& verb) {
   verb.add_option("FILE", arguments->file,
                   "an output: .h5 or .npy; where each split has a file of its own, any of them")
       ->required();
-  verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
-      ->type_name("N")
-      ->check(is_integer(0, 1024));
+  add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
       "what was\n"

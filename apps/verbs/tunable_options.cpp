@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
-#include "config/edited_text.h"
+#include "config/yaml_text.h"
 #include "pipeline/base/cpu.h"
 
 namespace melflow {

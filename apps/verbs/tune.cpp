@@ -14,7 +14,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
-#include "apps/verbs/duration.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/trials.h"
 #include "apps/verbs/tunable_options.h"
 #include "apps/verbs/verbs.h"

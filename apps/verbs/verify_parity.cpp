@@ -17,7 +17,7 @@
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/features/mel/mel_kernel.h"
@@ -41,7 +41,6 @@ The column 'largest' shows the largest difference |ours - theirs| of all values;
 difference, less own_error, of the value that comes nearest to its limit, and 'limit' is that limit.
 With --reference torchaudio, speechbrain and ast own_error is measured, by running the library's own
 code in double precision; then the allowances for own errors do not count.
-With --reference the mean and the standard deviation of each column over all rows are compared, too.
 
 Exit status: 0 all values pass, 1 one does not. docs/parity.md has more.
 
@@ -80,9 +79,8 @@ ParityVectors load_vectors(const ParityArguments& arguments) {
 int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results,
            const Json& head, const char* what, const std::vector<ParityResult>& lines,
            const ParityVectors& vectors) {
-  const bool is_compared = std::any_of(results.begin(), results.end(), [](const auto& r) {
-    return r.is_of_rows && r.left_out < r.cases;
-  });
+  const bool is_compared = std::any_of(results.begin(), results.end(),
+                                       [](const auto& r) { return r.left_out < r.cases; });
   const bool passed = is_compared && std::all_of(results.begin(), results.end(),
                                                  [](const auto& r) { return r.passed; });
   if (arguments.json) {
@@ -141,25 +139,21 @@ int verify_files(const ParityArguments& arguments, const ParityQuestion& questio
   if (!arguments.json && !options.remark.empty()) say(stdout, "{}\n", options.remark);
   if (!arguments.json) say(stdout, "the library's calls: {}\n", answer.source.function);
   const std::string name(options.preset->name);
-  RecordingCheck check(name, options.mel, answer, vectors.tolerance(name));
   std::vector<ParityResult> results;
   for (std::size_t i = 0; i < recordings.size(); ++i) {
-    results.push_back(check.check(recordings[i], answer.rows[i]));
+    results.push_back(check_recording(name, options.mel, vectors.tolerance(name), recordings[i],
+                                      answer.source, answer.rows[i]));
     if (!arguments.json && recordings[i].file_rate > 0 && recordings[i].file_rate != rate)
       say(stdout, "{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
           recordings[i].file_rate, rate);
   }
-  const auto statistics = check.statistics();
-  const std::vector<ParityResult> of_rows(statistics.begin(), statistics.end());
   Json head{{"reference", options.library}};
   if (!options.node.empty()) head.update({{"pipeline", question.pipeline}, {"node", options.node}});
   head.update({{"preset", options.preset->name},
                {"changed", options.changed},
                {"sample_rate", rate},
                {"function", answer.source.function},
-               {"files", parity_json(results, vectors)},
-               {"statistics", parity_json(of_rows, vectors)}});
-  results.insert(results.end(), of_rows.begin(), of_rows.end());
+               {"files", parity_json(results, vectors)}});
   return finish(arguments, results, head, files.empty() ? "signal" : "file", results, vectors);
 }
 

@@ -1,21 +1,291 @@
 // melflow work: makes parts of a job until none is left.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
-#include "apps/job/working.h"
+#include "apps/job/checked_json.h"
+#include "apps/job/claims.h"
+#include "apps/job/job.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/signals.h"
 #include "apps/verbs/argument_checks.h"
-#include "apps/verbs/duration.h"
 #include "apps/verbs/verbs.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
+#include "pipeline/run/runner.h"
+#include "stages/corpus/frozen_corpus.h"
+#include "stages/files/own_file.h"
+#include "stages/output/merged_parts.h"
+#include "stages/output/output_part.h"
+#include "stages/output/resume.h"
 
 namespace melflow {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct WorkOptions {
+  std::optional<int> workers;  ///< threads
+  double stop_after = 0;       ///< [s]; 0: never
+  double patience = 60;  ///< [s]; after which a worker that says nothing new is taken for gone
+  bool quiet = false;
+};
+
+struct Worked {
+  std::size_t made = 0, failed = 0;  ///< parts, by this worker
+  bool is_stopped = false;           ///< before the end
+};
+
+class Worker {
+ public:
+  Worker(const Job& job, const WorkOptions& options)
+      : job_(job),
+        options_(options),
+        signals_([this] { stop(); }, [] {}),
+        sign_(job),
+        claims_(job, sign_.id(), Claims::Seconds(options.patience)) {
+    sign_.give({});
+    if (!add_thread(beating_, "heartbeat", [this] { beat(); }))
+      throw RunError(no_thread_text("heartbeats"));
+  }
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : beating_) thread.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  Worked run();
+
+ private:
+  void beat();
+  void stop();
+  [[nodiscard]] bool is_stopping() const { return is_stopping_; }
+  [[nodiscard]] bool is_done(std::size_t part) const;
+  void make(std::size_t part, const Claims::Taken& taken);
+  RunReport compute(std::size_t part, OutputPart& made);
+  void publish(std::size_t part, const RunReport& report, const OutputPart& made);
+  void note_failure(std::size_t part, const std::string& why);
+  void wait_for_others();
+  [[nodiscard]] Claims::Seconds pause() const {
+    return Claims::Seconds(std::clamp(options_.patience / 4, 0.05, 5.0));
+  }
+
+  const Job& job_;
+  const WorkOptions options_;
+  std::atomic<bool> is_stopping_{false};
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  Runner* runner_ = nullptr;
+  std::size_t part_ = 0;
+  StopOnSignal signals_;  // before the first thread
+  WorkerSign sign_;
+  Claims claims_;
+  const Clock::time_point began_ = Clock::now();
+  std::set<std::size_t> done_, failed_;
+  static constexpr Claims::Seconds kFirstWait{0.05};
+  Claims::Seconds waited_ = kFirstWait;  // for others, the next time
+  std::size_t made_ = 0;
+  std::vector<std::thread> beating_;  // one
+};
+
+void Worker::stop() {
+  is_stopping_ = true;
+  const std::lock_guard lock(mutex_);
+  if (runner_ != nullptr) runner_->stop();
+  changed_.notify_all();
+}
+
+// Heartbeats, and the limit of time.
+void Worker::beat() {
+  std::unique_lock lock(mutex_);
+  const auto limit = Claims::Seconds(options_.stop_after);
+  while (!is_over_) {
+    std::optional<WorkerSign::At> at;
+    if (runner_ != nullptr) {
+      const Ledger::Counts counts = runner_->progress().counts;
+      at = {part_, counts.closed(), counts.found};
+    }
+    lock.unlock();
+    sign_.give(at);
+    if (options_.stop_after > 0 && !is_stopping_ && Clock::now() - began_ >= limit) stop();
+    lock.lock();
+    auto next = pause();
+    if (options_.stop_after > 0 && !is_stopping_)
+      next = std::max(Claims::Seconds(0.001),
+                      std::min<Claims::Seconds>(next, began_ + limit - Clock::now()));
+    changed_.wait_for(lock, next, [this] { return is_over_; });
+  }
+}
+
+// A part that is damaged is made again.
+bool Worker::is_done(std::size_t part) const {
+  std::optional<PartRecord> record;
+  try {
+    record = PartRecord::read(job_, part);
+  } catch (const RunError&) {
+    return false;
+  }
+  struct stat st {};
+  return record && ::stat(job_.part_path(part).c_str(), &st) == 0 &&
+         static_cast<std::uint64_t>(st.st_size) == record->bytes;
+}
+
+Worked Worker::run() {
+  while (!is_stopping()) {
+    bool has_made = false, waits = false;
+    for (std::size_t part = 0; part < job_.parts.size() && !is_stopping(); ++part) {
+      if (done_.contains(part) || failed_.contains(part)) continue;
+      if (is_done(part)) {
+        claims_.forget(part);
+        done_.insert(part);
+        continue;
+      }
+      const auto taken = claims_.take(part);
+      if (!taken) {
+        waits = true;
+        continue;
+      }
+      make(part, *taken);
+      has_made = true;
+    }
+    if (has_made) waited_ = kFirstWait;
+    if (has_made || is_stopping()) continue;
+    if (!waits) break;
+    wait_for_others();
+  }
+  return {made_, failed_.size(), is_stopping()};
+}
+
+void Worker::wait_for_others() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, waited_, [this] { return is_stopping(); });
+  waited_ = std::min(2 * waited_, pause());
+}
+
+void Worker::make(std::size_t part, const Claims::Taken& taken) {
+  const std::string& work = taken.work;
+  const auto path_of = [this](const std::string& name) { return job_.in("work/" + name + ".h5"); };
+  OutputPart made;
+  made.path = path_of(work);
+  if (!taken.before.empty()) made.before = path_of(taken.before);
+  try {
+    const RunReport report = compute(part, made);
+    if (report.ending == Ending::stopped) return claims_.leave(part, work);
+    if (report.ending == Ending::failed) {
+      note_failure(part, report.error);
+      return claims_.leave(part, work);
+    }
+    publish(part, report, made);
+    claims_.give_up(part);
+  } catch (...) {
+    claims_.leave(part, work);
+    throw;
+  }
+}
+
+RunReport Worker::compute(std::size_t part, OutputPart& made) {
+  Plan plan = job_.load(options_.workers);
+  plan.settings.is_part = true;
+  plan.allow_failures();  // of all parts together: merging checks it
+  const ManifestRange range = job_.parts[part];
+  plan.services.add(
+      std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})));
+  const auto output = std::make_shared<OutputPart>(made);
+  output->row_facts = job_.row_facts;
+  plan.services.add(output);
+  set_resume(plan.services, {Resume::When::automatic,
+                             [this](const std::string& text) {
+                               if (!options_.quiet) say(stderr, "{}\n", text);
+                             },
+                             [](const std::string& why) {
+                               complain(why);
+                               _exit(kStopped);
+                             }});
+  Runner runner(std::move(plan));
+  const auto is_at = [&](Runner* now) {
+    const std::lock_guard lock(mutex_);
+    runner_ = now;
+    part_ = part;
+  };
+  is_at(&runner);
+  struct Leaves {
+    const decltype(is_at)& at;
+    ~Leaves() { at(nullptr); }
+  } const leaves{is_at};
+  if (is_stopping()) runner.stop();
+  RunReport report = runner.run();
+  made = *output;
+  return report;
+}
+
+void Worker::publish(std::size_t part, const RunReport& report, const OutputPart& made) {
+  const std::string& path = made.path;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0)
+    throw RunError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  PartRecord record;
+  record.ok = report.counts.ok;
+  record.skipped = report.counts.skipped;
+  record.failed = report.counts.failed;
+  record.rows = made.rows;
+  record.bytes = static_cast<std::uint64_t>(st.st_size);
+  record.hash = hash_of_file(fd.get(), path);
+  if (made.sums) record.sums = made.sums->text();
+  record.worker = sign_.id();
+  record.seconds = report.wall_seconds;
+  if (const int error = rename_file(path, job_.part_path(part), 0); error != 0)
+    throw RunError(fmt::format("{}: cannot get its name {}: {}", path, job_.part_path(part),
+                               std::strerror(error)));
+  record.write(job_, part);
+  ::unlink(job_.failed_path(part).c_str());
+  done_.insert(part);
+  ++made_;
+  if (!options_.quiet)
+    say(stdout, "part {} of {}: {}, {} rows, {}\n", job_.name(part), job_.parts.size(),
+        plural(report.counts.found, "file"), count_text(static_cast<std::size_t>(record.rows)),
+        seconds_text(report.wall_seconds));
+}
+
+void Worker::note_failure(std::size_t part, const std::string& why) {
+  failed_.insert(part);
+  complain(fmt::format("part {}: {}", job_.name(part), why));
+  try {
+    write_checked(job_.failed_path(part), {{"part", part}, {"worker", sign_.id()}, {"error", why}},
+                  sign_.id());
+  } catch (const RunError&) {  // the disk that it failed at, perhaps
+  }
+}
+
+// Throws RunError when this program would make other bytes than were planned.
+Worked work_on(const Job& job, const WorkOptions& options) { return Worker(job, options).run(); }
 
 struct WorkArguments {
   std::string folder;
@@ -44,10 +314,7 @@ int work(const WorkArguments& arguments) {
 Action add_work(CLI::App& verb) {
   auto arguments = std::make_shared<WorkArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job")->required();
-  verb.add_option("--workers", arguments->options.workers,
-                  "threads that compute; 0: as many as there are cores")
-      ->type_name("N")
-      ->check(is_integer(0, 1024));
+  add_workers(verb, arguments->options.workers);
   add_time(verb, "--stop-after", arguments->options.stop_after,
            "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
            "for machines with a time limit");

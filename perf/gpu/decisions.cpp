@@ -18,7 +18,7 @@
 #include <stdexcept>
 
 #include "bench.h"
-#include "stages/device/auto_rule.h"
+#include "stages/device/slot_load.h"
 #include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
@@ -151,7 +151,7 @@ Seconds job_seconds(const Lines& all, const char* series, const char* by,
   return out;
 }
 
-// As `auto` itself works it out (stages/device/auto_rule.h).
+// As `auto` itself works it out (stages/device/slot_load.h).
 double seconds_of_rows(double files, int workers) {
   for (const Geometry& g : geometries())
     if (geometry_of({{"geometry", g.name}}) == "two-stage")

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "pipeline/base/control_groups.h"
+#include "pipeline/base/available_memory.h"
 
 namespace melflow {
 namespace {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 
-#include "pipeline/base/bfloat16.h"
 #include "pipeline/base/float16.h"
 
 namespace melflow {

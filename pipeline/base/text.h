@@ -1,5 +1,5 @@
-// Text that came from outside (names of files, labels, values of a configuration, reasons in an output) on its way
-// into a message or onto a terminal.
+// Text that came from outside (names of files, labels, values of a configuration, reasons in an
+// output) on its way into a message, onto a terminal, or into a format that knows Unicode only.
 #pragma once
 
 #include <cstddef>
@@ -27,5 +27,13 @@ constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 
 /// Prepares a value for a message: shortened, printable, on one line.
 std::string excerpt(std::string_view text, std::size_t most = 100);
+
+/// Replaces each byte of a JSON text that is not part of UTF-8 by the escape of a lone surrogate,
+/// \udc80 to \udcff, as Python's os.fsdecode() does for such a name, so that os.fsencode() gives
+/// its bytes back.
+std::string utf8_or_escaped(std::string_view json);
+/// Replaces each such escape in a JSON text by U+FFFD, for parsers that do not accept lone
+/// surrogates.
+std::string without_escaped_bytes(std::string_view json);
 
 }  // namespace melflow

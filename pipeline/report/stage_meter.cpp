@@ -1,10 +1,54 @@
 #include "pipeline/report/stage_meter.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <ctime>
 
-#include <algorithm>
-
 namespace melflow {
+std::size_t ServiceTimes::bucket(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t kSub = 1U << kSubBits;
+  if (nanoseconds < kSub) return nanoseconds;
+  const int power = static_cast<int>(std::bit_width(nanoseconds)) - 1;
+  if (power > kLastPower) return kBuckets - 1;
+  const std::uint64_t part = (nanoseconds >> (power - kSubBits)) & (kSub - 1);
+  return (static_cast<std::size_t>(power - kSubBits + 1) << kSubBits) + part;
+}
+
+double ServiceTimes::middle(std::size_t bucket) {
+  constexpr std::size_t kSub = 1U << kSubBits;
+  if (bucket < kSub) return static_cast<double>(bucket);
+  const int power = static_cast<int>(bucket >> kSubBits) + kSubBits - 1;
+  const double width = std::ldexp(1.0, power - kSubBits);
+  return std::ldexp(1.0, power) + width * (static_cast<double>(bucket & (kSub - 1)) + 0.5);
+}
+
+void ServiceTimes::add(std::int64_t nanoseconds, std::size_t items) {
+  if (items == 0) return;
+  const std::int64_t took = std::max<std::int64_t>(nanoseconds, 0);
+  counts_[bucket(static_cast<std::uint64_t>(took))].fetch_add(items, std::memory_order_relaxed);
+  count_.fetch_add(items, std::memory_order_relaxed);
+  std::int64_t greatest = greatest_.load(std::memory_order_relaxed);
+  while (took > greatest &&
+         !greatest_.compare_exchange_weak(greatest, took, std::memory_order_relaxed)) {
+  }
+}
+
+double ServiceTimes::percentile(double share) const {
+  std::uint64_t total = 0;
+  for (const auto& c : counts_) total += c.load(std::memory_order_relaxed);
+  if (total == 0) return 0;
+  const auto rank = std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(total))));
+  std::uint64_t below = 0;
+  std::size_t at = 0;
+  while ((below += counts_[at].load(std::memory_order_relaxed)) < rank) ++at;
+  return std::min(middle(at) * 1e-9, greatest());
+}
+
+double ServiceTimes::greatest() const {
+  return static_cast<double>(greatest_.load(std::memory_order_relaxed)) * 1e-9;
+}
 
 std::int64_t StageMeter::thread_cpu() {
   timespec t{};

@@ -24,7 +24,7 @@
 #include "stages/facts.h"
 #include "stages/files/under_way.h"
 #include "stages/items.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 
 namespace melflow {
 

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "stages/audio/decoders/container_end.h"
-#include "stages/audio/decoders/end_remark.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/reading/file_reader.h"
 

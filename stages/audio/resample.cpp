@@ -14,7 +14,7 @@
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 #include "stages/other_names.h"
 #include "stages/sample_rate.h"
 

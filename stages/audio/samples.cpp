@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -16,7 +15,7 @@
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/items.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
 

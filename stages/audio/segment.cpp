@@ -16,7 +16,6 @@
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
-#include "stages/length_ahead.h"
 #include "stages/other_names.h"
 
 namespace melflow {

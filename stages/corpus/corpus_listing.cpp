@@ -13,21 +13,15 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/corpus/bad_lines.h"
 #include "stages/corpus/double_paths.h"
-#include "stages/corpus/doubled_root.h"
 #include "stages/corpus/folder_scan.h"
-#include "stages/corpus/label_columns.h"
 #include "stages/corpus/label_file.h"
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
-#include "stages/corpus/path_column.h"
 #include "stages/corpus/path_parts.h"
-#include "stages/corpus/span_columns.h"
 #include "stages/corpus/split_draw.h"
-#include "stages/corpus/split_groups.h"
 #include "stages/corpus/split_name.h"
-#include "stages/corpus/split_remarks.h"
+#include "stages/corpus/table_columns.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 

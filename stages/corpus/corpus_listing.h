@@ -7,7 +7,7 @@
 
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/file_list_options.h"
-#include "stages/corpus/not_taken.h"
+#include "stages/corpus/folder_scan.h"
 #include "stages/manifest.h"
 
 namespace melflow {

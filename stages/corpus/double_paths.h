@@ -1,9 +1,13 @@
-// Finds paths that a manifest lists more than once.
+// Finds paths that a manifest lists more than once, and those that name the root themselves, so
+// that it stands before them twice.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "stages/manifest.h"
 
 namespace melflow {
 
@@ -27,5 +31,10 @@ class DoublePaths {
   };
   std::vector<Line> lines_;
 };
+
+/// What to say of a list of files whose first file is a URL, or not below the root: that it is where its path
+/// leads without the root, or else, where the last one is missing, too, where it was looked for; "" else. `list`: the file in
+/// which the paths stand.
+std::string doubled_root(const std::string& list, const Manifest& manifest);
 
 }  // namespace melflow

@@ -22,7 +22,7 @@
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
-#include "stages/corpus/split_remarks.h"
+#include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/united_manifest.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"

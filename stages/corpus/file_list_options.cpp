@@ -1,5 +1,5 @@
 #include "stages/corpus/file_list_options.h"
-#include "stages/corpus/content_kind.h"
+#include "stages/corpus/text_lines.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/sentences.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/name_rule.h"

@@ -11,10 +11,9 @@
 
 #include "pipeline/options/schema.h"
 #include "pipeline/stage/stage.h"
-#include "stages/corpus/label_source.h"
 #include "stages/corpus/split_by_ratio.h"
 #include "stages/corpus/table_reader.h"
-#include "stages/corpus/text_columns.h"
+#include "stages/corpus/value_sources.h"
 #include "stages/manifest.h"
 
 namespace melflow {

@@ -2,15 +2,35 @@
 // compared component by component as bytes.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "stages/corpus/glob.h"
-#include "stages/corpus/not_taken.h"
+#include "stages/corpus/path_parts.h"
 
 namespace melflow {
+
+/// Counts the files below a root that a search ignores: by ending, ".txt"; under kOther those without
+/// an ending, and what would be too many endings; under kHidden files and folders whose names begin with '.'; under kLinkedFolder symbolic links to
+/// folders. Such folders are not searched, and count once.
+class NotTaken {
+ public:
+  static constexpr const char* kOther = "other";
+  static constexpr const char* kHidden = "hidden";
+  static constexpr const char* kLinkedFolder = "linked folder";
+
+  void add(std::string_view name);
+  void add(const std::string& ending, std::size_t count) { counts_[ending] += count; }
+  [[nodiscard]] const std::map<std::string, std::size_t>& counts() const { return counts_; }
+  /// "10 .sph, 1 .txt", the most frequent first; "" for none.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::map<std::string, std::size_t> counts_;
+};
 
 /// What is wrong with a root that is a file.
 inline constexpr const char* kRootIsFile =
@@ -21,7 +41,7 @@ class FolderScan {
  public:
   struct Settings {
     std::string root;
-    std::vector<std::string> include, exclude;  ///< patterns (glob.h)
+    std::vector<std::string> include, exclude;  ///< patterns (path_parts.h)
     bool follow_links = false;                  ///< also look into folders that are links
   };
   struct Found {

@@ -2,7 +2,6 @@
 // was listed.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

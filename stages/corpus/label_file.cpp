@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "stages/corpus/bad_lines.h"
-#include "stages/corpus/label_columns.h"
 #include "stages/corpus/path_parts.h"
+#include "stages/corpus/table_columns.h"
 #include "stages/corpus/table_reader.h"
 
 namespace melflow {

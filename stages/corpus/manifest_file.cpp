@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/manifest.h"

@@ -1,11 +1,15 @@
-// Warnings about a manifest for the user; "" where there is nothing to warn about.
+// Warnings about a manifest and its splits for the user; "" where there is nothing to warn about.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stages/corpus/double_paths.h"
+#include "stages/corpus/earlier_files.h"
 #include "stages/corpus/file_list_options.h"
+#include "stages/corpus/split_draw.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -20,5 +24,26 @@ std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
 /// Warnings about lines that name one path, and on those of them that are in different splits.
 std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
                               const std::vector<DoublePaths::Pair>& doubles);
+
+/// The name of a file's split, or "no split" for a file in none.
+std::string_view split_of(const Manifest& manifest, std::size_t file);
+
+/// Warnings about files for which split_group finds no group. Throws RunError for such files when
+/// splits are drawn with split_unmatched: error.
+std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
+                                const SplitGroups& groups);
+/// Warnings about a rule of that option that gives `count` files, `first` before the others, the name of
+/// the folder of their split.
+std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
+                            std::size_t count);
+/// Warnings about groups that have files in several splits (of splits that are given, not drawn).
+std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
+/// Warnings about splits whose names differ only in case (of splits that are given, not drawn).
+std::string splits_alike(const Manifest& manifest);
+/// Warnings about labels of which another split has files, but none of those for training
+/// (is_training_split).
+std::string labels_not_in_training(const Manifest& manifest);
+/// Warnings about files of the earlier output that are in another split now.
+std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier);
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// Reads a text file that a user gives, line by line: every list and table of a corpus. What is no text
-// is refused by what it is.
+// Reads a text file that a user gives, line by line: every list and table of a corpus. What is no
+// text is refused by what it is, by its first bytes or its name.
 #pragma once
 
 #include <cstddef>
@@ -44,5 +44,14 @@ bool is_utf8(std::string_view text);
 void require_utf8(std::string_view text, const std::string& path, int line);
 /// "iconv -f WINDOWS-1252 -t UTF-8 list.txt > NEW".
 std::string conversion_to_utf8(const std::string& path);
+
+/// What the file is, and what to do; "" where it may be text. `head`: its first bytes, 512 or more where
+/// it has them; `path`: of the file.
+std::string why_no_text(std::string_view head, const std::string& path);
+
+/// By the path's ending: why it is no list of recordings that can be read, and what to do; "" where it may be one.
+std::string why_no_list(const std::string& path);
+/// The part of why_no_list() that is of packed files.
+std::string why_packed(const std::string& path);
 
 }  // namespace melflow

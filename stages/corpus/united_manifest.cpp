@@ -1,14 +1,14 @@
 #include "stages/corpus/united_manifest.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/corpus/split_remarks.h"
+#include "stages/corpus/manifest_remarks.h"
 
 namespace melflow {
 namespace {

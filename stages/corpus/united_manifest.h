@@ -1,7 +1,6 @@
 // One manifest of those of several sources.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

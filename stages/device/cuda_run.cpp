@@ -2,6 +2,7 @@
 #include "stages/device/kernel_front_end.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "cuda/gpu.h"
 #include "pipeline/base/cpu.h"
 #include "stages/corpus/update.h"
-#include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"
 #include "stages/device/slot_load.h"
 #include "stages/facts.h"

@@ -1,5 +1,7 @@
 // slot_load.h - computes the room that recordings take in a slot of a device, so that a slot is
-// made large enough once and never grows.
+// made large enough once and never grows; and decides by an estimate whether devices are worth
+// opening for a job. That rule is not based on measurements of devices: it keeps cheap and short
+// jobs on the processor.
 //
 // In:  a front end, how recordings are cut, lengths in samples.
 // Out: samples and frames, as CudaBatch packs them.
@@ -8,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "cuda/slot.h"
 #include "stages/features/mel/mel_plan.h"
@@ -46,5 +49,18 @@ SlotLoad slot_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
 cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                          std::size_t batch_bytes, std::int64_t typical_samples,
                          std::size_t block_bytes);
+
+// Rough estimates of the time [s] that one core of the processor takes.
+struct DeviceGain {
+  double rows = 0;     // to compute rows, which a device would take over
+  double packing = 0;  // to put samples into page-locked memory and to take rows out of it
+};
+// For `files` recordings with `samples` samples in total.
+DeviceGain device_gain(const MelPlan& plan, const std::optional<WindowGrid>& grid, double files,
+                       double samples);
+
+// The reason why the processor keeps the job; "" where devices are to be opened: when rows take at
+// least twice as long as packing, and `workers` cores `least` seconds or more; always when `least` is 0.
+std::string why_on_cpu(const DeviceGain& gain, int workers, double least);
 
 }  // namespace melflow

@@ -8,7 +8,6 @@
 // then left for the columns of that input alone.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 

@@ -15,7 +15,7 @@
 #include "stages/features/host_rows.h"
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 
 namespace melflow {
 namespace {

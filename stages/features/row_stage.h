@@ -12,7 +12,7 @@
 
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
-#include "stages/length_ahead.h"
+#include "stages/length.h"
 
 namespace melflow {
 

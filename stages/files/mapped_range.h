@@ -1,8 +1,8 @@
-// A part of a file, mapped into memory and shared with it.
+// A part of a file, mapped into memory and shared with it; and whether the page cache holds a part.
 #pragma once
 
 #include <sys/mman.h>
-
+#include <sys/uio.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +38,17 @@ class MappedRange {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+enum class PageCache { holds, lacks, does_not_say };
+
+/// Whether the page cache holds the byte `at`; some file systems do not say. The system begins to
+/// load a byte that it lacks.
+inline PageCache is_in_page_cache(int fd, std::uint64_t at) {
+  char byte = 0;
+  iovec where{&byte, 1};
+  const ssize_t n = preadv2(fd, &where, 1, static_cast<off_t>(at), RWF_NOWAIT);
+  if (n >= 0) return PageCache::holds;
+  return errno == EAGAIN ? PageCache::lacks : PageCache::does_not_say;
+}
 
 }  // namespace melflow

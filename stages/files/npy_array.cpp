@@ -14,7 +14,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
-#include "stages/files/open_regular.h"
+#include "stages/files/whole_io.h"
 
 namespace melflow {
 namespace {

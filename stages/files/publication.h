@@ -24,7 +24,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "stages/files/part_file.h"
 

@@ -1,13 +1,16 @@
-// Reading, writing and allocating all of a piece of a file, through interruptions and short calls.
+// Opening files that the user names, such as outputs of earlier runs; reading, writing and
+// allocating all of a piece of a file, through interruptions and short calls.
 #pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 
@@ -53,5 +56,11 @@ inline int allocate_whole(int fd, std::uint64_t at, std::uint64_t bytes) {
   }
   return 0;
 }
+
+/// Opens a file for reading without ever waiting; `bytes` gets its size. Throws RunError when it
+/// cannot be opened, or is a folder, pipe or device.
+UniqueFd open_regular(const std::string& path, std::uint64_t& bytes);
+/// Reads `bytes` bytes from `at` on, fewer at the end of the file. Throws RunError.
+std::string read_at(int fd, std::uint64_t at, std::size_t bytes, const std::string& path);
 
 }  // namespace melflow

@@ -25,7 +25,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"
-#include "stages/corpus/glob.h"
+#include "stages/corpus/path_parts.h"
 #include "stages/corpus/update.h"
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"

@@ -1,7 +1,6 @@
 #include "stages/routing/conditions.h"
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <limits>
 #include <utility>

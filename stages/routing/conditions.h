@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pipeline/options/schema.h"
-#include "stages/corpus/glob.h"
+#include "stages/corpus/path_parts.h"
 #include "stages/routing/file_facts.h"
 
 namespace melflow {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/profile/verdicts.h"
-#include "apps/report/report_figure.h"
 #include "apps/report/verdicts_text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"

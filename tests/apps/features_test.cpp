@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/base/cpu.h"
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"

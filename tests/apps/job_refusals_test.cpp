@@ -14,7 +14,6 @@
 #include "apps/job/checked_json.h"
 #include "apps/job/claims.h"
 #include "apps/job/job.h"
-#include "apps/job/part_record.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"

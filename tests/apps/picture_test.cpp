@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/picture/colormap.h"
-#include "apps/picture/font.h"
+#include "apps/picture/canvas.h"
 #include "apps/picture/spectrogram.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/base/problem.h"

@@ -106,6 +106,15 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
   }
 }
 
+TEST_CASE("repair: an output of a pipeline with several is refused") {
+  const TempFolder folder;
+  make_output(folder,
+              "stage: hdf5_write, path: a.h5}\n  b: {from: mel, stage: npy_write, path: b.npy");
+  const Ended e = melflow_in(folder, {"repair", "a.h5"});
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "is of a pipeline with more than one output (b is another)"));
+}
+
 TEST_CASE("repair: rows of recordings that are gone are kept where they are right") {
   for (const std::string& sink :
        {std::string("stage: npy_write, path: o.npy, split_files: false"),

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include "apps/report/format.h"
-#include "apps/report/stage_lines.h"
 #include "apps/report/terminal.h"
 
 namespace melflow::text_test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/profile/tuning.h"
-#include "config/edited_text.h"
+#include "config/yaml_text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"

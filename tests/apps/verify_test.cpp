@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/verbs/duration.h"
+#include "apps/verbs/argument_checks.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"

@@ -11,8 +11,8 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/corpus/csv.h"
-#include "stages/corpus/glob.h"
 #include "stages/corpus/json_lines.h"
+#include "stages/corpus/path_parts.h"
 
 namespace {
 

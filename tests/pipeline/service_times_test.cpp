@@ -1,5 +1,5 @@
 // Percentiles of a histogram against those of the sorted values themselves.
-#include "pipeline/base/service_times.h"
+#include "pipeline/report/stage_meter.h"
 
 #include <doctest/doctest.h>
 

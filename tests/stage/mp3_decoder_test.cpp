@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/audio/decoders/end_remark.h"
+#include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"

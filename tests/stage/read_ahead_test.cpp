@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "stages/files/page_cache.h"
+#include "stages/files/mapped_range.h"
 #include "tests/support/page_cache.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"

@@ -1,7 +1,7 @@
 // Whether a job is worth opening devices for.
 #include <doctest/doctest.h>
 
-#include "stages/device/auto_rule.h"
+#include "stages/device/slot_load.h"
 
 namespace melflow::auto_rule_test {
 namespace {

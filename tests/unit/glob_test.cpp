@@ -1,4 +1,4 @@
-#include "stages/corpus/glob.h"
+#include "stages/corpus/path_parts.h"
 
 #include <doctest/doctest.h>
 

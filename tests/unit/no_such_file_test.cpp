@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/input_file.h"
 #include "tests/support/temp_folder.h"
 
 namespace melflow::no_such_file_test {

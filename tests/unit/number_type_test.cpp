@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/base/bfloat16.h"
 #include "pipeline/base/float16.h"
 
 namespace melflow::number_type_test {

@@ -1,4 +1,4 @@
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 
 namespace melflow::value_test {
 namespace {

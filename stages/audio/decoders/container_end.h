@@ -1,12 +1,16 @@
 // Finds where a file should end according to its container, to warn about wrong sizes, which
-// decoders correct silently. Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX;
-// other containers (IRCAM, PAF, PVF, AVR, …) are not checked.
+// decoders correct silently, and about a recording that is not as long as its header promises.
+// Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX; other containers (IRCAM, PAF,
+// PVF, AVR, …) are not checked.
 #pragma once
 
+#include <sndfile.h>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "stages/audio/decoders/sample_reader.h"
+#include "stages/audio/decoders/sound_decoder.h"
 #include "stages/audio/decoders/sound_header.h"
 
 namespace melflow {
@@ -23,5 +27,16 @@ std::optional<std::uint64_t> samples_size(const ReadAt& read);
 /// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size
 /// yet, count as unknown.
 std::string cut_off_remark(const ReadAt& read, std::uint64_t size);
+
+struct EndedRecording {
+  const SF_INFO& info;  ///< by its header
+  bool is_count_known;  ///< whether the header gives the number of samples
+  bool is_over;         ///< whether the file has no more samples; false: no more are wanted
+};
+
+/// The remark: what is wrong, where, and how much is missing; "" where nothing is wrong. `bytes`
+/// reads the file, which has `size` bytes.
+std::string end_remark(const EndedRecording& recording, const SampleReader& reader,
+                       const ReadAt& bytes, std::uint64_t size);
 
 }  // namespace melflow

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "stages/audio/decoders/sound_decoder.h"
 #include "stages/audio/decoders/sound_header.h"
-#include "stages/audio/decoders/sound_input.h"
 
 namespace melflow {
 

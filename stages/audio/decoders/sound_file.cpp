@@ -1,6 +1,5 @@
 #include "stages/audio/decoders/sound_file.h"
 
-#include <array>
 #include <utility>
 
 namespace melflow {

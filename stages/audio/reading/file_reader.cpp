@@ -1,8 +1,6 @@
 #include "stages/audio/reading/file_reader.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "pipeline/base/threads.h"
-#include "stages/files/page_cache.h"
+#include "stages/files/mapped_range.h"
 
 namespace melflow {
 namespace {

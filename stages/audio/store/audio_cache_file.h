@@ -16,11 +16,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "stages/audio/store/audio_store.h"
 #include "stages/audio/store/cache_layout.h"
+#include "stages/audio/store/stored_audio.h"
 #include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"
 

@@ -3,12 +3,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "stages/audio/store/audio_cache_file.h"
-#include "stages/audio/store/audio_store.h"
+#include "stages/audio/store/stored_audio.h"
 #include "stages/manifest.h"
 
 namespace melflow {

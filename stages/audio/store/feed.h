@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "pipeline/stage/registry.h"
-#include "stages/audio/store/audio_store.h"
 #include "stages/audio/store/preload_store.h"
+#include "stages/audio/store/stored_audio.h"
 #include "stages/items.h"
 #include "stages/node_group.h"
 

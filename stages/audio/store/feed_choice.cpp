@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -16,7 +15,7 @@
 #include "pipeline/options/schema.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
-#include "stages/files/page_cache.h"
+#include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {

@@ -4,11 +4,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "stages/audio/store/audio_store.h"
+#include "stages/audio/store/stored_audio.h"
 
 namespace melflow {
 

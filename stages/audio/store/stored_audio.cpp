@@ -1,7 +1,6 @@
 #include "stages/audio/store/stored_audio.h"
 
 #include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 

@@ -4,11 +4,9 @@
 // Out: MelOptions with everything set, and where they come from.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "stages/features/mel/mel_options.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/base/no_such_file.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/sentences.h"
 #include "stages/files/own_file.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/files/open_regular.h"
+#include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/hdf5_heap.h"
 

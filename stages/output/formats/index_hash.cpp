@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 #include "stages/output/formats/index_columns.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"

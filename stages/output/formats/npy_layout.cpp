@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/rows/row_hash.h"

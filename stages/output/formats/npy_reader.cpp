@@ -11,8 +11,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
-#include "pipeline/base/utf8.h"
-#include "stages/files/open_regular.h"
+#include "stages/files/whole_io.h"
 #include "stages/output/formats/npy_file.h"
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/npy_layout.h"

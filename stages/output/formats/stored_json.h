@@ -5,7 +5,7 @@
 #include <string>
 
 #include "pipeline/base/problem.h"
-#include "pipeline/base/utf8.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 

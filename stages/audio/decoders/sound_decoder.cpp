@@ -1,13 +1,11 @@
-#include "stages/audio/decoders/sound_input.h"
+#include "stages/audio/decoders/sound_decoder.h"
 
 #include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace melflow {
-
 // Makes the window cover `at_`; false at the end or on an error.
 bool SoundInput::load() {
   if (at_ >= window_at_ && at_ < window_at_ + window_size_) return true;

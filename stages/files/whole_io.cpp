@@ -1,9 +1,6 @@
-#include "stages/files/open_regular.h"
+#include "stages/files/whole_io.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -12,7 +9,6 @@
 #include "pipeline/base/problem.h"
 
 namespace melflow {
-
 UniqueFd open_regular(const std::string& path, std::uint64_t& bytes) {
   UniqueFd fd(InputFile(path).release());
   struct stat st {};

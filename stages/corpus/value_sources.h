@@ -1,10 +1,12 @@
-// Where the labels of files come from: the option `labels` of file_list.
+// Where labels and texts of files come from: the options `labels` and `columns` of file_list.
 #pragma once
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "pipeline/options/option_type.h"
+#include "pipeline/options/schema.h"
 
 namespace melflow {
 
@@ -36,6 +38,26 @@ struct OptionType<LabelSource> {
   static std::string name() { return "text"; }
   static std::string parse(const Value& v, LabelSource& out);
   static Value echo(const LabelSource& v);
+};
+
+struct TextColumns {
+  struct Column {
+    std::string name;  ///< in the output
+    std::string rule;  ///< the text of a NameRule
+  };
+  std::vector<Column> list;
+
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// Whether one of the columns is read from a table.
+  [[nodiscard]] bool read_table() const;
+};
+
+/// Written as a list of names of a table's columns, or as a map from names to rules.
+template <>
+struct OptionType<TextColumns> {
+  static std::string name() { return "list of text, or map of text to text"; }
+  static std::string parse(const Value& v, TextColumns& out);
+  static Value echo(const TextColumns& v);
 };
 
 }  // namespace melflow

@@ -1,0 +1,151 @@
+#include "stages/corpus/table_columns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "pipeline/base/text.h"
+#include "stages/corpus/json_lines.h"
+#include "stages/corpus/path_parts.h"
+#include "stages/corpus/text_lines.h"
+
+namespace melflow {
+std::string_view PathColumn::take(std::string_view path, std::size_t file) {
+  const std::string_view text =
+      rule.text() == NameRule::kParentDir ? parent_folder(path) : rule.name_of(path, "");
+  ++files;
+  if (text.empty() && without++ == 0) first_without = file;
+  return text;
+}
+
+std::string PathColumn::remark(const Manifest& manifest) const {
+  if (without == 0) return {};
+  const std::string example = manifest.name(first_without);
+  if (without == files)
+    throw RunError(
+        fmt::format("{}: {} matches none of the {} paths, such as {}; correct it, or "
+                    "remove it",
+                    name, rule.text(), files, example));
+  return fmt::format("{}: {} finds no text in {} of {} paths, such as {}; it is empty there", name,
+                     rule.text(), without, files, example);
+}
+
+SpanColumns::SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path)
+    : options_(options), path_(std::move(path)) {
+  const auto column = [&](const std::string& name, const char* option) {
+    const int c = table.find_column(name);
+    if (c < 0)
+      throw RunError(fmt::format("{}: there is no column '{}', which utterances.{} {}", path_,
+                                 excerpt(name), option,
+                                 option == std::string("start") || options.end || options.duration
+                                     ? "asks for; where each line is a whole recording, omit "
+                                       "utterances"
+                                     : "is by default; name the column of the end, or of the "
+                                       "duration (utterances: {start: ..., duration: ...})"));
+    return c;
+  };
+  start_ = column(options.start, "start");
+  end_ = options.duration ? column(*options.duration, "duration")
+                          : column(options.end.value_or("end"), "end");
+}
+
+double SpanColumns::number(const TableReader& table, int column) const {
+  const std::string& text = table.cell(column);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || !std::isfinite(value) || value < 0)
+    throw BadLine(fmt::format("{}:{}: {} is '{}', which is not a number from 0 up", path_,
+                              table.line(), table.columns()[static_cast<std::size_t>(column)],
+                              excerpt(text)));
+  constexpr double kMost = 1e12;
+  if (value > kMost)
+    throw BadLine(fmt::format("{}:{}: {} is {}, more than a recording can have", path_,
+                              table.line(), table.columns()[static_cast<std::size_t>(column)],
+                              excerpt(text)));
+  return value;
+}
+
+Manifest::Span SpanColumns::take(const TableReader& table) const {
+  Manifest::Span span;
+  if (!table.cell(start_).empty()) span.start = number(table, start_);
+  if (table.cell(end_).empty()) return span;
+  span.end = number(table, end_);
+  // Without the last digits of a sum: 15.2, and not 15.199999999999999.
+  if (options_.duration) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
+  if (span.end <= span.start)
+    throw BadLine(fmt::format(
+        "{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
+        "the end of the recording",
+        path_, table.line(), span.end, span.start, options_.duration ? "duration" : "end"));
+  return span;
+}
+
+LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
+                           bool with_labels)
+    : options_(options), path_(std::move(path)) {
+  const auto column = [&](const std::string& name, const char* option) {
+    return column_for(table, path_, name, option);
+  };
+  if (with_labels) label_ = column(options.label_column, "label_column");
+  for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
+  for (const auto& [name, rule] : options.columns.list)
+    texts_.push_back(NameRule::is_column(rule) ? column(rule, "columns") : -1);
+}
+
+std::vector<int> LabelColumns::columns() const {
+  std::vector<int> out = targets_;
+  out.insert(out.end(), texts_.begin(), texts_.end());
+  if (label_ >= 0) out.push_back(label_);
+  return out;
+}
+
+void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
+  if (label_ >= 0) {
+    require_utf8(table.cell(label_), path_, table.line());
+    take_labels(table.cell(label_), manifest, file);
+  }
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const std::string& text = table.cell(targets_[t]);
+    if (text.empty()) continue;
+    float value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      throw BadLine(
+          fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty where no "
+                      "number is known, or leave the column out of targets",
+                      path_, table.line(), options_.targets[t], text));
+    manifest.set_target(file, t, value);
+  }
+  for (std::size_t t = 0; t < texts_.size(); ++t)
+    if (texts_[t] >= 0) take_text(table, t, manifest, file);
+}
+
+void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
+                             std::size_t file) const {
+  std::string cell = table.cell(texts_[text]);
+  require_utf8(cell, path_, table.line());
+  for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
+    cell.replace(at, 1, ", ");
+  manifest.set_text(file, text, cell);
+}
+
+void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std::size_t file) {
+  std::string_view rest = text;
+  const bool is_list = text.find(JsonLinesReader::kListSeparator) != text.npos;
+  if (!is_list && options_.label_separator.empty()) {
+    if (!text.empty()) manifest.set_label(file, text);
+    return;
+  }
+  static constexpr char kOfList[] = {JsonLinesReader::kListSeparator, '\0'};
+  const std::string_view separator = is_list ? kOfList : std::string_view(options_.label_separator);
+  names_.clear();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(separator), rest.size());
+    if (end > 0) names_.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + separator.size(), rest.size()));
+  }
+  manifest.set_labels(file, names_);
+}
+
+}  // namespace melflow

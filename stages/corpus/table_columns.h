@@ -1,0 +1,95 @@
+// What the columns of a table and the paths in it say of files: labels, numbers, texts and spans;
+// lines that cannot be used, each of which fails its files alone.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/problem.h"
+#include "stages/corpus/file_list_options.h"
+#include "stages/corpus/name_rule.h"
+#include "stages/corpus/table_reader.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+struct PathColumn {
+  std::string name;  ///< as warnings call it: "columns: speaker"
+  NameRule rule;
+  std::size_t files = 0, without = 0, first_without = 0;
+
+  /// The text of the file with that number; "" where the rule finds none.
+  std::string_view take(std::string_view path, std::size_t file);
+  /// On files without a text; "" for none. Throws RunError where no file has one.
+  [[nodiscard]] std::string remark(const Manifest& manifest) const;
+};
+
+class SpanColumns {
+ public:
+  /// Throws RunError when a column is missing.
+  SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path);
+  /// The span of the table's present row. Throws BadLine for what is no number or no
+  /// part of a recording.
+  [[nodiscard]] Manifest::Span take(const TableReader& table) const;
+  /// The numbers, from 0, of the columns that take() reads.
+  [[nodiscard]] std::vector<int> columns() const { return {start_, end_}; }
+
+ private:
+  [[nodiscard]] double number(const TableReader& table, int column) const;
+
+  const UtteranceColumns& options_;
+  std::string path_;
+  int start_ = -1, end_ = -1;  // `end_`: of the end or of the duration
+};
+
+class LabelColumns {
+ public:
+  /// `with_labels` false: reads targets and texts only. Throws RunError when a column is missing.
+  LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
+               bool with_labels);
+  /// Stores labels, targets and texts of the table's present row for the file. Throws BadLine for
+  /// a target that is no number; RunError for a text that is not
+  /// UTF-8.
+  void take(const TableReader& table, Manifest& manifest, std::size_t file);
+  /// The numbers, from 0, of the columns that take() reads.
+  [[nodiscard]] std::vector<int> columns() const;
+
+ private:
+  void take_text(const TableReader& table, std::size_t text, Manifest& manifest,
+                 std::size_t file) const;
+  void take_labels(const std::string& text, Manifest& manifest, std::size_t file);
+
+  const FileListOptions& options_;
+  std::string path_;
+  int label_ = -1;  // number of the label's column; -1: labels are not read
+  std::vector<int> targets_;
+  std::vector<int> texts_;  // of each of the options' columns, -1 for what is no column of a table
+  std::vector<std::string_view> names_;
+};
+
+class BadLines {
+ public:
+  /// Makes the file one that fails for this reason.
+  void add(Manifest& manifest, std::size_t file, const std::string& why) {
+    if (count_++ == 0) first_ = why;
+    manifest.set_problem(file, why);
+  }
+  /// What a user should know of them; "" for none. `table`: its path; `lines`: how many were taken, bad
+  /// ones or not. Throws RunError where all are bad, since then it is the table that is wrong.
+  [[nodiscard]] std::string remark(const std::string& table, std::size_t lines) const {
+    if (count_ == 0) return "";
+    if (count_ == lines) throw RunError(first_);
+    return fmt::format("{}: {} of {} lines cannot be used and {} alone; the first: {}", table,
+                       count_, lines, count_ == 1 ? "fails" : "fail", first_);
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::string first_;
+};
+
+}  // namespace melflow
