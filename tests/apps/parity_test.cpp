@@ -110,8 +110,7 @@ TEST_CASE("parity: an altered vector fails, with its row and column named") {
     CHECK(has(e.out, "FAILED\n"));
     CHECK(has(e.out, std::string("\nfailed:\n  ") + row.message));
     CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 17);  // nothing else failed
-    const Json json = Json::parse(verify(folder, {"--vectors", "v.json", "--json"}).out);
-    CHECK(json["passed"] == false);
+    CHECK(Json::parse(verify(folder, {"--vectors", "v.json", "--json"}).out)["passed"] == false);
   }
 }
 

@@ -202,8 +202,7 @@ TEST_CASE("odd recordings: a size of the samples that is too small is told, in e
       }
     }
   }
-  const Taken strict = take(folder, ", truncated: fail");
-  CHECK(strict.remark("wav_s16-none.wav") ==
+  CHECK(take(folder, ", truncated: fail").remark("wav_s16-none.wav") ==
         "failed: decode: the header counts 1200 bytes of samples, 10800 bytes behind them are no "
         "chunks of the format and are ignored");
 }

@@ -51,8 +51,7 @@ struct Decoded {
 Decoded decode(const std::string& path, const std::string& options = "",
                const std::string& read = "{}", const Requirements& required = {}) {
   Bench bench("decode", "{" + options + "}");
-  const Planned planned = bench.plan({}, required);
-  REQUIRE(planned.errors.empty());
+  REQUIRE(bench.plan({}, required).errors.empty());
   const auto raw = raw_bytes(path, read);
   Decoded out;
   out.stream = bench.stream<Waveform, RawBytes>({raw});
@@ -441,9 +440,8 @@ TEST_CASE("decode: an MP3 that does not count its frames is read to its end") {
       CHECK(different == 0);
     }
     // Where an ID3v1 tag stands at the end, it is no sound.
-    const Decoded tagged =
-        decode(folder.write("tag.mp3", bare + "TAG" + std::string(125, 'x')), "", kWindowed);
-    CHECK(tagged.count() <= kLong + 3 * 1152);
+    CHECK(decode(folder.write("tag.mp3", bare + "TAG" + std::string(125, 'x')), "", kWindowed)
+              .count() <= kLong + 3 * 1152);
   }
 }
 
