@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13 that have Python and NumPy and
-# nothing that melflow needs, and runs the program and the module there, without a network.
+# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13 that have
+# Python and NumPy and nothing that melflow needs, and runs the program and the module there,
+# without a network.
 #
 # In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist
 # Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77, with the reason, where

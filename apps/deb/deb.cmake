@@ -1,6 +1,6 @@
-# `cpack -G DEB` in a build folder makes two packages: melflow_VERSION_ARCHITECTURE.deb, the program with its library, its
-# pipelines, a manual page and completion for bash, and melflow-dev_..., what find_package(melflow) needs. dpkg-shlibdeps
-# (package dpkg-dev) finds what the first depends on.
+# `cpack -G DEB` in a build folder makes two packages: melflow_VERSION_ARCHITECTURE.deb, the program
+# with its library, its pipelines, a manual page and completion for bash, and melflow-dev_..., what
+# find_package(melflow) needs. dpkg-shlibdeps (package dpkg-dev) finds what the first depends on.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/melflow.1.gz)
 # With the program itself, so that whatever has built that can install it.
 add_custom_command(TARGET melflow POST_BUILD BYPRODUCTS ${manual}

@@ -1,5 +1,6 @@
-# libmelflow.so.0: the framework, the configuration, all stages, devices and the verbs, for the program, the Python module
-# and whoever links melflow. Why it is built this way: docs/decisions/0024-shared-library.md.
+# libmelflow.so.0: the framework, the configuration, all stages, devices and the verbs, for the
+# program, the Python module and whoever links melflow. Why it is built this way:
+# docs/decisions/0024-shared-library.md.
 set(objects)
 foreach(archive melflow_pipeline melflow_mel melflow_config melflow_cuda_host melflow_cuda)
   if(TARGET ${archive})
@@ -8,7 +9,8 @@ foreach(archive melflow_pipeline melflow_mel melflow_config melflow_cuda_host me
 endforeach()
 add_library(melflow_library SHARED ${objects})
 add_library(melflow::melflow ALIAS melflow_library)
-# The C++ interface is that of one minor version: a program that was linked with another is refused by the loader.
+# The C++ interface is that of one minor version: a program that was linked with another is refused
+# by the loader.
 set(node MELFLOW_${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 configure_file(library/exports.map.in ${CMAKE_CURRENT_BINARY_DIR}/exports.map)
 set_target_properties(melflow_library PROPERTIES

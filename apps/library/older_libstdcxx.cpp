@@ -1,5 +1,6 @@
-// What a wheel calls in libstdc++ that GCC 12's has under a new version (GLIBCXX_3.4.30), and that of systems with glibc 2.34
-// has not. The linker's option --wrap puts these in the place of both; they do the same.
+// What a wheel calls in libstdc++ that GCC 12's has under a new version (GLIBCXX_3.4.30), and that
+// of systems with glibc 2.34 has not. The linker's option --wrap puts these in the place of both;
+// they do the same.
 #include <pthread.h>
 
 #include <condition_variable>

@@ -1,5 +1,6 @@
-// The code in HDF5's archive was compiled for programs, in which the places of stdin, stdout and stderr are known when they
-// are linked. In a shared library they are not: the linker's option --wrap gives this library these copies instead.
+// The code in HDF5's archive was compiled for programs, in which the places of stdin, stdout and
+// stderr are known when they are linked. In a shared library they are not: the linker's option
+// --wrap gives this library these copies instead.
 #include <cstdio>
 
 extern "C" {

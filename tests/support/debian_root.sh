@@ -1,4 +1,5 @@
-# For scripts that work in bare systems of Debian, in folders: tests/bare_root.sh, tests/wheel_roots.sh.
+# For scripts that work in bare systems of Debian, in folders: tests/bare_root.sh,
+# tests/wheel_roots.sh.
 #   skip REASON            ends the script with 77
 #   "${apart[@]}" COMMAND  runs it where what it mounts nobody else sees, and ends with the script
 #   sources, mirror        apt's sources on this machine, and where Debian comes from
