@@ -45,7 +45,8 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       id_(id),
       plan_(plan),
       in_order_(plan.stage->traits().order != BlockOrder::any),
-      cuts_(plan.stage->traits().cuts),
+      waits_for_memory_(plan.stage->traits().cuts ||
+                        (plan.stage->traits().expands && plan.is_behind_expanding)),
       is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, start_level(plan), graph.began()),
@@ -251,7 +252,7 @@ void GraphNode::run(Work* work) try {
 
 bool GraphNode::begin(Work* work) try {
   const Clock::time_point now = Clock::now();
-  if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
+  if (waits_for_memory_ && work->came == Came::again && !has_turn_again(work, now)) return false;
   if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
     try_end();  // its turn may have come, and another thread may have finished it
@@ -284,7 +285,7 @@ bool GraphNode::has_turn_again(Work* work, Clock::time_point now) {
 // What waits for its turn behind a block that waits for memory leaves its place in the queue to others:
 // the oldest may be among them, which gets memory first.
 bool GraphNode::clear_queue() {
-  if (!cuts_) return false;
+  if (!waits_for_memory_) return false;
   const Clock::time_point now = Clock::now();
   std::vector<GraphNode*> makers;
   turns_.for_each_waiting([&](Work& work) {

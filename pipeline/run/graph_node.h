@@ -169,7 +169,9 @@ class GraphNode {
   TaskGraph& graph_;
   const int id_;
   PlanNode& plan_;
-  const bool in_order_, cuts_;
+  const bool in_order_;
+  // What waits for its turn here may have to wait for the memory of what is before it.
+  const bool waits_for_memory_;
   // What it gives is not held against its bound: rows of several blocks at once, in the name of one,
   // where it pairs and another came late; or what is in the memory of a device.
   const bool is_unbound_;

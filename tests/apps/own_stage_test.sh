@@ -66,6 +66,24 @@ says 'peak_level: min_db=-40' "$own" inspect o.h5
 # Files that come with melflow are found from there, too.
 refused 78 'demo.yaml:13:11: the variable DATA is not set' "$own" run demo
 
+# ---- the stage of docs/own-stage.md that makes several results of a recording
+sed -n '/^\/\/ halves:/,/^```/p' "$source/docs/own-stage.md" | sed '$d' >mine/halves.cpp
+[[ $(wc -l <mine/halves.cpp) -le 40 ]] || fail "halves has $(wc -l <mine/halves.cpp) lines"
+echo 'melflow_add_program(melflow_halves halves.cpp)' >>mine/CMakeLists.txt
+cmake --build mine/build >log 2>&1 || fail "$(tail -n 30 log)"
+cat >halves.yaml <<'END'
+version: 1
+graph:
+  tones: {stage: synthetic, kind: tone, count: 3, duration: 1s, rate: 16kHz}
+  halves: {stage: halves, from: tones}
+  mel: {stage: mel, from: halves, n_fft: 512, hop: 160, n_mels: 20}
+  write: {stage: npy_write, from: mel, path: halves.npy}
+END
+says '^3 files: 3 ok' mine/build/melflow_halves run halves.yaml
+for half in 0 1; do
+  grep -aqF "{\"rows\": 51, \"number\": {\"halves\": $half}}" halves.index.npy || fail "no half $half"
+done
+
 # ---- the framework alone needs no library of sound
 mkdir bare
 cat >bare/CMakeLists.txt <<'END'
