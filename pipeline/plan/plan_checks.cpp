@@ -144,6 +144,14 @@ void check_sub_items(GraphDraft& graph, const Plan& plan) {
           divider = &up;
           break;
         }
+    if (n.is_inserted) {
+      graph.error(
+          graph.spec_of(n).mark,
+          fmt::format("{}: {} takes whole recordings, but {} ({}) before it makes several items "
+                      "of each; remove the option of the source that puts it there",
+                      n.name, n.info->name, divider->name, divider->info->name));
+      continue;
+    }
     graph.error(
         mark_of(graph.spec_of(n), "from"),
         fmt::format("{}.from: {} takes whole recordings, but {} ({}) before it makes several "

@@ -72,6 +72,7 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
     : graph_(graph),
       node_(node),
       name_(plan.name),
+      written_(plan.written),
       stage_(*plan.stage),
       items_(plan.faces.items),
       combine_(plan.faces.combine),
@@ -256,7 +257,7 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
         throw std::logic_error("a stage that divides gave a last piece that ends no sub-item");
       origin.is_last_of_sub_item = given.ends;
       origin.sub_item = in.stream->next_sub_item(
-          node_, {in.sub_item, &stage_, name_, 0, 0, given.span}, given.ends);
+          node_, {in.sub_item, &stage_, written_, 0, 0, given.span}, given.ends);
     }
     out.origins = one_origin(std::move(origin));
     work.given += block_step_;

@@ -58,7 +58,7 @@ class StageCalls {
 
   TaskGraph& graph_;
   const int node_;
-  const std::string& name_;
+  const std::string &name_, &written_;
   const Stage& stage_;
   // The interface by which the stage is called; both are null for a source, which TaskFiles calls.
   ItemStage* const items_;

@@ -203,6 +203,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       {"Utterances of long recordings", {{"utterances.h5", 2 * all}}},
       {"Three speeds of each recording", {{"speeds.h5", all}}},
       {"Utterances between pauses", {{"parts.h5", 0}}},
+      {"Channels as recordings", {{"channels.h5", 2}}},
       {"How fast this machine can go", {}}};
   // Two parts of each recording.
   std::string parts = "path,start,end\n";
@@ -213,6 +214,17 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     fs::create_directories(folder / "more/tones");
     test::write_wav(folder / fmt::format("more/tones/{}.wav", i), 9000, 8000, i);
   }
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::vector<float> both = test::test_signal(20'000, 2, i);
+    test::write_audio(in_folder(folder / fmt::format("calls/{}.wav", i)),
+                      test::audio_kind("wav s16 stereo"), 8000, both);
+    for (std::size_t c = 0; c < 2; ++c) {
+      std::vector<float> one;
+      for (std::size_t s = c; s < both.size(); s += 2) one.push_back(both[s]);
+      test::write_audio(in_folder(folder / fmt::format("channels/{}-{}.wav", i, c)),
+                        test::audio_kind("wav s16"), 8000, one);
+    }
+  }
   const auto yaml = test::blocks_of("docs/gallery.md", "yaml", "### ");
   CHECK(yaml.size() == expected.size());
   for (const auto& [heading, text] : yaml) {
@@ -221,9 +233,11 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     REQUIRE(expected.contains(title));
     const test::TempFolder run;
     test::write_text(run / "p.yaml", text);
-    const Ended e = test::run(
-        run, {MELFLOW_PROGRAM, "run", "p.yaml"},
-        {{"DATA", folder / "data"}, {"MORE", folder / "more"}, {"MANIFEST", folder / "parts.csv"}});
+    const Ended e = test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"},
+                              {{"DATA", folder / "data"},
+                               {"MORE", folder / "more"},
+                               {"MANIFEST", folder / "parts.csv"},
+                               {"CALLS", folder / "calls"}});
     INFO(e.out << e.err);
     REQUIRE(e.code == 0);
     CHECK_FALSE(test::has(e.err, "warning"));
@@ -290,6 +304,22 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       check_speeds(run, text, folder / "data", corpus);
     } else if (title.starts_with("Utterances between")) {
       check_stretches(run, folder / "data");
+    } else if (title.starts_with("Channels as")) {
+      // The same of mono files with these samples.
+      test::write_text(
+          run / "mono.yaml",
+          std::regex_replace(std::regex_replace(text, std::regex(", downmix: each"), ""),
+                             std::regex("channels.h5"), "mono.h5"));
+      const Ended mono =
+          test::run(run, {MELFLOW_PROGRAM, "run", "mono.yaml"}, {{"CALLS", folder / "channels"}});
+      REQUIRE_MESSAGE(mono.code == 0, mono.err);
+      const FeatureFile made(run / "channels.h5"), alone(run / "mono.h5");
+      CHECK(made.read_rows(0, made.rows()) == alone.read_rows(0, alone.rows()));
+      for (std::size_t i = 0; i < 2; ++i)
+        CHECK(made.files()[i].results ==
+              fmt::format("[{{\"rows\": {}, \"number\": {{\"decode\": 0}}}}, "
+                          "{{\"rows\": {}, \"number\": {{\"decode\": 1}}}}]",
+                          alone.files()[2 * i].count, alone.files()[2 * i + 1].count));
     } else if (title.starts_with("How fast")) {
       CHECK(e.out.starts_with("200 files: 200 ok"));
     } else if (title.starts_with("Whisper")) {

@@ -251,6 +251,55 @@ TEST_CASE("results: stretches that a stage marks have the rows of files with the
     }
 }
 
+TEST_CASE("results: channels have the rows of mono files, and may be repeated") {
+  const TempFolder folder;
+  for (const int n : {2, 30}) {
+    const std::vector<float> both = test_signal(n * std::int64_t{kRate}, 2, 7);
+    write_audio(folder.file(fmt::format("clips/{}.wav", n)), audio_kind("wav s16 stereo"), kRate,
+                both);
+    std::vector<float> one[2];
+    for (std::size_t s = 0; s < both.size(); ++s) one[s % 2].push_back(both[s]);
+    for (int c = 0; c < 2; ++c)
+      write_audio(folder.file(fmt::format("{}/{}.wav", c, n)), audio_kind("wav s16"), kRate,
+                  one[c]);
+  }
+  write_audio(folder.file("clips/mono.wav"), audio_kind("wav s16"), kRate, test_signal(20000));
+  Knobs k;
+  k.block = "64KiB";
+  std::vector<Output> alone;
+  for (int c = 0; c < 2; ++c) {
+    check_ok(run_job(plain(k), in_out(folder / std::to_string(c), folder / "alone.h5")));
+    alone.push_back(read_output(folder / "alone.h5"));
+  }
+  for (const bool repeats : {false, true}) {
+    CAPTURE(repeats);
+    std::string yaml = pipeline(
+        k, repeats ? "  takes: {stage: repeat, from: read, times: 2}\n" : "", "", "decode");
+    yaml.replace(yaml.find("block: 64KiB"), 0, "downmix: each, ");
+    check_ok(run_job(yaml, in_out(folder / "clips", folder / "out.h5")));
+    const Output out = read_output(folder / "out.h5");
+    const FeatureFile file(folder / "out.h5");
+    for (const FeatureFile::Entry& e : file.files()) {
+      CAPTURE(e.path);
+      const std::vector<Result> results = results_of(e);
+      if (e.path == "mono.wav") {
+        CHECK(results.size() == (repeats ? 2 : 1));
+        continue;
+      }
+      REQUIRE(results.size() == (repeats ? 4 : 2));
+      std::vector<float> rows;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        std::map<std::string, int> number{{"decode", static_cast<int>(i % 2)}};
+        if (repeats) number["takes"] = static_cast<int>(i / 2);
+        CHECK(results[i].number == number);
+        const std::vector<float> own = alone[i % 2].rows_of(e.path);
+        rows.insert(rows.end(), own.begin(), own.end());
+      }
+      CHECK(out.rows_of(e.path) == rows);
+    }
+  }
+}
+
 TEST_CASE("results: an update keeps those that are there, and .npy has them as well") {
   const TempFolder folder;
   for (const Recording& r : corpus())
