@@ -3,6 +3,7 @@
 //
 //   graph/NODES/WORKERS       a plan run by melflow::Runner: bounded queues, memory reservations, ledger, clocks
 //   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task; `graph` leaves that to the run
+//   outputs/N/WORKERS         a route to so many sinks by turns, an item a task: s_per_item is of an item
 //   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
@@ -10,10 +11,12 @@
 #include <tbb/task_arena.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "pipeline/options/option_list.h"
 #include "pipeline/plan/graph_builder.h"
 #include "pipeline/run/runner.h"
 
@@ -57,7 +60,55 @@ class Drop final : public Sink<Nothing> {
 
 const RegisterStage<Numbers, NoOptions> numbers{"numbers", ""};
 const RegisterStage<Pass, NoOptions> pass{"pass", ""};
+// Items leave by its outputs in turn.
+struct TurnsOptions {
+  int count = 1;
+  void describe(Schema& s) { s.field("count", count, "").range(1, 64); }
+};
+class Turns final : public ItemStage {
+ public:
+  explicit Turns(const TurnsOptions& options)
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<Nothing>(),
+                   .out = port_type<Nothing>(),
+                   .order = BlockOrder::any}),
+        count_(options.count) {}
+  static std::vector<std::string> outputs(const NodeSpec& spec) {
+    std::vector<std::string> out;
+    const Value* count = spec.options.find("count");
+    for (int i = 0; count != nullptr && i < std::stoi(count->text()); ++i)
+      out.push_back(fmt::format("o{}", i));
+    return out;
+  }
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
+                       ItemContext& context) override {
+    const int way = static_cast<int>(context.origin().stream->index()) % count_;
+    context.route(way, ItemError::skipped("goes elsewhere"));
+    Emission out{item.payload, item.bytes, item.rows};
+    out.output = way;
+    return out;
+  }
+  std::size_t output_bound(const SourceInfo&, std::size_t) const override { return 1; }
+
+ private:
+  int count_;
+};
+
 const RegisterStage<Drop, NoOptions> drop{"drop", ""};
+const RegisterStage<Turns, TurnsOptions> turns{"turns", ""};
+
+GraphSpec fan(int outputs, int workers) {
+  GraphSpec spec;
+  spec.workers = workers;
+  const auto node = [&spec](std::string name, const OptionList& options) {
+    spec.nodes.push_back({std::move(name), {}, map_of(options)});
+  };
+  node("files", {{"stage", "numbers"}, {"files_per_task", 1}});
+  node("turns", {{"stage", "turns"}, {"from", "files"}, {"count", outputs}});
+  for (int i = 0; i < outputs; ++i)
+    node(fmt::format("n{}", i), {{"stage", "drop"}, {"from", fmt::format("turns.o{}", i)}});
+  return spec;
+}
 
 // `files` a task; 0: auto.
 GraphSpec chain(int nodes, int workers, int files = 0) {
@@ -97,6 +148,17 @@ void tasks(benchmark::State& state) {
   run(state, 7, static_cast<int>(state.range(1)), static_cast<int>(state.range(0)));
 }
 
+void outputs(benchmark::State& state) {
+  for (auto _ : state) {
+    Runner runner(
+        build_plan(fan(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)))));
+    if (runner.run().counts.ok != kItems) state.SkipWithError("items were lost");
+  }
+  const double items = static_cast<double>(state.iterations()) * kItems;
+  state.counters["s_per_item"] =
+      benchmark::Counter(items, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 void plain_tbb(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
   const int workers = static_cast<int>(state.range(1));
@@ -125,6 +187,10 @@ void plain_tbb(benchmark::State& state) {
 BENCHMARK(graph)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(tasks)
     ->ArgsProduct({{1, 64, 512}, {1, 2, 16}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(outputs)
+    ->ArgsProduct({{1, 2, 4, 16}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(plain_tbb)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);

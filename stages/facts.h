@@ -20,6 +20,7 @@ struct ContentHashes;
 struct EarlierFiles;
 struct FeatureInfo;
 struct ManifestFields;
+class Stage;
 struct WindowGrid;
 
 /// At what a batch is full: either.
@@ -71,6 +72,15 @@ inline constexpr Property<double> kSampleRate{"sample_rate"};
 inline constexpr Property<std::int64_t> kSamplesOfFile{"samples_of_file"};
 /// Of the batches that come.
 inline constexpr Property<FullBatch> kFullBatch{"full_batch"};
+/// The repeat before that every recording comes from so many times; the innermost, where several are.
+struct Repeated {
+  const Stage* by = nullptr;
+  int times = 0;
+  friend bool operator==(const Repeated&, const Repeated&) = default;
+};
+inline constexpr Property<Repeated> kRepeated{"repeated"};
+/// Whether Waveform::marked says something.
+inline constexpr Property<bool> kIsMarked{"is_marked"};
 /// How streams are cut into windows, each a row; without it each frame is a row.
 inline constexpr Property<WindowGrid> kWindowGrid{"windows"};
 /// The number of samples of a row; and the bound on rows: n samples give at most

@@ -77,6 +77,11 @@ struct FileAudio {
   int channels = 0;         ///< of the file, of which the samples were made; 0: not known
 };
 
+/// Samples [begin, end) of a stream.
+struct Stretch {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// A block of a stream's samples.
 struct Waveform {
   static constexpr const char* kName = "waveform";
@@ -89,6 +94,9 @@ struct Waveform {
   /// The first frame of the file so far, at its own rate, that may not be at its time: before it something was lost,
   /// and nobody knows how long it was.
   std::int64_t untimed_from = kAllTimed;
+  /// Its samples that a stage has marked (mark_sound), in order. A stretch that ends with the block
+  /// goes on where the next block has one from its first sample.
+  std::vector<Stretch> marked = {};
 
   static constexpr std::int64_t kAllTimed = std::numeric_limits<std::int64_t>::max();
   [[nodiscard]] bool is_timed() const { return untimed_from == kAllTimed; }

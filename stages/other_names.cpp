@@ -53,7 +53,7 @@ constexpr OtherName kTrimSilence[] = {
 constexpr OtherName kDecode[] = {
     {"mono", "librosa", "downmix"},
     {"channel", "", "downmix", "the number of the channel, from 1"},
-    {"channels", "", "downmix", "mean, or the number of one, from 1"},
+    {"channels", "", "downmix", "mean, each, or the number of one, from 1"},
     {"channel_selector", "NeMo", "downmix", "the number of the channel, from 1, not 0"},
     {"remix", "SoX", "downmix", "the number of the channel, from 1"},
     {"duration", "librosa", "fit", "VALUEs"},

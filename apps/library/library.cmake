@@ -1,6 +1,6 @@
 # libmelflow.so.0: the framework, the configuration, all stages, devices and the verbs, for the
 # program, the Python module and whoever links melflow. Why it is built this way:
-# docs/decisions/0024-shared-library.md.
+# docs/decisions/0025-shared-library.md.
 set(objects)
 foreach(archive melflow_pipeline melflow_mel melflow_config melflow_cuda_host melflow_cuda)
   if(TARGET ${archive})

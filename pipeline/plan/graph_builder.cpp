@@ -68,6 +68,11 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
   n.faces = StageFaces(*n.stage);
   n.resources = n.stage->resources();
   n.inputs = std::move(inputs);
+  n.stage->set_gets_sub_items(
+      std::any_of(n.inputs.begin(), n.inputs.end(), [&plan](const PlanInput& in) {
+        const Stage& up = *plan.nodes[static_cast<std::size_t>(in.node)].stage;
+        return up.gets_sub_items() || up.traits().divides;
+      }));
   n.outputs = d.outputs;
   if (!d.from.empty()) n.port = graph.port_of(d.from.front().node);
   if (n.faces.passes != nullptr) n.faces.passes->set_port(n.port);
@@ -191,6 +196,7 @@ Plan build_plan(const GraphSpec& written, const Registry& registry) {
   plan.warnings = graph.unused.sorted();
   check_stages(graph, plan);
   check_order(graph, plan);
+  check_sub_items(graph, plan);
   check_files(graph, plan);
   check_repeated_work(graph, plan);
   check_memory(graph, plan);

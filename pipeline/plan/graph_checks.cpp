@@ -46,30 +46,58 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   }
 }
 
-// Reports a stage that cuts items into blocks behind another such stage, or behind a batch. An item
-// that waits for memory keeps later blocks of its stream in the queue before the stage; behind
-// another such stage these could fill the queue and keep out the oldest item. And a block cut from
-// a batch would belong to all of its items.
+// Of the stages that give several blocks for one, how many are one behind the other up to this node.
+// `known` has what was found of each node; -1: nothing yet.
+int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& known) {
+  int& most = known[static_cast<std::size_t>(node)];
+  if (most >= 0) return most;
+  most = 0;
+  for (const PlanInput& in : graph.node(node).from)
+    most = std::max(most, expanding_in_a_row(graph, in.node, known));
+  const StageInfo* info = graph.node(node).info;
+  return most += info != nullptr && info->traits.expands ? 1 : 0;
+}
+
+// Reports a stage that gives several blocks for one, where it cannot be: behind a batch, whose blocks
+// would belong to all of its items; behind too many others; or before or behind one that cuts items
+// into parts, which the memory kept for these does not provide for.
 void check_expansion(GraphDraft& graph) {
+  std::vector<int> in_a_row(graph.nodes.size(), -1);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
-    if (d.info == nullptr || !d.info->traits.expands || is_misled(graph, d)) continue;
+    if (d.info == nullptr || is_misled(graph, d)) continue;
+    const StageTraits& own = d.info->traits;
+    if (!own.expands && !own.cuts) continue;
+    const NodeDraft *combine = nullptr, *cutter = nullptr, *divider = nullptr, *expander = nullptr;
     for (const int at : nodes_before(graph, i)) {
       const NodeDraft& up = graph.node(at);
-      if (up.info != nullptr && up.info->traits.expands)
-        graph.error(
-            d.spec.mark,
-            fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
-                        "does so already; only one of them in a row can make progress within "
-                        "the memory budget",
-                        d.spec.name, d.info->name, up.spec.name, up.info->name));
-      if (up.info != nullptr && up.info->traits.kind == StageKind::combine)
-        graph.error(
-            d.spec.mark,
-            fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
-                        "puts several items into one; put it before",
-                        d.spec.name, d.info->name, up.spec.name, up.info->name));
+      if (up.info == nullptr) continue;
+      const StageTraits& t = up.info->traits;
+      const auto note = [&up](bool is_such, const NodeDraft*& nearest) {
+        if (is_such && nearest == nullptr) nearest = &up;
+      };
+      note(t.kind == StageKind::combine, combine);
+      note(t.cuts, cutter);
+      note(t.divides, divider);
+      note(t.expands, expander);
     }
+    const char* does = own.divides ? "makes several items of one"
+                       : own.cuts  ? "cuts recordings into records of their own"
+                                   : "cuts its input into blocks";
+    const auto refuse = [&](const NodeDraft& up, const std::string& why) {
+      graph.error(d.spec.mark, fmt::format("{}: {} {}, but it comes after {} ({}), {}", d.spec.name,
+                                           d.info->name, does, up.spec.name, up.info->name, why));
+    };
+    if (own.expands && combine != nullptr)
+      refuse(*combine, "which puts several items into one; put it before");
+    if (own.cuts && divider != nullptr)
+      refuse(*divider, "which makes several items of one; use one of the two");
+    if (own.expands && cutter != nullptr && (own.divides || expander != nullptr))
+      refuse(*cutter, "which cuts recordings into records of their own; use one of the two");
+    if (own.expands && expanding_in_a_row(graph, i, in_a_row) == kMostExpanding + 1)
+      refuse(*expander, fmt::format("and is number {} in a row that gives several blocks or items "
+                                    "for one; at most {} can",
+                                    kMostExpanding + 1, kMostExpanding));
   }
 }
 

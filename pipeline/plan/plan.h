@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,10 @@ struct GraphSpec {
   int workers = 0;  ///< number of workers; 0: as many as this process has cores
 };
 
+/// Of the stages that give several blocks or items for one, so many may be one behind the other: each
+/// has some bits of Origin::block, and a share of the memory that is kept for the oldest item.
+inline constexpr int kMostExpanding = 3;
+
 /// Whose output a node takes.
 struct PlanInput {
   int node = -1;    ///< its index
@@ -84,6 +89,13 @@ struct PlanNode {
   PortType port;                     ///< what its inputs give
   bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
   bool takes_parts = false;          ///< it is behind a node that cuts items into parts
+  bool is_behind_expanding = false;  ///< it is behind a node that gives several blocks for one
+  /// Origin::block of two blocks that it cuts one after the other from the same one differ by so much:
+  /// there is room for what stages behind it cut these into.
+  std::uint64_t block_step = 1;
+  /// Where such stages are behind it: what they need of the budget to finish the oldest item, which it
+  /// must not take for later blocks of that [bytes].
+  std::size_t kept_behind = 0;
   int concurrency = 1;
   int queue = 1;  ///< places of the queue before it
   double start_at = 0;
@@ -107,8 +119,8 @@ struct Plan {
   /// Where a stage cuts items into parts: the most that a piece of a part can need on its way behind
   /// that stage, and what the oldest part needs to be finished; else 0.
   std::size_t largest_part = 0, least_for_parts = 0;
-  /// The bytes of the budget that the largest item needs to be finished: its input, where a stage
-  /// gives several blocks for it, one more, and what its parts need.
+  /// The bytes of the budget that the largest item needs to be finished: its input, one more for each
+  /// stage in a row that gives several blocks, and what its parts need.
   std::size_t least_memory = 0;
   RunSettings settings;
   RunServices services;  ///< may be added to until the run begins

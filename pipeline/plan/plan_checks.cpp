@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "pipeline/base/sentences.h"
 #include "pipeline/plan/several_sources.h"
@@ -16,6 +17,11 @@ namespace {
 // Stands for "however long it is" when the needs of a block are added up: 64 TiB, so that sums and
 // products of it do not overflow.
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
+
+// Of Origin::block, for the blocks that one stage of several in a row cuts of one; so many are never
+// cut.
+constexpr std::size_t kBlockBits = 20;
+static_assert(kBlockBits * kMostExpanding <= 60);
 
 // What each node requires of those before it; not of a node that is made of several sources.
 std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
@@ -127,6 +133,34 @@ void check_order(GraphDraft& graph, const Plan& plan) {
   }
 }
 
+void check_sub_items(GraphDraft& graph, const Plan& plan) {
+  for (const PlanNode& n : plan.nodes) {
+    if (!n.stage->gets_sub_items() || n.stage->traits().takes_sub_items) continue;
+    const PlanNode* divider = &n;
+    while (!divider->info->traits.divides)
+      for (const PlanInput& in : divider->inputs)
+        if (const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
+            up.info->traits.divides || up.stage->gets_sub_items()) {
+          divider = &up;
+          break;
+        }
+    if (n.is_inserted) {
+      graph.error(
+          graph.spec_of(n).mark,
+          fmt::format("{}: {} takes whole recordings, but {} ({}) before it makes several items "
+                      "of each; remove the option of the source that puts it there",
+                      n.name, n.info->name, divider->name, divider->info->name));
+      continue;
+    }
+    graph.error(
+        mark_of(graph.spec_of(n), "from"),
+        fmt::format("{}.from: {} takes whole recordings, but {} ({}) before it makes several "
+                    "items of each; put {} before {}",
+                    n.name, n.info->name, divider->name, divider->info->name, n.name,
+                    divider->name));
+  }
+}
+
 // Each would write over what the other wrote.
 void check_files(GraphDraft& graph, const Plan& plan) {
   std::map<std::string, const PlanNode*> makers;
@@ -179,6 +213,30 @@ int find_cutter(Plan& plan) {
   return cutter;
 }
 
+// The node, and those behind it, are behind one that gives several blocks for one.
+void note_expanded(Plan& plan, int node) {
+  PlanNode& n = plan.nodes[static_cast<std::size_t>(node)];
+  if (std::exchange(n.is_behind_expanding, true)) return;
+  for (const int to : n.to) note_expanded(plan, to);
+}
+
+// Of the nodes that give several blocks for one, how many are one behind the other; notes in each what
+// that means for its blocks.
+std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
+  std::vector<std::size_t> behind(plan.nodes.size(), 0);  // each node, itself included
+  std::size_t most = 0;
+  for (std::size_t i = plan.nodes.size(); i-- > 0;) {
+    PlanNode& n = plan.nodes[i];
+    for (const int to : n.to) behind[i] = std::max(behind[i], behind[static_cast<std::size_t>(to)]);
+    if (!n.info->traits.expands || n.takes_parts != of_parts) continue;
+    n.block_step = std::uint64_t{1} << (kBlockBits * behind[i]);
+    n.kept_behind = behind[i] * (of_parts ? plan.largest_part : plan.largest_block);
+    most = std::max(most, ++behind[i]);
+    for (const int to : n.to) note_expanded(plan, to);
+  }
+  return most;
+}
+
 std::string too_little_memory(const Plan& plan) {
   const std::string least = rounded_up(plan.least_memory);
   // A budget of so few bytes is a number that lacks its unit.
@@ -201,20 +259,16 @@ std::string too_little_memory(const Plan& plan) {
 
 void check_memory(GraphDraft& graph, Plan& plan) {
   if (!graph.problems.empty()) return;
-  const auto expands = [&plan](bool parts) {
-    return std::any_of(plan.nodes.begin(), plan.nodes.end(), [parts](const PlanNode& n) {
-      return n.info->traits.expands && n.takes_parts == parts;
-    });
-  };
   const int cutter = find_cutter(plan);
   plan.largest_block = admission_cost(plan, {"", kLargestFile});
   if (plan.largest_block >= kLargestFile) return report_unbounded(graph, plan);
   if (cutter >= 0) {
     const auto node = static_cast<std::size_t>(cutter);
     plan.largest_part = part_cost(plan, node, largest_blocks(plan)[node]);
-    plan.least_for_parts = (expands(true) ? 2 : 1) * plan.largest_part;
+    plan.least_for_parts = (1 + expanding_in_a_row(plan, true)) * plan.largest_part;
   }
-  plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
+  plan.least_memory =
+      (1 + expanding_in_a_row(plan, false)) * plan.largest_block + plan.least_for_parts;
   if (plan.least_memory > plan.host_memory)
     return graph.error(graph.spec.memory_mark, too_little_memory(plan));
   for (const PlanNode& n : plan.nodes) {

@@ -12,6 +12,8 @@ void check_stages(GraphDraft& graph, Plan& plan);
 
 /// Reports a stage that needs the blocks of a file in order, where they may come in another.
 void check_order(GraphDraft& graph, const Plan& plan);
+/// Reports stages that take whole recordings only, behind one that makes several items of each.
+void check_sub_items(GraphDraft& graph, const Plan& plan);
 
 /// Reports two nodes that make the same file.
 void check_files(GraphDraft& graph, const Plan& plan);

@@ -107,6 +107,36 @@ class Compose {
     return add<Changed>(name, with_from(from, options), std::move(change), growth);
   }
 
+  /// One item in, several out: `make` takes `const In&` and gives a std::vector<Out>, with none of
+  /// which the item is skipped; otherwise as map(). All of them together have at most `growth` times as
+  /// many bytes as the In.
+  template <class In, class Out, class F>
+  requires std::is_invocable_r_v < std::vector<Out>,
+  const F, const In& > Compose& many(const std::string& name, const std::string& from, F make,
+                                     double growth = 1, const OptionList& options = {}) {
+    class Several final : public OneToMany<In, Out> {
+     public:
+      using typename OneToMany<In, Out>::Many;
+      Several(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      Result<Many> process(std::shared_ptr<const In> in, ItemContext&) const override {
+        Many out;
+        const auto make = [&] {
+          for (Out& one : make_(*in)) out.push_back(std::make_shared<const Out>(std::move(one)));
+        };
+        if (auto error = caught(make)) return std::move(*error);
+        return out;
+      }
+      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
+      }
+
+     private:
+      F make_;
+      double growth_;
+    };
+    return add<Several>(name, with_from(from, options), std::move(make), growth);
+  }
+
   /// Takes items: `take` gets `const In&`; one call at a time, in any order, as do blocks of one item.
   template <class In, class F>
   requires std::invocable<F, const In&> Compose& sink(const std::string& name,

@@ -1,5 +1,6 @@
 #include "pipeline/run/graph_node.h"
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <utility>
@@ -45,7 +46,8 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       id_(id),
       plan_(plan),
       in_order_(plan.stage->traits().order != BlockOrder::any),
-      cuts_(plan.stage->traits().cuts),
+      waits_for_memory_(plan.stage->traits().cuts ||
+                        (plan.stage->traits().expands && plan.is_behind_expanding)),
       is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, start_level(plan), graph.began()),
@@ -94,6 +96,16 @@ void GraphNode::join(const std::vector<GraphNode*>& down) {
       graph_.join(tbb::flow::output_port<0>(*run_), *d.run_, name(), d.name());
   }
   if (down_.empty()) calls_.be_last();
+  if (plan_.outputs.empty() || down_.size() < 2) return;
+  outputs_.resize(down_.size());
+  for (std::size_t i = 0; i < down_.size(); ++i)
+    for (const PlanInput& in : down_[i]->plan_.inputs)
+      if (in.node == id_) outputs_[i].push_back(output_number(in.node, in.output));
+}
+
+bool GraphNode::takes(std::size_t branch, const Item& item) const {
+  const std::vector<int>& outputs = outputs_[branch];
+  return item.output < 0 || std::find(outputs.begin(), outputs.end(), item.output) != outputs.end();
 }
 
 void GraphNode::start_threads() {
@@ -151,11 +163,10 @@ Work* GraphNode::own(Work* message) const {
   }
 }
 
-void GraphNode::issue_turns(Work& work) {
-  for (std::size_t branch = 0; branch < down_.size(); ++branch)
-    if (GraphNode& d = *down_[branch]; d.in_order_)
-      for (const Item& i : work.items)
-        d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
+void GraphNode::issue_turns(Work& work, std::size_t branch) {
+  if (GraphNode& d = *down_[branch]; d.in_order_)
+    for (const Item& i : work.items)
+      d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
 }
 
 // Reserves its place downstream, in sequence order. Returns whether it begins there at once, which is possible
@@ -192,6 +203,74 @@ void GraphNode::send(Work* work, Clock::time_point now) {
   for (GraphNode* d : down_)
     if (d->run_) d->offer(now, Came::by_queue);
 }
+
+// ---- by output ----------------------------------------------------------------------------------
+// A node is sent what is for it alone, as work of its own: else each would have a place taken by what
+// goes to the others, and drop it when its turn comes.
+
+// Which nodes get something of these; mostly it is one.
+std::vector<std::size_t> GraphNode::branches_of(const std::vector<Item>& items) const {
+  std::vector<std::size_t> out;
+  for (const Item& item : items)
+    for (std::size_t branch = 0; branch < down_.size(); ++branch)
+      if (takes(branch, item) && std::find(out.begin(), out.end(), branch) == out.end())
+        out.push_back(branch);
+  return out;
+}
+
+// Announces what goes to these nodes, as address() does; returns whether it begins there at once.
+bool GraphNode::address_to(const std::vector<std::size_t>& branches, bool has_turns,
+                           Clock::time_point now) {
+  if (branches.size() == 1) {
+    GraphNode& d = *down_[branches.front()];
+    return d.places_.arrive(now, run_ && d.run_ && !has_turns);
+  }
+  for (const std::size_t branch : branches) down_[branch]->places_.arrive(now, false);
+  return false;
+}
+
+// What each of `branches` gets of `work`, in their order; turns are issued, in the order of the work.
+std::vector<std::unique_ptr<Work>> GraphNode::by_output(std::unique_ptr<Work> work,
+                                                        const std::vector<std::size_t>& branches) {
+  std::vector<std::unique_ptr<Work>> out;
+  for (std::size_t k = 0; k + 1 < branches.size(); ++k) {
+    Work& part = *out.emplace_back(std::make_unique<Work>());
+    part.count = work->count;
+    for (const Item& item : work->items)
+      if (takes(branches[k], item)) part.items.push_back(item);
+  }
+  if (branches.size() > 1)
+    std::erase_if(work->items, [&](const Item& item) { return !takes(branches.back(), item); });
+  if (!branches.empty()) out.push_back(std::move(work));
+  for (std::size_t k = 0; k < branches.size(); ++k) {
+    out[k]->index = out[k]->items.front().origins->front().stream->index();
+    out[k]->from = id_;
+    issue_turns(*out[k], branches[k]);
+  }
+  return out;
+}
+
+// Without an edge of oneTBB's: what is put to a port goes to all that it leads to. `begins`: as address_to()
+// has it.
+void GraphNode::send_to(const std::vector<std::size_t>& branches,
+                        std::vector<std::unique_ptr<Work>> parts, bool begins,
+                        Clock::time_point now) {
+  for (std::size_t k = 0; k < branches.size(); ++k) {
+    GraphNode& d = *down_[branches[k]];
+    Work* work = parts[k].release();
+    work->came = begins ? Came::past_queue : Came::by_queue;
+    work->maker = begins ? nullptr : this;
+    if (begins) {
+      tsan::release(work);
+      d.run_->try_put(Message(work));
+    } else {
+      d.put_in_queue(work);
+      d.offer(now, Came::by_queue);
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------------------
 
 void GraphNode::put_in_queue(Work* work) {
   if (threads_) {
@@ -251,7 +330,7 @@ void GraphNode::run(Work* work) try {
 
 bool GraphNode::begin(Work* work) try {
   const Clock::time_point now = Clock::now();
-  if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
+  if (waits_for_memory_ && work->came == Came::again && !has_turn_again(work, now)) return false;
   if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
     try_end();  // its turn may have come, and another thread may have finished it
@@ -284,7 +363,7 @@ bool GraphNode::has_turn_again(Work* work, Clock::time_point now) {
 // What waits for its turn behind a block that waits for memory leaves its place in the queue to others:
 // the oldest may be among them, which gets memory first.
 bool GraphNode::clear_queue() {
-  if (!cuts_) return false;
+  if (!waits_for_memory_) return false;
   const Clock::time_point now = Clock::now();
   std::vector<GraphNode*> makers;
   turns_.for_each_waiting([&](Work& work) {
@@ -319,6 +398,9 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
              work->at - work->began_at + (outcome.rest == StageCalls::Rest::block ? 1 : 0));
   Visit visit = visit_of(*work, f);
   Work* sent = nullptr;
+  std::vector<std::unique_ptr<Work>> parts;
+  std::vector<std::size_t> branches;
+  bool begins = false;
   if (!work->out.empty()) {
     sent = goes_on ? message.release() : work;
     sent->items.clear();
@@ -326,10 +408,18 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
     sent->count = goes_on ? work->count++ : work->count;
     if (!goes_on) work->renew();
     sent->index = sent->items.front().origins->front().stream->index();
-    issue_turns(*sent);
     // It is counted by the next node before this one lets it go, so that it is never in neither and
     // the next node does not take its input for over.
-    f.gave = !address(*sent, now);
+    if (outputs_.empty()) {
+      for (std::size_t branch = 0; branch < down_.size(); ++branch) issue_turns(*sent, branch);
+      f.gave = !address(*sent, now);
+    } else {
+      branches = branches_of(sent->items);
+      parts = by_output(std::unique_ptr<Work>(std::exchange(sent, nullptr)), branches);
+      begins = address_to(branches, !parts.empty() && !parts.front()->turns.empty(), now);
+      f.gave = !begins;
+      f.branches = &branches;
+    }
   }
   let_in(places_.finish(now, f, &visit.ended));
   if (VisitLog* log = graph_.visits()) log->add(visit);
@@ -348,10 +438,13 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) try {
     else if (graph_.gate().ask(work, *this, work->is_part ? work->part_cost : next.block_cost()))
       go_on(work);
   }
-  if (sent != nullptr)
+  if (f.branches != nullptr) {
+    send_to(branches, std::move(parts), begins, now);
+  } else if (sent != nullptr) {
     send(sent, now);
-  else if (!goes_on)
+  } else if (!goes_on) {
     delete work;
+  }
   leave(turns);
   try_end();
   tsan::release(this);

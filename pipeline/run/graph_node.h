@@ -139,9 +139,16 @@ class GraphNode {
 
   Work* own(Work* message) const;
   static void let_go_of_share(Work* message);
-  void issue_turns(Work& work);
+  void issue_turns(Work& work, std::size_t branch);
   bool address(Work& work, Clock::time_point now);
   void send(Work* work, Clock::time_point now);
+  [[nodiscard]] bool takes(std::size_t branch, const Item& item) const;
+  [[nodiscard]] std::vector<std::size_t> branches_of(const std::vector<Item>& items) const;
+  bool address_to(const std::vector<std::size_t>& branches, bool has_turns, Clock::time_point now);
+  std::vector<std::unique_ptr<Work>> by_output(std::unique_ptr<Work> work,
+                                               const std::vector<std::size_t>& branches);
+  void send_to(const std::vector<std::size_t>& branches, std::vector<std::unique_ptr<Work>> parts,
+               bool begins, Clock::time_point now);
   void put_in_queue(Work* work);
   void go_on(Work* work);
   void offer(Clock::time_point now, Came came) { let_in(places_.offer(now, came)); }
@@ -169,13 +176,18 @@ class GraphNode {
   TaskGraph& graph_;
   const int id_;
   PlanNode& plan_;
-  const bool in_order_, cuts_;
+  const bool in_order_;
+  // What waits for its turn here may have to wait for the memory of what is before it.
+  const bool waits_for_memory_;
   // What it gives is not held against its bound: rows of several blocks at once, in the name of one,
   // where it pairs and another came late; or what is in the memory of a device.
   const bool is_unbound_;
   std::vector<Up> ups_;
   std::atomic<std::size_t> ups_going_{0};
   std::vector<GraphNode*> down_;
+  // Where it has named outputs and several nodes behind it: the outputs that each of these takes, as
+  // Item::output has them.
+  std::vector<std::vector<int>> outputs_;
 
   // oneTBB's: `run_` with what is before it, or `async_`.
   std::unique_ptr<Waiting> waiting_;

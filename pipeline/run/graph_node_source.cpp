@@ -70,13 +70,23 @@ void GraphNode::admit(Work* work) {
   work->renew();
   const Clock::time_point now = Clock::now();
   places_.note_given(out);
-  const bool begins = address(*work, now);
+  std::vector<std::size_t> branches;
+  bool begins = false;
+  if (outputs_.empty()) {
+    begins = address(*work, now);
+  } else {
+    branches = branches_of(work->items);
+    begins = address_to(branches, false, now);
+  }
   const bool is_last = graph_.files().is_exhausted();
   if (is_last)
     places_.forget(now);
   else
     wait_again(cursor_.get());
-  if (begins) free_place(now, 0);
+  if (!outputs_.empty())
+    let_in(places_.free_places(now, begins ? std::vector<std::size_t>() : branches));
+  else if (begins)
+    free_place(now, 0);
   Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part};
   for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
     records.count = work->made[i].records;
@@ -88,7 +98,10 @@ void GraphNode::admit(Work* work) {
     work->items[i].origins = one_origin({reservation, std::move(stream)});
   }
   reservation.reset();  // or it would come back after its files
-  send(work, now);
+  if (outputs_.empty())
+    send(work, now);
+  else
+    send_to(branches, by_output(std::unique_ptr<Work>(work), branches), begins, now);
   if (is_last) end_input();
 }
 

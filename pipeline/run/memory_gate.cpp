@@ -66,7 +66,8 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
 // Null where there is none, neither of the budget nor for the reservation itself.
 std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
   try {
-    return Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()));
+    return Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()),
+                                 w.is_source ? 0 : w.node->plan().kept_behind);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -145,7 +145,14 @@ int NodePlaces::finish(Time now, const Finish& f, Time* counted) {
   --bounds_.front().used;
   if (!f.gave)
     for (std::size_t i = 1; i < bounds_.size(); ++i) --bounds_[i].used;
+  else if (f.branches != nullptr)
+    give_back(*f.branches);
   return let_in();
+}
+
+void NodePlaces::give_back(const std::vector<std::size_t>& given) {
+  for (std::size_t i = 1; i < bounds_.size(); ++i) --bounds_[i].used;
+  for (const std::size_t branch : given) ++bounds_[1 + branch].used;
 }
 
 void NodePlaces::forget(Time now) {
@@ -158,6 +165,13 @@ int NodePlaces::free_place(Time now, std::size_t branch) {
   const Lock lock(mutex_);
   tick(now);
   --bounds_[1 + branch].used;
+  return let_in();
+}
+
+int NodePlaces::free_places(Time now, const std::vector<std::size_t>& given) {
+  const Lock lock(mutex_);
+  tick(now);
+  give_back(given);
   return let_in();
 }
 

@@ -59,6 +59,8 @@ class NodePlaces {
   struct Finish {
     bool goes_on = false;  ///< the item comes again
     bool gave = false;     ///< it gave an item, whose place stays taken until free_place()
+    /// With `gave`, unless null: to which branches it was given.
+    const std::vector<std::size_t>* branches = nullptr;
     Passed in, out;
   };
   /// `counted`, unless it is null, gets the time until which it counted as busy.
@@ -67,6 +69,8 @@ class NodePlaces {
   void forget(Time now);
   /// Frees the place of an item that has begun in the node behind `branch`.
   [[nodiscard]] int free_place(Time now, std::size_t branch);
+  /// Frees those of an item in all branches but the given ones.
+  [[nodiscard]] int free_places(Time now, const std::vector<std::size_t>& given);
   /// Counts what the source has sent on after keeping it until there was memory for it.
   void note_given(const Passed& out);
 
@@ -130,6 +134,7 @@ class NodePlaces {
   }
   void tick(Time now) const;
   [[nodiscard]] std::size_t free() const;
+  void give_back(const std::vector<std::size_t>& given);
   void take(std::size_t n);
   int let_in();
   void note_open(Time now);

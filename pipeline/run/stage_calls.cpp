@@ -72,11 +72,16 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
     : graph_(graph),
       node_(node),
       name_(plan.name),
+      written_(plan.written),
+      stage_(*plan.stage),
       items_(plan.faces.items),
       combine_(plan.faces.combine),
       inputs_(plan.inputs),
       cuts_(plan.stage->traits().cuts),
-      pairs_(plan.stage->traits().pairs) {}
+      pairs_(plan.stage->traits().pairs),
+      divides_(plan.stage->traits().divides),
+      must_give_ends_(!pairs_ && plan.outputs.empty()),
+      block_step_(plan.block_step) {}
 
 // Nothing behind the node waits for it, or it is on its way by another output.
 bool StageCalls::is_lost(const Work& work, std::size_t i) const {
@@ -208,7 +213,15 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   }
   Emission& given = *result;
   if (cuts_) note_next_part(work, given);
-  if (!given.payload) return given.more;
+  if (!given.payload) {
+    // What comes next would be taken for a part of it. What a route drops, it drops as a whole.
+    if (const Origin& in = item.origins->front();
+        !given.more && must_give_ends_ && in.sub_item && in.ends() && !in.last)
+      fail(*item.origins,
+           ItemError::failed("its last block of a result came to nothing (a bug in a stage)"),
+           work.given);
+    return given.more;
+  }
   out.payload = std::move(given.payload);
   out.bytes = given.bytes;
   out.rows = given.rows;
@@ -229,12 +242,25 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   }
   // One of several blocks: the first one is covered by the reservation of what it is cut from, every
   // other one has its own.
-  if (given.more || work.given > 0) {
+  if (given.more || work.given > 0 || divides_) {
     const Origin& in = item.origins->front();
     const bool is_first = work.given == 0;
-    out.origins = one_origin({is_first ? in.reservation : work.reservation, in.stream,
-                              in.first && is_first, in.last && !given.more, in.block + work.given});
-    ++work.given;
+    Origin origin{is_first ? in.reservation : work.reservation,
+                  in.stream,
+                  in.first && is_first,
+                  in.last && !given.more,
+                  in.block + work.given,
+                  in.sub_item,
+                  in.is_last_of_sub_item && !given.more};
+    if (divides_) {
+      if (in.ends() && !given.more && !given.ends)
+        throw std::logic_error("a stage that divides gave a last piece that ends no sub-item");
+      origin.is_last_of_sub_item = given.ends;
+      origin.sub_item = in.stream->next_sub_item(
+          node_, {in.sub_item, &stage_, written_, 0, 0, given.span}, given.ends);
+    }
+    out.origins = one_origin(std::move(origin));
+    work.given += block_step_;
   } else {
     out.origins = std::move(item.origins);
   }

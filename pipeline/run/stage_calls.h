@@ -58,12 +58,14 @@ class StageCalls {
 
   TaskGraph& graph_;
   const int node_;
-  const std::string& name_;
+  const std::string &name_, &written_;
+  const Stage& stage_;
   // The interface by which the stage is called; both are null for a source, which TaskFiles calls.
   ItemStage* const items_;
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
-  const bool cuts_, pairs_;
+  const bool cuts_, pairs_, divides_, must_give_ends_;
+  const std::uint64_t block_step_;  // between the blocks that it gives of one
   bool is_last_ = false;
   Origins held_;
 };

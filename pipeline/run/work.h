@@ -72,7 +72,7 @@ struct Work {
   std::vector<Item> out;               // what the stage gave
   std::unique_ptr<StageState> cursor;  // of the item at hand, when it gives several blocks
   std::shared_ptr<const Reservation> reservation;  // for the next of them
-  std::uint64_t given = 0;                         // such blocks
+  std::uint64_t given = 0;                         // of such blocks, what Origin::block counts
   // Of the present visit.
   std::chrono::steady_clock::time_point began;
   std::size_t began_at = 0;  // `at` then
@@ -154,8 +154,8 @@ inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   return out;
 }
 
-/// The run stops, and these are not processed by node number `node`, which has given so many blocks
-/// of them.
+/// The run stops, and these are not processed by node number `node`, which has given of them what
+/// Origin::block counts as `given`.
 inline void cancel(const Origins& origins, int node, std::uint64_t given = 0) {
   for (const Origin& o : origins)
     if (!o.stream->is_lost_to(node, o.block + given)) o.stream->cancel();

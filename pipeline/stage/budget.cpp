@@ -10,11 +10,12 @@ MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_
       reserve_(std::min(reserve, capacity)),
       for_parts_(std::min(for_parts, reserve_)) {}
 
-bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim) {
+bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim, std::size_t others) {
   const std::lock_guard lock(mutex_);
-  const std::size_t room = claim == Claim::oldest_part   ? capacity_
-                           : claim == Claim::oldest_item ? capacity_ - for_parts_
-                                                         : capacity_ - reserve_;
+  const std::size_t room = claim == Claim::oldest_part ? capacity_
+                           : claim == Claim::oldest_item
+                               ? capacity_ - std::min(for_parts_ + others, reserve_)
+                               : capacity_ - reserve_;
   if (bytes > room || used_ > room - bytes) {
     is_wanted_ = true;
     return false;
@@ -68,8 +69,8 @@ void Reservation::shrink(std::size_t bytes) const {
 }
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
-                                                         Claim claim) {
-  if (!budget.try_acquire(bytes, claim)) return nullptr;
+                                                         Claim claim, std::size_t others) {
+  if (!budget.try_acquire(bytes, claim, others)) return nullptr;
   try {
     return std::make_shared<const Reservation>(budget, bytes);
   } catch (...) {

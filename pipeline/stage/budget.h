@@ -28,7 +28,9 @@ class MemoryBudget {
   /// asked for in vain. Waits until no thread is in the function before; not to be called by it.
   void on_release(std::function<void()> callback);
 
-  [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim);
+  /// Of what is kept for the oldest source item, `others` bytes are left to its blocks behind other
+  /// stages: what asks for memory may be behind these in the order of the item.
+  [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim, std::size_t others = 0);
   /// From any thread.
   void release(std::size_t bytes);
 
@@ -55,7 +57,7 @@ class Reservation {
  public:
   /// Takes bytes of the budget; null when it has no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
-                                                     Claim claim);
+                                                     Claim claim, std::size_t others = 0);
   Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Emission {
   bool more = false;
   int output = -1;  ///< of a stage with named outputs: which one takes it
   PartOf part = {};
+  /// Of a stage that divides: whether the payload is the last of its sub-item, and where that lies.
+  bool ends = true;
+  std::optional<Span> span = std::nullopt;
   std::shared_ptr<const Origins> origins = nullptr;  ///< where they are not those of the item
 };
 

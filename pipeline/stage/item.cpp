@@ -122,9 +122,28 @@ void Stream::cancel() {
 }
 
 // Several stages may ask for their states at once, and most streams have none.
-std::unique_ptr<StageState>& Stream::state(int stage) {
-  std::call_once(has_states_, [this] { states_.resize(reach_.size()); });
-  return states_[static_cast<std::size_t>(stage)];
+Stream::Kept& Stream::kept(int stage) {
+  std::call_once(has_kept_, [this] { kept_.resize(reach_.size()); });
+  return kept_[static_cast<std::size_t>(stage)];
+}
+
+std::shared_ptr<const SubItem> Stream::next_sub_item(int stage, SubItem next, bool ends) {
+  Kept& k = kept(stage);
+  if (k.at_hand == nullptr) {
+    if (k.last != nullptr) {
+      next.place = k.last->place + 1;
+      const bool is_of_same =
+          (k.last->of ? k.last->of->place : 0) == (next.of ? next.of->place : 0);
+      if (is_of_same) next.number = k.last->number + 1;
+    }
+    k.at_hand = std::make_shared<const SubItem>(std::move(next));
+  } else if (ends && next.span) {
+    SubItem whole = *k.at_hand;
+    whole.span = next.span;
+    k.at_hand = std::make_shared<const SubItem>(std::move(whole));
+  }
+  k.last = k.at_hand;
+  return ends ? std::exchange(k.at_hand, nullptr) : k.at_hand;
 }
 
 // In order. Losses by a node of a block that it need not have seen do not count: whether the block

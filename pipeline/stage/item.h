@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +19,29 @@
 namespace melflow {
 
 class Reach;
+class Stage;
 
 /// The base of the state that a stage keeps between the blocks of a stream, or the steps of an
 /// item.
 class StageState {
  public:
   virtual ~StageState() = default;
+};
+
+/// Where a sub-item lies in what it was made of: from `first` to `second` [s].
+using Span = std::pair<double, double>;
+
+/// One of several items that a stage makes of one (StageTraits::divides): a variant, a channel, a
+/// stretch of a recording. It has no record of its own: the source item is ok only if all of its
+/// sub-items are. They pass every node that keeps the order one after the other.
+struct SubItem {
+  std::shared_ptr<const SubItem> of;  ///< what it was made of, where that is one itself
+  const Stage* by = nullptr;          ///< that made it
+  std::string_view maker;             ///< its node; of the plan's
+  std::size_t number = 0;             ///< among those that were made of the same one, from 0
+  std::size_t place = 0;              ///< among all that the node made of the source item, from 0
+  /// Where the stage says so; of its last piece, since before that the end may not be known.
+  std::optional<Span> span;
 };
 
 /// A source item (a file) on its way through the graph. Everything made from it holds a reference;
@@ -111,7 +130,10 @@ class Stream {
 
   /// The state of stage number `stage` for this stream; used by one worker at a time because a
   /// stage with state sees the blocks of a stream one by one.
-  [[nodiscard]] std::unique_ptr<StageState>& state(int stage);
+  [[nodiscard]] std::unique_ptr<StageState>& state(int stage) { return kept(stage).state; }
+  /// The sub-item that the next piece of this stream is of which stage number `stage` gives: a new
+  /// one, `next` without its numbers, unless the one before has not ended. To be called as state() is.
+  std::shared_ptr<const SubItem> next_sub_item(int stage, SubItem next, bool ends);
 
  private:
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
@@ -143,6 +165,12 @@ class Stream {
   void tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const;
   void close(std::size_t record);
   void end_last_part();
+  // What is kept for a stage.
+  struct Kept {
+    std::unique_ptr<StageState> state;
+    std::shared_ptr<const SubItem> at_hand, last;  // at_hand: it has not ended
+  };
+  [[nodiscard]] Kept& kept(int stage);
 
   Ledger& ledger_;
   const Records records_;
@@ -158,8 +186,8 @@ class Stream {
   std::size_t begun_ = 0;         // parts
   std::shared_ptr<Stream> part_;  // that is not complete; or the last one, until the item ends
   bool part_is_complete_ = false;
-  std::once_flag has_states_;
-  std::vector<std::unique_ptr<StageState>> states_;
+  std::once_flag has_kept_;
+  std::vector<Kept> kept_;
 };
 
 /// A piece of a stream inside a payload.
@@ -171,9 +199,13 @@ struct Origin {
   bool last = true;  ///< whether no further piece of this stream follows on this edge
   /// Its place among the pieces of its stream: greater than those of the pieces before.
   std::uint64_t block = 0;
+  std::shared_ptr<const SubItem> sub_item = nullptr;  ///< that it is a piece of; or none
+  bool is_last_of_sub_item = true;                    ///< on this edge
 
   /// Whether the piece is its whole stream.
   [[nodiscard]] bool whole() const { return first && last; }
+  /// Whether no further piece of its sub-item, or without one of its stream, follows on this edge.
+  [[nodiscard]] bool ends() const { return sub_item ? is_last_of_sub_item : last; }
 };
 using Origins = std::vector<Origin>;
 

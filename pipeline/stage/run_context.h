@@ -123,7 +123,7 @@ class ItemContext {
   const Item& item_;
   int stage_;
   std::size_t input_;
-  std::uint64_t given_;  // blocks, for this item
+  std::uint64_t given_;  // for this item, as Origin::block counts
 };
 
 /// How a run ended, for Stage::finish().

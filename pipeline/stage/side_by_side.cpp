@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,13 +17,13 @@ struct SideBySide::Parked {
   std::int64_t skip = 0;  // rows at the beginning of its data that have gone on
 };
 
-// The state of a stream: what each input gave that has not gone on yet, by row.
-struct SideBySide::Lines final : StageState {
+// Of a stream or a sub-item: what each input gave that has not gone on yet, by row.
+struct SideBySide::Lines {
   Lines(Share& own, const Stream& of, int at, std::size_t inputs)
       : share(own), stream(of), stage(at), parked(inputs), totals(inputs, -1), notes(inputs) {}
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
-  ~Lines() override {
+  ~Lines() {
     const std::lock_guard lock(share.mutex);
     share.lines.erase(this);
   }
@@ -75,6 +76,13 @@ struct SideBySide::Lines final : StageState {
   std::int64_t next = 0;                           // row to go on
   std::uint64_t given = 0;                         // pieces that went on
   bool ended = false;
+  bool is_last = false;  // the stream ends with it
+};
+
+// The state of a stream. Its sub-items are complete one by one, and there may be many; what is left of
+// one then is as good as nothing.
+struct SideBySide::OfStream final : StageState {
+  std::map<std::size_t, Lines> by_sub_item;  // by their places
 };
 
 namespace {
@@ -128,19 +136,22 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   Share& share = share_of(*origin.stream);
   std::unique_lock lock(share.mutex);
   std::unique_ptr<StageState>& state = origin.stream->state(context.stage());
-  if (!state) {
-    auto lines = std::make_unique<Lines>(share, *origin.stream, context.stage(), inputs().size());
-    share.lines.insert(lines.get());
-    state = std::move(lines);
-  }
-  auto& lines = static_cast<Lines&>(*state);
+  if (!state) state = std::make_unique<OfStream>();
+  const std::size_t place = origin.sub_item ? origin.sub_item->place : 0;
+  auto& all = static_cast<OfStream&>(*state).by_sub_item;
+  const auto [it, is_new] =
+      all.try_emplace(place, share, *origin.stream, context.stage(), inputs().size());
+  Lines& lines = it->second;
+  if (is_new) share.lines.insert(&lines);
   if (context.is_lost(part)) {
     done.push_back(std::move(parked));
-    return lines.drop_all(done);
+    for (auto& [of, lost] : all) lost.drop_all(done);
+    return;
   }
   const std::size_t input = context.input();
   if (parked.piece.note && (parked.piece.last || lines.totals[input] < 0))
     lines.notes[input] = std::move(parked.piece.note);
+  lines.is_last |= origin.last;
   if (parked.piece.last) lines.totals[input] = parked.piece.first + parked.piece.count;
   if (parked.piece.count > 0) {
     auto& line = lines.parked[input];
@@ -169,7 +180,13 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   r.count = end - lines.next;
   for (std::size_t k = 0; k < inputs().size(); ++k) r.inputs.push_back(lines.take(k, end, held));
   r.notes = lines.notes;
-  r.origin = {together(std::move(held)), origin.stream, lines.given == 0, ends, lines.given};
+  r.origin = {together(std::move(held)),
+              origin.stream,
+              place == 0 && lines.given == 0,
+              ends && lines.is_last,
+              (place << 32) + lines.given,
+              origin.sub_item,
+              ends};
   ++lines.given;
   lines.next = end;
   lines.ended = ends;

@@ -2,7 +2,7 @@
 // give of an item side by side, row by row (StageTraits::pairs).
 //
 // The pieces of a stream come by each input in any order, and the inputs need not cut a stream at the
-// same rows. Rows go on as soon as all inputs have given them, in order. What came early waits in the
+// same rows. Each sub-item of a stream is as a stream of its own here: its rows count from 0. Rows go on as soon as all inputs have given them, in order. What came early waits in the
 // state of its stream, with the reservation that it came with but without a reference to the stream:
 // what it waits for is on its way, and holds one. Nothing waits for a place or for memory here.
 #pragma once
@@ -38,7 +38,7 @@ class SideBySide : public ItemStage, public PairedInputs {
   struct Piece {
     std::shared_ptr<const void> data;
     std::int64_t first = 0, count = 0;
-    bool last = false;  ///< the rows of the stream end with it
+    bool last = false;  ///< the rows of the stream, or of its sub-item, end with it
     /// What is to be known of the input when its rows may be gone; that of the last piece stays, and
     /// before that comes the newest one. Null: nothing.
     std::shared_ptr<const void> note = nullptr;
@@ -70,6 +70,7 @@ class SideBySide : public ItemStage, public PairedInputs {
  private:
   struct Parked;
   struct Lines;
+  struct OfStream;
   // Streams share a mutex with those of an equal hash.
   struct Share {
     std::mutex mutex;

@@ -53,10 +53,15 @@ struct StageTraits {
   bool pairs = false;
   /// Whether one input may give several blocks; all but the first have to wait for memory.
   bool expands = false;
+  /// Whether what it gives are sub-items (SubItem), each of one or more pieces; of a stage that
+  /// expands.
+  bool divides = false;
   /// Whether it cuts the streams that come into parts, each the stream of a record of its own
   /// (Stream::begin_part), one after the other. Every payload waits for memory for itself alone.
   /// Nothing before it branches.
   bool cuts = false;
+  /// Whether it takes pieces of sub-items (SubItem) as well as those of whole recordings.
+  bool takes_sub_items = true;
   /// Whether its outputs hold a scarce resource (a slot of a device), so that further items wait
   /// inside a stage until a later stage has given it back.
   bool lends = false;
@@ -145,6 +150,11 @@ class Stage {
   /// report: "files: 3072 ...". Called after finish(). "" where there is none, or plan() has said it.
   [[nodiscard]] virtual std::string not_kept() const { return {}; }
 
+  /// Whether pieces of sub-items (SubItem) come, and not of whole recordings. Set by the graph builder,
+  /// before plan().
+  [[nodiscard]] bool gets_sub_items() const { return gets_sub_items_; }
+  void set_gets_sub_items(bool gets) { gets_sub_items_ = gets; }
+
   /// The settings of all stages from the source to this one that can change a value of its output:
   /// a list in the order of the data. Set by the graph builder.
   [[nodiscard]] const Value& feature_settings() const { return feature_settings_; }
@@ -155,6 +165,7 @@ class Stage {
   StageTraits traits_;  ///< those of the kind; to be changed in a constructor only
 
  private:
+  bool gets_sub_items_ = false;
   Value feature_settings_;
 };
 

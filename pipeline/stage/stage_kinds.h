@@ -4,6 +4,7 @@
 //   Transform<In, Out>     one item in, one out; const, many at a time
 //   StreamTransform<...>   the same with state that lives from block to block of one stream
 //   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
+//   OneToMany<In, Out>     one item in, several items out; Divide<In, Out> gives them piece by piece
 //   Combine<In, Out>       many items in, one out (batches)
 //   Sink<In>               takes items, gives none
 //
@@ -14,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "pipeline/stage/stage.h"
 #include "pipeline/stage/stage_abilities.h"
@@ -35,7 +37,8 @@ class Source : public SourceStage {
 template <class In, class Out>
 class Transform : public ItemStage {
  public:
-  /// Null (without an error) when this block gives nothing; never for the last block of a stream.
+  /// Null (without an error) when this block gives nothing; never for the last block of a stream or of
+  /// a sub-item (Origin::ends).
   virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
                                                      ItemContext& context) const = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
@@ -55,7 +58,8 @@ class Transform : public ItemStage {
 template <class In, class Out, class State>
 class StreamTransform : public Transform<In, Out> {
  public:
-  /// The state of the present stream, made with its default constructor at the first block.
+  /// The state of the present stream, or of its present sub-item, made with its default constructor at
+  /// the first block.
   virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
                                                            State& state,
                                                            ItemContext& context) const = 0;
@@ -65,7 +69,7 @@ class StreamTransform : public Transform<In, Out> {
     if (!state_of_stream) state_of_stream = std::make_unique<State>();
     auto& state = static_cast<State&>(*state_of_stream);
     auto out = process_block(std::move(in), state, context);
-    if (context.origin().last) state_of_stream.reset();
+    if (context.origin().ends()) state_of_stream.reset();
     return out;
   }
 
@@ -80,7 +84,10 @@ class Expand : public ItemStage {
  public:
   struct Block {
     std::shared_ptr<const Out> out;
-    bool more = false;
+    bool more = false;  ///< the input has more to give
+    // Of a stage that divides:
+    bool ends = true;                         ///< no further piece of this sub-item follows
+    std::optional<Span> span = std::nullopt;  ///< of the sub-item, at its last piece
   };
   class Cursor : public StageState {
    public:
@@ -97,7 +104,10 @@ class Expand : public ItemStage {
     }
     auto block = static_cast<Cursor&>(*cursor).next(context);
     if (!block) return block.error();
-    return emission(std::move(block->out), block->more);
+    Emission out = emission(std::move(block->out), block->more);
+    out.ends = block->ends;
+    out.span = block->span;
+    return out;
   }
 
  protected:
@@ -106,6 +116,46 @@ class Expand : public ItemStage {
                    .in = port_type<In>(),
                    .out = port_type<Out>(),
                    .expands = true}) {}
+};
+
+/// Makes several items of one: its sub-items, each of one or more pieces, one after the other. Each
+/// payload has a memory reservation of its own, the first that of the input. Of an input that comes in
+/// blocks, sub-items may begin and end in any of them. The last payload of the last block
+/// (Origin::ends) ends a sub-item, and there is one: it may be a piece without content.
+template <class In, class Out>
+class Divide : public Expand<In, Out> {
+ protected:
+  Divide() { this->traits_.divides = true; }
+};
+
+/// Makes several items of one at once; each goes on when there is memory for what becomes of it.
+template <class In, class Out>
+class OneToMany : public Divide<In, Out> {
+ public:
+  using Many = std::vector<std::shared_ptr<const Out>>;
+  /// What output_bound() says is of all of them together. None: the recording is skipped.
+  virtual Result<Many> process(std::shared_ptr<const In> in, ItemContext& context) const = 0;
+  Result<std::unique_ptr<typename Expand<In, Out>::Cursor>> open(std::shared_ptr<const In> in,
+                                                                 ItemContext& context) const final {
+    auto many = process(std::move(in), context);
+    if (!many) return std::move(many.error());
+    if (many->empty()) return ItemError::skipped("nothing is made of it");
+    return std::unique_ptr<typename Expand<In, Out>::Cursor>(std::make_unique<Rest>(*many));
+  }
+
+ private:
+  class Rest final : public Expand<In, Out>::Cursor {
+   public:
+    explicit Rest(Many& many) : many_(std::move(many)) {}
+    Result<typename Expand<In, Out>::Block> next(ItemContext&) override {
+      auto& out = many_[next_++];
+      return typename Expand<In, Out>::Block{std::move(out), next_ < many_.size()};
+    }
+
+   private:
+    Many many_;
+    std::size_t next_ = 0;
+  };
 };
 
 /// Combines items, one call at a time. The result of take() has the origins of all items added, in

@@ -25,14 +25,80 @@
 #include "stages/files/under_way.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/node_group.h"
 
 namespace melflow {
 
 namespace {
 
+/// The stage before that makes a result of each channel.
+constexpr Property<const Stage*> kChannelsBy{"channels_by"};
+
+SoundFile open_sound(const RawBytes& raw) {
+  return SoundFile(raw.data ? SoundInput({raw.data.data(), raw.size})
+                            : SoundInput(raw.fd.get(), raw.size, raw.window));
+}
+
+// With downmix: each, before decode: the same recording once for each of its channels.
+struct EachChannelOptions {
+  int timeout = 300;
+  void describe(Schema& s) {
+    s.field("timeout", timeout, "as that of decode").range(0, 86400).tuning();
+  }
+};
+
+class EachChannel final : public OneToMany<RawBytes, RawBytes> {
+ public:
+  explicit EachChannel(EachChannelOptions options) : options_(options) {}
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck&) override {
+    Properties out = given;
+    out.set(kChannelsBy, this);
+    return out;
+  }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+  void start(RunContext& run) override {
+    under_way_ = run.services.find_or_make<UnderWay>();
+    under_way_->expect(options_.timeout);
+  }
+
+  // What is wrong with a file, decode says.
+  Result<Many> process(std::shared_ptr<const RawBytes> in, ItemContext&) const override {
+    const std::uint64_t file = UnderWay::key(in->file->path);
+    if (under_way_ != nullptr && under_way_->why_excluded(file) != nullptr) return Many{in};
+    const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
+    const SoundFile sound = open_sound(*in);
+    const int channels = sound.ok() ? sound.info().channels : 1;
+    return Many(static_cast<std::size_t>(std::clamp(channels, 1, 1024)), in);
+  }
+
+ private:
+  EachChannelOptions options_;
+  std::shared_ptr<UnderWay> under_way_;
+};
+
+const RegisterStage<EachChannel, EachChannelOptions> register_each_channel{
+    "each_channel",
+    "Gives every recording once for each of its channels; decode with downmix: each puts this "
+    "stage "
+    "before itself.",
+    true};
+
 class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
  public:
   explicit Decode(DecodeOptions options) : options_(options) {}
+
+  static std::vector<NodeSpec> expand(const NodeSpec& spec) {
+    const Value *downmix = spec.options.find("downmix"), *from = spec.options.find("from");
+    if (downmix == nullptr || !downmix->is_scalar() || downmix->text() != "each") return {spec};
+    NodeSpec channels = grouped_node(spec, "channels", "each_channel");
+    if (from != nullptr) channels.options.set("from", *from);
+    if (const Value* timeout = spec.options.find("timeout"))
+      channels.options.set("timeout", *timeout);
+    NodeSpec decode = spec;
+    decode.options.set("from", Value::scalar(channels.name, spec.mark));
+    return {std::move(channels), std::move(decode)};
+  }
 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
@@ -40,11 +106,13 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
       check.error("fit", "nothing would be left of a recording; give a length or remove it");
     if (options_.fit && given.get_or(property::kHasUtterances, false))
       check.error("fit", "cuts recordings, but their utterances are wanted; remove it");
+    channels_by_ = given.get_or(kChannelsBy, nullptr);
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
+    out.erase(kChannelsBy);
     // One block each.
     if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
         is_known && options_.fit->at(expected_rate_) * sizeof(float) <= options_.block.count)
@@ -95,13 +163,13 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
       if (!again) return again.error();
       raw = std::move(*again);
     }
-    if (const auto plain = plain_in(*raw)) return plain_block(std::move(raw), *plain);
+    const Downmix downmix = downmix_of(context.origin());
+    if (const auto plain = plain_in(*raw, downmix)) return plain_block(std::move(raw), *plain);
     const std::uint64_t file = UnderWay::key(raw->file->path);
     if (under_way_ != nullptr)
       if (const char* why = under_way_->why_excluded(file)) return ItemError::failed(why);
     const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
-    SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
-                              : SoundInput(raw->fd.get(), raw->size, raw->window));
+    SoundFile sound = open_sound(*raw);
     if (!sound.ok()) {
       if (sound.io_error() != 0)
         return ItemError::failed(
@@ -113,11 +181,11 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     if (info.samplerate <= 0 || info.channels <= 0)
       return ItemError::failed(fmt::format("the header makes no sense: {} Hz, {} channels",
                                            info.samplerate, info.channels));
-    if (options_.downmix.channel > info.channels)
+    if (downmix.channel > info.channels)
       return ItemError::failed(fmt::format(
           "has {}, and downmix asks for number {}",
           info.channels == 1 ? "one channel" : fmt::format("{} channels", info.channels),
-          options_.downmix.channel));
+          downmix.channel));
     // Below an eighth of it blocks would become too short to be worth their while.
     if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
@@ -128,7 +196,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const BlockSize block{block_bytes(*raw, info.samplerate), block_multiple_};
-    return decoded_blocks(std::move(raw), std::move(sound), options_, block, {under_way_, file});
+    return decoded_blocks(std::move(raw), std::move(sound), options_, downmix, block,
+                          {under_way_, file});
   }
 
   // FFmpeg's lengths are times.
@@ -166,8 +235,16 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                : static_cast<std::size_t>(static_cast<double>(block) * sample_rate / lowest_rate_);
   }
 
-  [[nodiscard]] std::optional<PlainSamples> plain_in(const RawBytes& raw) const {
-    if (std::endian::native != std::endian::little || !raw.data || options_.downmix.channel > 1)
+  // Of a result that is a channel, that one.
+  [[nodiscard]] Downmix downmix_of(const Origin& origin) const {
+    if (!options_.downmix.is_each()) return options_.downmix;
+    const SubItem* result = origin.sub_item.get();
+    while (result != nullptr && result->by != channels_by_) result = result->of.get();
+    return {result == nullptr ? 0 : static_cast<int>(result->number) + 1};
+  }
+
+  [[nodiscard]] std::optional<PlainSamples> plain_in(const RawBytes& raw, Downmix downmix) const {
+    if (std::endian::native != std::endian::little || !raw.data || downmix.channel > 1)
       return std::nullopt;
     auto out = plain_samples({raw.data.data(), raw.size});
     if (!out || 8.0 * out->sample_rate < lowest_rate_) return std::nullopt;
@@ -181,6 +258,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   }
 
   DecodeOptions options_;
+  const Stage* channels_by_ = nullptr;             // with downmix: each, what numbers the channels
   std::shared_ptr<UnderWay> under_way_;            // of the run; null before it
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
   double expected_rate_ = 0;         // [Hz] what the stages behind want; 0 when they do not say

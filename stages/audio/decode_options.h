@@ -22,8 +22,12 @@ struct OptionType<Downmix> {
   static constexpr int kMostChannels = 1024;  // of a file, as libsndfile has it
   static constexpr const char* kWords[] = {"mean", "left", "right"};
 
-  static std::string name() { return "mean, left, right or number of a channel (1, 2, ...)"; }
+  static std::string name() { return "mean, left, right, each or number of a channel (1, 2, ...)"; }
   static std::string parse(const Value& v, Downmix& out) {
+    if (v.is_scalar() && v.text() == "each") {
+      out = {Downmix::kEach};
+      return {};
+    }
     for (int i = 0; i < static_cast<int>(std::size(kWords)); ++i) {
       if (!v.is_scalar() || v.text() != kWords[i]) continue;
       out = {i};
@@ -31,8 +35,9 @@ struct OptionType<Downmix> {
     }
     std::int64_t channel = 0;
     if (!detail::parse_integer(v, channel).empty())
-      return detail::is_not(v, "mean, left, right or the number of a channel, counted from 1") +
-             (v.is_scalar() ? did_you_mean(v.text(), {"mean", "left", "right"}) : "");
+      return detail::is_not(v,
+                            "mean, left, right, each or the number of a channel, counted from 1") +
+             (v.is_scalar() ? did_you_mean(v.text(), {"mean", "left", "right", "each"}) : "");
     if (channel < 1 || channel > kMostChannels)
       return fmt::format(
           "{} is not the number of a channel; channels are counted from 1, and a file has at most "
@@ -42,6 +47,7 @@ struct OptionType<Downmix> {
     return {};
   }
   static Value echo(const Downmix& v) {
+    if (v.is_each()) return Value::scalar("each");
     if (v.channel < static_cast<int>(std::size(kWords))) return Value::scalar(kWords[v.channel]);
     return Value::scalar(std::to_string(v.channel));
   }
@@ -64,9 +70,12 @@ struct DecodeOptions {
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
     s.other_values(other_names::values_of_decode());
-    s.field("downmix", downmix,
-            "how several channels become one; mean: their mean; left, right: the first or second "
-            "one; a number: that channel, counted from 1. A file that lacks that channel fails");
+    s.field(
+        "downmix", downmix,
+        "how several channels become one; mean: their mean; left, right: the first or second "
+        "one; a number: that channel, counted from 1. A file that lacks that channel fails. each: "
+        "they do not, every channel is a result of its own, numbered from 0, and decoded by "
+        "itself");
     s.field("fit", fit,
             "length that every recording gets: longer ones are trimmed at the end, shorter ones "
             "padded with silence; not set: recordings keep their length");

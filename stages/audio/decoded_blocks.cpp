@@ -43,12 +43,12 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          BlockSize block, NotedFile noted)
+          Downmix downmix, BlockSize block, NotedFile noted)
       : noted_(std::move(noted)),
         raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
-        reader_(std::in_place, std::move(sound), options.downmix),
+        reader_(std::in_place, std::move(sound), downmix),
         options_(options),
         type_(reader_->type()) {
     block_frames_ = static_cast<std::int64_t>(block.bytes / size_of(type_));
@@ -202,9 +202,9 @@ class PlainBlock final : public BlockCursor {
 }  // namespace
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
-                                            const DecodeOptions& options, BlockSize block,
-                                            NotedFile noted) {
-  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block,
+                                            const DecodeOptions& options, Downmix downmix,
+                                            BlockSize block, NotedFile noted) {
+  return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, downmix, block,
                                    std::move(noted));
 }
 

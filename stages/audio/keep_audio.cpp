@@ -18,7 +18,7 @@ struct KeepState final : StageState {
 
 class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, public FillingPass {
  public:
-  explicit KeepAudio(NoOptions) {}
+  explicit KeepAudio(NoOptions) { traits_.takes_sub_items = false; }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     feed_ = given.get_or(property::kFeed, nullptr);

@@ -120,6 +120,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     Properties out = given;
     out.set(property::kSampleRate, options_.rate);
     out.erase(property::kSamplesOfFile);
+    out.erase(property::kIsMarked);
     return out;
   }
 

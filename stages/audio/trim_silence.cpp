@@ -1,14 +1,12 @@
 // trim_silence: recordings without the silence before their first and behind their last sound.
 //
-// In, out: Waveform. Samples are counted again from the first that is left. Frame i has its middle at
-// sample i * hop, with zeros beyond the recording, and its level is its mean square, as librosa has
-// it. What becomes of a sample depends on the recording alone, not on its blocks.
+// In, out: Waveform. Samples are counted again from the first that is left. What becomes of a sample
+// depends on the recording alone, not on its blocks.
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,121 +16,24 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
+#include "stages/audio/heard_stretch.h"
+#include "stages/audio/trim_silence_options.h"
 #include "stages/facts.h"
 #include "stages/items.h"
-#include "stages/length.h"
-#include "stages/other_names.h"
 
 namespace melflow {
-/// A level as it is written in a pipeline: -40dB, -40. 0 dB is a mean square of 1.
-struct Level {
-  double db = 0;
-  [[nodiscard]] std::optional<double> as_number() const { return db; }
-};
-
-template <>
-struct OptionType<Level> {
-  static std::string name() { return "level (-40dB)"; }
-  static std::string parse(const Value& v, Level& out) {
-    std::string text = v.is_scalar() ? v.text() : "";
-    if (text.ends_with("dB") || text.ends_with("db")) text.resize(text.size() - 2);
-    while (text.ends_with(' ')) text.pop_back();
-    if (!detail::parse_number(Value::scalar(text), out.db).empty())
-      return detail::is_not(v, "a level such as -40dB");
-    return {};
-  }
-  static Value echo(const Level& v) { return Value::scalar(number_text(v.db) + "dB"); }
-};
-
 namespace {
-
-struct TrimSilenceOptions {
-  std::optional<Level> threshold;
-  std::optional<double> top_db;
-  Length frame{2048}, hop{512}, keep{0};
-  Length hold = Length::of_seconds(30);
-
-  void describe(Schema& s) {
-    s.other_names(other_names::of_trim_silence());
-    s.field("threshold", threshold,
-            "a frame at or below this level is silent; 0dB is a mean square of 1 (a full-scale "
-            "sine is at -3dB). Set either threshold or top_db")
-        .range(-200, 0);
-    s.field("top_db", top_db,
-            "a frame this many dB or more below the loudest frame of its recording is silent "
-            "(librosa.effects.trim). Recordings longer than hold fail")
-        .greater_than(0);
-    s.field("frame", frame, "length of a frame, whose mean square is its level");
-    s.field("hop", hop,
-            "distance from the middle of a frame to the middle of the next; the middle of the "
-            "first frame is the first sample");
-    s.field("keep", keep, "silence that stays before the first sound and after the last one");
-    s.field("hold", hold,
-            "most audio kept in memory until it is known whether it is silence at an end. With "
-            "threshold: at most this much silence is cut off at the end. With top_db: longer "
-            "recordings fail");
-  }
-};
 
 constexpr double kLeast = 1e-10;         // mean square; librosa's amin of 1e-5
 constexpr double kAssumedRate = 48'000;  // [Hz] where none is known: what may be held is bounded
 
 // In samples of one recording.
-struct TrimLengths {
-  std::int64_t frame = 0, hop = 0, keep = 0, hold = 0;
-
-  [[nodiscard]] std::int64_t frame_begin(std::int64_t i) const { return i * hop - frame / 2; }
-  // Of a whole recording.
-  [[nodiscard]] std::int64_t frames(std::int64_t count) const {
-    const std::int64_t padded = count + 2 * (frame / 2);
-    return padded < frame ? 0 : (padded - frame) / hop + 1;
-  }
-};
-
-// Samples of a recording from `begin` on. Each sum is of one frame and always in the same order.
-struct HeardStretch {
-  Samples samples;
-  std::int64_t begin = 0;
-
-  [[nodiscard]] std::int64_t end() const { return begin + samples.count; }
-  [[nodiscard]] Samples part(std::int64_t from, std::int64_t to) const {
-    Samples out = samples;
-    out.data += static_cast<std::size_t>(from - begin) * size_of(samples.type);
-    out.count = to - from;
-    return out;
-  }
-
-  /// Of frame `i`, of which all samples that there are have to be here.
-  [[nodiscard]] double mean_square(const TrimLengths& l, std::int64_t i) const {
-    const std::int64_t from = std::max<std::int64_t>(0, l.frame_begin(i));
-    const Samples in = part(from, std::max(from, std::min(l.frame_begin(i) + l.frame, end())));
-    const auto length = static_cast<double>(l.frame);
-    if (in.type == SampleType::int16)
-      return static_cast<double>(sum_of(reinterpret_cast<const std::int16_t*>(in.data), in.count)) /
-             (length * 32768 * 32768);
-    return sum_of(reinterpret_cast<const float*>(in.data), in.count) / length;
-  }
-
- private:
-  static std::int64_t sum_of(const std::int16_t* x, std::int64_t n) {
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += std::int32_t{x[i]} * x[i];
-    return sum;
-  }
-  static double sum_of(const float* x, std::int64_t n) {
-    constexpr int kLanes = 4;  // that compilers make a vector of
-    double sums[kLanes] = {};
-    std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      for (int k = 0; k < kLanes; ++k) sums[k] += static_cast<double>(x[i + k]) * x[i + k];
-    for (; i < n; ++i) sums[0] += static_cast<double>(x[i]) * x[i];
-    return sums[0] + sums[1] + sums[2] + sums[3];
-  }
+struct TrimLengths : LevelFrames {
+  std::int64_t keep = 0, hold = 0;
 };
 
 struct TrimState final : StageState {
-  Buffer kept;  // samples from `kept_at` on that are not given yet or that later frames need
-  std::int64_t kept_at = 0, kept_count = 0;
+  KeptSamples kept;             // that are not given yet or that later frames need
   std::int64_t next_frame = 0;  // to be looked at
   std::int64_t begin = -1;      // the first sample to be given; -1: there was no sound yet
   std::int64_t sound_end = 0;   // where the last sound ends, with what is to be kept behind it
@@ -173,6 +74,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
                       l.hold, l.frame + l.hop + l.keep));
     Properties out = given;
     out.erase(property::kSamplesOfFile);
+    out.erase(property::kIsMarked);
     return out;
   }
 
@@ -213,7 +115,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
           fmt::format("is sampled at {} Hz, where frame, hop and keep are longer than the {} "
                       "samples that may be held; put a resample stage before",
                       in->sample_rate, l.hold));
-    const HeardStretch all = joined(*in, state, context);
+    const HeardStretch all = state.kept.joined(*in, context.run().pool);
     const std::int64_t to = options_.top_db ? end_by_peak(*in, all, l, state)
                                             : end_by_level(*in, all, l, state, context);
     if (to < 0)
@@ -238,7 +140,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
 
  private:
   [[nodiscard]] TrimLengths lengths(double rate) const {
-    return {options_.frame.at(rate), options_.hop.at(rate), options_.keep.at(rate),
+    return {{options_.frame.at(rate), options_.hop.at(rate)},
+            options_.keep.at(rate),
             options_.hold.at(rate)};
   }
   [[nodiscard]] static bool is_too_long(const TrimLengths& l) {
@@ -253,9 +156,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   std::int64_t end_by_level(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                             TrimState& state, ItemContext& context) const {
     const double limit = std::pow(10.0, options_.threshold.value_or(Level{}).db / 10);
-    const std::int64_t frames = in.last ? l.frames(all.end()) : 0;
-    while (in.last ? state.next_frame < frames
-                   : l.frame_begin(state.next_frame) + l.frame <= all.end()) {
+    const std::int64_t frames = in.last ? l.count(all.end()) : 0;
+    while (in.last ? state.next_frame < frames : l.begin(state.next_frame) + l.frame <= all.end()) {
       if (all.mean_square(l, state.next_frame) > limit) sound_at(state.next_frame, l, state);
       ++state.next_frame;
     }
@@ -275,7 +177,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
                            TrimState& state) const {
     if (all.end() > l.hold) return -1;
     if (!in.last) return all.begin;
-    std::vector<double> levels(static_cast<std::size_t>(l.frames(all.end())));
+    std::vector<double> levels(static_cast<std::size_t>(l.count(all.end())));
     for (std::size_t i = 0; i < levels.size(); ++i)
       levels[i] = std::max(kLeast, all.mean_square(l, static_cast<std::int64_t>(i)));
     const double loudest =
@@ -292,30 +194,11 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     state.sound_end = (frame + 1) * l.hop + l.keep;
   }
 
-  // What was kept, which is taken out of the state, and the block; without a copy where nothing was.
-  static HeardStretch joined(const Waveform& in, TrimState& state, ItemContext& context) {
-    if (state.kept_count == 0) return {in.samples, in.start};
-    const std::size_t old_bytes =
-        static_cast<std::size_t>(state.kept_count) * size_of(in.samples.type);
-    auto both = std::make_shared<Buffer>(context.run().pool.lease(old_bytes + in.samples.bytes()));
-    std::memcpy(both->data(), state.kept.data(), old_bytes);
-    state.kept = Buffer();
-    if (in.samples.count > 0)
-      std::memcpy(both->data() + old_bytes, in.samples.data, in.samples.bytes());
-    return {{both, both->data(), state.kept_count + in.samples.count, in.samples.type},
-            state.kept_at};
-  }
-
   void keep(const HeardStretch& all, const TrimLengths& l, TrimState& state,
             ItemContext& context) const {
-    std::int64_t from = options_.top_db ? 0 : l.frame_begin(state.next_frame);
+    std::int64_t from = options_.top_db ? 0 : l.begin(state.next_frame);
     from = std::min(from, state.begin >= 0 ? state.given_to : state.next_frame * l.hop - l.keep);
-    from = std::clamp(from, all.begin, all.end());
-    const Samples rest = all.part(from, all.end());
-    state.kept_at = from;
-    state.kept_count = rest.count;
-    state.kept = context.run().pool.lease(rest.bytes());
-    if (rest.count > 0) std::memcpy(state.kept.data(), rest.data, rest.bytes());
+    state.kept.keep(all, from, context.run().pool);
   }
 
   void note(std::int64_t trimmed, int rate) const {

@@ -123,7 +123,7 @@ class Concat final : public SideBySide {
     out->info = info_;
     const auto& in = *payload_of<MelBatch>(context.item());
     for (Ready& r : ready) {
-      const bool ends = r.origin.last;  // what is known of the file then, its last block says
+      const bool ends = r.origin.ends();  // what is known of the file then, its last block says
       const auto* last = static_cast<const MelPart*>(r.notes.front().get());
       out->parts.push_back(beside(r, ends ? last->file : in.parts[r.part]->file));
       origins.push_back(std::move(r.origin));
@@ -153,7 +153,7 @@ class Concat final : public SideBySide {
     auto out = std::make_shared<MelPart>();
     out->first_row = r.first;
     out->row_count = r.count;
-    out->last = r.origin.last;
+    out->last = r.origin.ends();
     out->file = file;
     if (is_pending) set_pending(kinds, *out);
     auto buffer = std::make_shared<Buffer>(

@@ -83,7 +83,8 @@ struct WriteState final : StageState {
 class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory {
  public:
   explicit AudioWrite(AudioWriteOptions options)
-      : ItemStage({.kind = StageKind::sink, .in = kAnyPort}), options_(std::move(options)) {
+      : ItemStage({.kind = StageKind::sink, .in = kAnyPort, .takes_sub_items = false}),
+        options_(std::move(options)) {
     options_.names.ending = options_.kind.ending();
     std::string& folder = options_.names.folder;
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();

@@ -97,7 +97,7 @@ bool Checkpoints::take(std::vector<RunJournal::File>& out) {
                           .is_kept = w.is_kept,
                           .rows = w.rows,
                           .rows_hash = w.hash,
-                          .audio = w.audio};
+                          .about = w.about};
     if (listed != nullptr) file.stamp = listed->stamp(i);
     if (listed != nullptr && listed->contents() != nullptr)
       file.content = listed->contents()->of[i];

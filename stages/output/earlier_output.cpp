@@ -280,9 +280,9 @@ void EarlierOutput::keep(const Into& into, std::size_t section, bool in_place) {
   Ledger& ledger = into.run.ledger;
   for (const RowReuse::Kept& k : old->kept()) {
     if (in_place) {
-      into.order.stays(k.file, k.row, k.rows, k.audio);
+      into.order.stays(k.file, k.row, k.rows, k.about);
     } else {
-      into.order.taken_over(k.file, k.rows, k.audio);
+      into.order.taken_over(k.file, k.rows, k.about);
       rows_.emplace_hint(rows_.end(), k.file, k.row);
       if (k.hash != 0) hashes_.emplace_hint(hashes_.end(), k.file, k.hash);
     }

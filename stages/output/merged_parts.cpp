@@ -164,8 +164,9 @@ void Merge::account(const FinishedPart& part, const FeatureFile& file, std::vect
       refuse(part, fmt::format("has {} in place of {}", entry.path, listed.manifest().name(i)));
     const std::size_t section = into_.sections.of(i);
     const std::int64_t to = into_.writer.order().total(section);
-    const FileAudio audio{entry.sample_rate, std::llround(entry.duration * entry.sample_rate)};
-    into_.writer.resume(entry.count, entry.rows_hash, audio);
+    const AboutFile about{{entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
+                          entry.results};
+    into_.writer.resume(entry.count, entry.rows_hash, about);
     listed.set_stamp(i, entry.stamp);
     if (listed.contents() != nullptr) listed.contents()->of[i] = entry.content;
     const auto remark = remarks.find(static_cast<std::int64_t>(k));

@@ -143,7 +143,7 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Into& int
     if (const auto* commit = std::get_if<RunJournal::Commit>(&record)) {
       for (const RunJournal::File& file : commit->files) {
         if (i == done) break;
-        rows[into.writer.resume(file.rows, file.rows_hash, file.audio)] += file.rows;
+        rows[into.writer.resume(file.rows, file.rows_hash, file.about)] += file.rows;
         if (file.rows > 0) into.statistics.mistake(i);
         if (!file.is_kept) {
           ++resumed.files;

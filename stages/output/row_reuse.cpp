@@ -179,12 +179,13 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
       continue;
     }
     const auto remark = remarks.find(entries[i]);
-    kept_.push_back({first + i,
-                     entry.offset,
-                     entry.count,
-                     entry.rows_hash,
-                     {entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
-                     remark == remarks.end() ? nullptr : remark->second});
+    kept_.push_back(
+        {first + i,
+         entry.offset,
+         entry.count,
+         entry.rows_hash,
+         {{entry.sample_rate, std::llround(entry.duration * entry.sample_rate)}, entry.results},
+         remark == remarks.end() ? nullptr : remark->second});
   }
   if (unreachable > 0)
     unreachable_ = fmt::format("{} of {} files cannot be reached, such as {}", unreachable,

@@ -15,6 +15,7 @@
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_file.h"
+#include "stages/output/rows/row_order.h"
 
 namespace melflow {
 
@@ -42,7 +43,7 @@ class RowReuse {
     std::size_t file = 0;
     std::int64_t row = 0, rows = 0;
     std::uint64_t hash = 0;  ///< of the rows; 0: not known
-    FileAudio audio;
+    AboutFile about;
     const FeatureFile::Remark* remark = nullptr;  ///< null: none; lives as long as the RowReuse
   };
 

@@ -130,7 +130,9 @@ std::optional<Value> RowSink::settings() const {
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
   const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
-  return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1);
+  constexpr std::size_t kResults = 256;  // of a file, AboutFile::results: some
+  return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1) +
+         (gets_sub_items() ? kResults * run.source.count() : 0);
 }
 
 void RowSink::start(RunContext& run) {
@@ -146,6 +148,7 @@ void RowSink::start(RunContext& run) {
   writer_ = std::make_unique<RowWriter>(
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_, copied}, *ledger_,
       run.ledger.counts().found);
+  if (gets_sub_items()) writer_->order().expect_sub_items();
   announce(run);
   run.services.find<JointPublication>()->expect(
       [this] { Resumption::clear(target_.path, sections_); });

@@ -82,10 +82,10 @@ void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& cont
   }
 }
 
-std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio) {
+std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const AboutFile& about) {
   const std::size_t file = order_.current();
   if (!order_.stays(file)) hashes_[file] = hash;
-  order_.resume(rows, audio);
+  order_.resume(rows, about);
   return uses_.sections.of(file);
 }
 
@@ -149,7 +149,7 @@ void RowWriter::written(std::size_t first, std::size_t most, std::vector<Written
     if (overtaken_.contains(i)) return;
     while (i >= uses_.sections.end(section)) ++section;
     const std::int64_t rows = order_.stays(i) ? 0 : order_.rows(i);
-    out.push_back({section, order_.is_kept(i), rows, rows > 0 ? hashes_[i] : 0, order_.audio(i)});
+    out.push_back({section, order_.is_kept(i), rows, rows > 0 ? hashes_[i] : 0, order_.about(i)});
   }
 }
 
@@ -194,10 +194,9 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
            ++i) {
         const MelPart& part = *ready[i].part;
         if (part.row_count == 0 || part.pending) continue;
-        ranges.push_back(
-            {ready[i].file_row + part.first_row, part.data->data(), part.row_count, part.type});
+        ranges.push_back({ready[i].row(), part.data->data(), part.row_count, part.type});
         rows += part.row_count;
-        if (!part.is_whole()) continue;
+        if (!ready[i].is_whole()) continue;
         hashes_[ready[i].file] = RowHash::of(part.data->data(), values_of(part.row_count),
                                              part.type, uses_.target.dtype);
       }
@@ -244,13 +243,13 @@ std::size_t RowWriter::values_of(std::int64_t rows) const {
 // Rows of files that come in blocks; called with the mutex held. Mostly they come in order.
 void RowWriter::hash_blocks(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready) {
-    if (!p.part || p.part->pending || p.part->is_whole()) continue;
+    if (!p.part || p.part->pending || p.is_whole()) continue;
     if (p.file != hashed_) {
       hash_.reset();
       hashed_ = p.file;
       hashed_rows_ = 0;
     }
-    if (p.part->row_count > 0 && p.part->first_row != hashed_rows_) {
+    if (p.part->row_count > 0 && p.begin + p.part->first_row != hashed_rows_) {
       if (overtaken_.try_emplace(p.file, Place{p.section, p.file_row}).second) ++overtaken_count_;
     } else {
       hash_.add(p.part->data->data(), values_of(p.part->row_count), p.part->type,
@@ -290,19 +289,23 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
       file.spill().put(p.part->values(),
                        static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float),
                        static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float));
-    if (p.file_rows <= 0) continue;
+    if (p.rows <= 0) continue;
     RowHash hash;
-    finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,
+    finish_spilled(file, *p.part->pending, p.rows, p.part->pending_columns,
                    [&](std::int64_t row, const float* values, std::int64_t n) {
-                     file.write(p.file_row + row, values, n);
+                     file.write(p.file_row + p.begin + row, values, n);
                      hash.add(values, values_of(n), NumberType::float32, uses_.target.dtype);
                      bytes_ += values_of(n) * size_of(uses_.target.dtype);
                      if (auto error = unstorable(values, row, n, uses_.info, uses_.target.dtype))
                        p.origin.stream->fail(stage_, std::move(*error), p.origin.block);
                      else
-                       uses_.statistics.sum(p.file, row, n, values);
+                       uses_.statistics.sum(p.file, p.begin + row, n, values);
                    });
-    hashes_[p.file] = hash.value();
+    // Of a file with sub-items this is one of several.
+    if (p.origin.sub_item == nullptr)
+      hashes_[p.file] = hash.value();
+    else if (overtaken_.try_emplace(p.file, Place{p.section, p.file_row}).second)
+      ++overtaken_count_;
   }
 }
 

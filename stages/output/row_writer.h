@@ -48,7 +48,7 @@ class RowWriter {
   [[nodiscard]] RowOrder& order() { return order_; }
   /// The next file's rows were written by an interrupted run; before consume(). Returns their
   /// section.
-  std::size_t resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio);
+  std::size_t resume(std::int64_t rows, std::uint64_t hash, const AboutFile& about);
 
   // ---- from any thread
 
@@ -72,7 +72,7 @@ class RowWriter {
     bool is_kept = false;  ///< as in the journal
     std::int64_t rows = 0;
     std::uint64_t hash = 0;
-    FileAudio audio;
+    AboutFile about;
   };
   /// Adds what is written of files [first, first + most), whose records are closed, to `out`, in
   /// order, up to the first that has rows which are not all written.

@@ -90,8 +90,9 @@ void put(Packer& to, const RunJournal::File& file) {
   put(to, file.in_sink);
   to.put(file.rows);
   to.put(file.rows_hash);
-  to.put(file.audio.sample_rate);
-  to.put(file.audio.frames);
+  to.put(file.about.sample_rate);
+  to.put(file.about.frames);
+  to.text(file.about.results);
   to.put(file.stamp);
   to.put(file.content);
 }
@@ -105,8 +106,9 @@ RunJournal::File take_file(Unpacker& from) {
   out.in_sink = take_entry(from);
   out.rows = from.take<std::int64_t>();
   out.rows_hash = from.take<std::uint64_t>();
-  out.audio.sample_rate = from.take<int>();
-  out.audio.frames = from.take<std::int64_t>();
+  out.about.sample_rate = from.take<int>();
+  out.about.frames = from.take<std::int64_t>();
+  out.about.results = from.text();
   out.stamp = from.take<FileStamp>();
   out.content = from.take<std::uint64_t>();
   return out;

@@ -22,6 +22,7 @@
 #include "stages/files/under_way.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
+#include "stages/output/rows/row_order.h"
 
 namespace melflow {
 
@@ -37,7 +38,7 @@ class RunJournal {
     bool is_kept = false;   ///< its rows are those of an earlier output
     std::int64_t rows = 0;  ///< in the work file
     std::uint64_t rows_hash = 0;
-    FileAudio audio;
+    AboutFile about;
     FileStamp stamp{};
     std::uint64_t content = 0;
   };

@@ -68,7 +68,9 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
 void SinkStatistics::note(const MelBatch& batch, const ItemContext& context) {
   for (std::size_t i = 0; sums_ && i < batch.parts.size(); ++i) {
     const Stream& stream = *context.origin(i).stream;
-    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || context.is_lost(i))
+    // Of a sub-item it is not known here which rows of the file these are.
+    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) ||
+        context.is_lost(i) || context.origin(i).sub_item)
       continue;
     const MelPart& part = *batch.parts[i];
     sum(stream.index(), part.first_row, part.row_count, part.data->data(), part.type, part.last);
@@ -102,8 +104,13 @@ void SinkStatistics::drop(std::size_t file) {
 }
 
 void SinkStatistics::close(const std::vector<PlacedPart>& ready) {
-  for (const PlacedPart& p : ready)
-    if (p.part && p.file_rows >= 0 && counts(p.file)) sums_->close(p.file);
+  for (const PlacedPart& p : ready) {
+    if (!p.part || !counts(p.file)) continue;
+    if (p.origin.sub_item && !p.part->pending)
+      sum(p.file, p.begin + p.part->first_row, p.part->row_count, p.part->data->data(),
+          p.part->type, false);
+    if (p.file_rows >= 0) sums_->close(p.file);
+  }
 }
 
 void SinkStatistics::settle(const RunContext& run, const RowOrder& order,

@@ -125,8 +125,10 @@ struct Tapped {
 class Tap final : public ItemStage, public PassesAny {
  public:
   explicit Tap(TapOptions options)
-      : ItemStage(
-            {.kind = StageKind::sink, .in = port_type<AnyPayload>(), .order = BlockOrder::any}),
+      : ItemStage({.kind = StageKind::sink,
+                   .in = port_type<AnyPayload>(),
+                   .order = BlockOrder::any,
+                   .takes_sub_items = false}),
         options_(std::move(options)) {
     while (options_.path.size() > 1 && options_.path.ends_with('/')) options_.path.pop_back();
   }

@@ -78,7 +78,10 @@ class Router : public ItemStage, public PassesAny {
 
  protected:
   explicit Router(bool has_names)
-      : ItemStage({.kind = StageKind::transform, .in = kAnyPort, .out = kAnyPort}),
+      : ItemStage({.kind = StageKind::transform,
+                   .in = kAnyPort,
+                   .out = kAnyPort,
+                   .takes_sub_items = false}),
         has_names_(has_names) {}
 
   /// The number of the output, or -1 for none; `why`: for those who do not get the file.

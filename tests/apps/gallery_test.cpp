@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 
 #include "stages/output/formats/feature_file.h"
@@ -49,6 +51,110 @@ std::vector<Recording> fill(const fs::path& data, const fs::path& audio) {
   return out;
 }
 
+// The path, in a folder that is there.
+std::string in_folder(const fs::path& path) {
+  fs::create_directories(path.parent_path());
+  return path;
+}
+
+// A WAV file with the same samples and another rate in its header.
+void copy_with_rate(const fs::path& from, const fs::path& to, std::uint32_t rate) {
+  fs::copy_file(from, to);
+  std::fstream file(to, std::ios::in | std::ios::out | std::ios::binary);
+  std::string head(64, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  const std::size_t format = head.find("fmt ");
+  REQUIRE(format != head.npos);
+  file.clear();
+  file.seekp(static_cast<std::streamoff>(format + 12));
+  file.write(reinterpret_cast<const char*>(&rate), sizeof rate);
+}
+
+// The same samples under another rate, without the nodes that make variants.
+void check_speeds(const test::TempFolder& run, std::string text, const fs::path& data,
+                  const std::vector<Recording>& corpus) {
+  for (const auto& [from, to] : std::map<std::string, std::string>{{"\n  takes: [^\n]*", ""},
+                                                                   {"\n  speed: [^\n]*", ""},
+                                                                   {"from: takes", "from: read"},
+                                                                   {"from: speed", "from: decode"},
+                                                                   {"speeds.h5", "plain.h5"}})
+    text = std::regex_replace(text, std::regex(from), to);
+  test::write_text(run / "plain.yaml", text);
+  const FeatureFile made(run / "speeds.h5");
+  std::vector<std::vector<float>> expected(made.files().size());
+  std::vector<std::string> results(made.files().size(), "[");
+  const std::vector<double> factors{0.9, 1, 1.1};
+  for (std::size_t k = 0; k < factors.size(); ++k) {
+    const test::TempFolder other;
+    for (const Recording& r : corpus)
+      copy_with_rate(data / r.path, in_folder(other / ("data/" + r.path)),
+                     static_cast<std::uint32_t>(std::lround(r.rate * factors[k])));
+    fs::remove(run / "plain.h5");
+    const Ended e =
+        test::run(run, {MELFLOW_PROGRAM, "run", "plain.yaml"}, {{"DATA", other / "data"}});
+    REQUIRE_MESSAGE(e.code == 0, e.err);
+    const FeatureFile plain(run / "plain.h5");
+    for (std::size_t i = 0; i < made.files().size(); ++i) {
+      const FeatureFile::Entry& f = plain.files().at(i);
+      const std::vector<float> rows = plain.read_rows(static_cast<std::uint64_t>(f.offset),
+                                                      static_cast<std::uint64_t>(f.count));
+      expected[i].insert(expected[i].end(), rows.begin(), rows.end());
+      results[i] += fmt::format("{}{{\"rows\": {}, \"number\": {{\"takes\": {}}}}}",
+                                k == 0 ? "" : ", ", f.count, k);
+    }
+  }
+  for (std::size_t i = 0; i < made.files().size(); ++i) {
+    const FeatureFile::Entry& f = made.files()[i];
+    CAPTURE(f.path);
+    CHECK(f.results == results[i] + "]");
+    CHECK(made.read_rows(static_cast<std::uint64_t>(f.offset),
+                         static_cast<std::uint64_t>(f.count)) == expected[i]);
+  }
+}
+
+// By the levels of the frames that mark_sound documents, at each recording's own rate: a row for each half
+// second that a stretch has at 16 kHz.
+void check_stretches(const test::TempFolder& run, const fs::path& data) {
+  const double limit = std::pow(10.0, -4.5);
+  const FeatureFile made(run / "parts.h5");
+  std::size_t several = 0;
+  for (const FeatureFile::Entry& f : made.files()) {
+    const test::ReadAudio sound = test::read_audio(data / f.path);
+    CAPTURE(f.path);
+    const std::int64_t n = sound.frames(), rate = sound.sample_rate;
+    const std::int64_t length = rate / 40, hop = rate / 100, keep = rate / 20, silence = rate / 10;
+    std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
+    for (std::int64_t frame = 0; frame * hop <= n; ++frame) {
+      double sum = 0;
+      const std::int64_t from = std::max<std::int64_t>(0, frame * hop - length / 2);
+      for (std::int64_t i = from; i < std::min(n, frame * hop - length / 2 + length); ++i)
+        sum += std::pow(sound.int16[static_cast<std::size_t>(i)] / 32768.0, 2);
+      if (sum / static_cast<double>(length) <= limit) continue;
+      const std::int64_t begin = std::max<std::int64_t>(0, frame * hop - keep);
+      if (stretches.empty() || begin - stretches.back().second >= silence)
+        stretches.emplace_back(begin, 0);
+      stretches.back().second = (frame + 1) * hop + keep;
+    }
+    std::string expected;
+    std::int64_t rows = 0;
+    for (std::size_t k = 0; k < stretches.size(); ++k) {
+      const std::int64_t begin = stretches[k].first, end = std::min(n, stretches[k].second);
+      const std::int64_t own = (((end - begin) * 16000 + rate / 2) / rate + 7999) / 8000;
+      const auto seconds = [rate](std::int64_t at) {
+        return static_cast<double>(at) / static_cast<double>(rate);
+      };
+      expected += fmt::format(
+          "{}{{\"rows\": {}, \"number\": {{\"parts\": {}}}, \"seconds\": [{:.6f}, {:.6f}]}}",
+          k == 0 ? "[" : ", ", own, k, seconds(begin), seconds(end));
+      rows += own;
+    }
+    CHECK(f.results == (expected.empty() ? "" : expected + "]"));
+    CHECK(f.count == rows);
+    several += stretches.size() > 1 ? 1 : 0;
+  }
+  CHECK(several > 0);
+}
+
 std::size_t ok_files(const std::string& path) {
   const FeatureFile file(path);
   return static_cast<std::size_t>(file.integer("ok").value_or(-1));
@@ -91,6 +197,9 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       {"A branch that may fail alone", {{"windows.npy", narrow}, {"whole.h5", all}}},
       {"Sounds of animals", {{"pcen.h5", all}}},
       {"Utterances of long recordings", {{"utterances.h5", 2 * all}}},
+      {"Three speeds of each recording", {{"speeds.h5", all}}},
+      {"Utterances between pauses", {{"parts.h5", 0}}},
+      {"Channels as recordings", {{"channels.h5", 2}}},
       {"How fast this machine can go", {}}};
   // Two parts of each recording.
   std::string parts = "path,start,end\n";
@@ -100,6 +209,17 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   for (unsigned i = 0; i < 3; ++i) {
     fs::create_directories(folder / "more/tones");
     test::write_wav(folder / fmt::format("more/tones/{}.wav", i), 9000, 8000, i);
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::vector<float> both = test::test_signal(20'000, 2, i);
+    test::write_audio(in_folder(folder / fmt::format("calls/{}.wav", i)),
+                      test::audio_kind("wav s16 stereo"), 8000, both);
+    for (std::size_t c = 0; c < 2; ++c) {
+      std::vector<float> one;
+      for (std::size_t s = c; s < both.size(); s += 2) one.push_back(both[s]);
+      test::write_audio(in_folder(folder / fmt::format("channels/{}-{}.wav", i, c)),
+                        test::audio_kind("wav s16"), 8000, one);
+    }
   }
   const auto yaml = test::blocks_of("docs/gallery.md", "yaml", "### ");
   CHECK(yaml.size() == expected.size());
@@ -112,7 +232,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     const Ended e = exits(0, test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"},
                                        {{"DATA", folder / "data"},
                                         {"MORE", folder / "more"},
-                                        {"MANIFEST", folder / "parts.csv"}}));
+                                        {"MANIFEST", folder / "parts.csv"},
+                                        {"CALLS", folder / "calls"}}));
     CHECK_FALSE(test::has(e.err, "warning"));
     for (const auto& [output, files] : expected.at(title)) {
       const std::string name = output;
@@ -173,6 +294,26 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       const FeatureFile file(run / "train.h5");
       REQUIRE(file.statistics());
       CHECK(file.statistics()->is_applied);
+    } else if (title.starts_with("Three speeds")) {
+      check_speeds(run, text, folder / "data", corpus);
+    } else if (title.starts_with("Utterances between")) {
+      check_stretches(run, folder / "data");
+    } else if (title.starts_with("Channels as")) {
+      // The same of mono files with these samples.
+      test::write_text(
+          run / "mono.yaml",
+          std::regex_replace(std::regex_replace(text, std::regex(", downmix: each"), ""),
+                             std::regex("channels.h5"), "mono.h5"));
+      const Ended mono =
+          test::run(run, {MELFLOW_PROGRAM, "run", "mono.yaml"}, {{"CALLS", folder / "channels"}});
+      REQUIRE_MESSAGE(mono.code == 0, mono.err);
+      const FeatureFile made(run / "channels.h5"), alone(run / "mono.h5");
+      CHECK(made.read_rows(0, made.rows()) == alone.read_rows(0, alone.rows()));
+      for (std::size_t i = 0; i < 2; ++i)
+        CHECK(made.files()[i].results ==
+              fmt::format("[{{\"rows\": {}, \"number\": {{\"decode\": 0}}}}, "
+                          "{{\"rows\": {}, \"number\": {{\"decode\": 1}}}}]",
+                          alone.files()[2 * i].count, alone.files()[2 * i + 1].count));
     } else if (title.starts_with("How fast")) {
       CHECK(e.out.starts_with("200 files: 200 ok"));
     } else if (title.starts_with("Whisper")) {

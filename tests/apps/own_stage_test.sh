@@ -74,6 +74,24 @@ refused 1 "version \`MELFLOW_0.x' not found" env LD_LIBRARY_PATH="$folder/instal
 nm -DC --defined-only "$folder"/installed/lib/libmelflow.so.0 | grep -v ' melflow::' | grep -vE ' (for|to) melflow::| A MELFLOW_' >said || true
 [[ ! -s said ]] || fail "the library shows more than melflow: $(head -n 3 said)"
 
+# ---- the stage of docs/own-stage.md that makes several results of a recording
+sed -n '/^\/\/ halves:/,/^```/p' "$source/docs/own-stage.md" | sed '$d' >mine/halves.cpp
+[[ $(wc -l <mine/halves.cpp) -le 40 ]] || fail "halves has $(wc -l <mine/halves.cpp) lines"
+echo 'melflow_add_program(melflow_halves halves.cpp)' >>mine/CMakeLists.txt
+cmake --build mine/build >log 2>&1 || fail "$(tail -n 30 log)"
+cat >halves.yaml <<'END'
+version: 1
+graph:
+  tones: {stage: synthetic, kind: tone, count: 3, duration: 1s, rate: 16kHz}
+  halves: {stage: halves, from: tones}
+  mel: {stage: mel, from: halves, n_fft: 512, hop: 160, n_mels: 20}
+  write: {stage: npy_write, from: mel, path: halves.npy}
+END
+says '^3 files: 3 ok' mine/build/melflow_halves run halves.yaml
+for half in 0 1; do
+  grep -aqF "{\"rows\": 51, \"number\": {\"halves\": $half}}" halves.index.npy || fail "no half $half"
+done
+
 # ---- the framework without YAML and audio
 mkdir bare
 cat >bare/CMakeLists.txt <<'END'

@@ -35,8 +35,9 @@ RunJournal::Commit commit(Input& in) {
     f.is_kept = in.flag();
     f.rows = in.take<std::int32_t>();
     f.rows_hash = in.take<std::uint64_t>();
-    f.audio.sample_rate = in.take<std::int32_t>();
-    f.audio.frames = in.take<std::int32_t>();
+    f.about.sample_rate = in.take<std::int32_t>();
+    f.about.frames = in.take<std::int32_t>();
+    f.about.results = in.bytes(in.below(40));
     f.content = in.take<std::uint64_t>();
     out.files.push_back(std::move(f));
   }

@@ -422,25 +422,37 @@ TEST_CASE("builder: without a stage that cuts files into blocks, one block of me
   CHECK_FALSE(problems_of(g.memory(299)).empty());
 }
 
-TEST_CASE("builder: a branch with two cutting stages, or one behind batches, is refused") {
-  // Blocks that wait for memory keep their place in the queue; with a second cutting stage behind
-  // the first they could fill it while the oldest file waits before it.
-  const Graph twice = Graph()
-                          .node("files", "numbers")
-                          .node("a", "expand", "files")
-                          .node("b", "step", "a")
-                          .node("c", "expand", "b")
-                          .node("out", "keep", "c");
-  CHECK(problems_of(twice) ==
-        "test.yaml:4:3: c: expand cuts its input into blocks, but it comes after a (expand), which "
-        "does so already; only one of them in a row can make progress within the memory budget");
-  const Graph beside = Graph()
-                           .node("files", "numbers")
-                           .node("a", "expand", "files")
-                           .node("b", "expand", "files")
-                           .node("out", "keep", "a")
-                           .node("out2", "keep", "b");
-  CHECK(problems_of(beside).empty());
+TEST_CASE("builder: stages that give several for one stand where memory is provided for them") {
+  const auto chain = [](const std::vector<std::string>& stages) {
+    Graph g;
+    std::string from;
+    for (const std::string& stage : stages) {
+      const std::string name = from.empty() ? "files" : fmt::format("n{}", g.spec.nodes.size());
+      if (from.empty())
+        g.node(name, stage);
+      else
+        g.node(name, stage, from);
+      from = name;
+    }
+    return problems_of(g.node("out", stages.back() == "gather" ? "batch_keep" : "keep", from));
+  };
+  CHECK(chain({"numbers", "divide", "expand", "divide"}).empty());
+  CHECK(chain({"numbers", "expand", "expand", "parts"}).empty());
+  CHECK(chain({"numbers", "expand", "divide", "step", "expand", "expand"}) ==
+        "test.yaml:6:3: n5: expand cuts its input into blocks, but it comes after n4 (expand), and "
+        "is "
+        "number 4 in a row that gives several blocks or items for one; at most 3 can");
+  CHECK(chain({"numbers", "divide", "parts"}) ==
+        "test.yaml:3:3: n2: parts cuts recordings into records of their own, but it comes after n1 "
+        "(divide), which makes several items of one; use one of the two");
+  CHECK(
+      chain({"numbers", "parts", "divide"}) ==
+      "test.yaml:3:3: n2: divide makes several items of one, but it comes after n1 (parts), which "
+      "cuts recordings into records of their own; use one of the two");
+  CHECK(
+      chain({"numbers", "expand", "parts", "expand"}) ==
+      "test.yaml:4:3: n3: expand cuts its input into blocks, but it comes after n2 (parts), which "
+      "cuts recordings into records of their own; use one of the two");
 }
 
 TEST_CASE("builder: what a stage finds wrong stands at the option or the node it names") {

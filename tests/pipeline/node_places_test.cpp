@@ -74,6 +74,31 @@ TEST_CASE("node places: who gave nothing gives its places back at once") {
   CHECK(n.finish(0, false) == 1);
 }
 
+TEST_CASE("node places: who gave to some branches gives back its places in the others") {
+  Node n(4, {1, 2, 1});
+  CHECK(n.come() == 1);
+  CHECK(n.come() == 0);
+  n.begin();
+  Finish f;
+  f.gave = true;
+  const std::vector<std::size_t> given{1};
+  f.branches = &given;
+  CHECK(n.places.finish(at(0), f) ==
+        1);  // there is one more place in that one, and one in each other
+  CHECK(n.come() == 0);
+  n.begin();
+  CHECK(n.places.finish(at(0), f) == 0);
+  CHECK(n.places.free_place(at(0), 1) == 1);
+  // What a source has made holds places until it is known where it goes.
+  Node source(1, {1, 1});
+  CHECK(source.come() == 1);
+  CHECK(source.come() == 0);
+  source.begin();
+  CHECK(source.finish() == 0);
+  CHECK(source.places.free_places(at(0), {0}) == 0);
+  CHECK(source.places.free_place(at(0), 0) == 1);
+}
+
 TEST_CASE("node places: past the queue only where nobody waits, a place is free, and it may") {
   Node n(1);
   CHECK_FALSE(n.places.arrive(at(0), false));

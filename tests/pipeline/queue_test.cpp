@@ -58,6 +58,44 @@ TEST_CASE("queue: has the places of the plan, all of them, and no more") {
   }
 }
 
+TEST_CASE(
+    "queue: behind a route it has only what goes there, so a node that stands stops nobody else") {
+  const Watchdog watchdog("queue: route");
+  constexpr int kItems = 200;
+  for (const char* own_threads : {"false", "true"}) {
+    World world;
+    int slow = 0;
+    for (std::size_t i = 0; i < kItems; ++i) slow += way_of(i, "fork", 2, false) == 0 ? 1 : 0;
+    REQUIRE(slow > 50);
+    world.check_edges = false;  // what is given is not by branch
+    // The first item there waits until all that go elsewhere are through.
+    Gate others;
+    std::atomic<int> left{kItems - slow};
+    world.hooks["slow"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+      others.wait();
+      return {};
+    };
+    world.hooks["fast"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+      if (--left == 0) others.open();
+      return {};
+    };
+    const Outcomes o = test::run(
+        Graph()
+            .node("files", "numbers", "",
+                  {{"items", std::to_string(kItems)}, {"files_per_task", "1"}})
+            .node("fork", "fork", "files", {{"outputs", "2"}})
+            .node("slow", "step", "fork.o0",
+                  {{"concurrency", "1"}, {"queue", std::to_string(slow)}, {"own_threads", "true"}})
+            .node("fast", "step", "fork.o1", {{"own_threads", own_threads}})
+            .node("out", "keep", "slow")
+            .node("out2", "keep", "fast")
+            .workers(2),
+        world);
+    CHECK(o.report.counts.ok == kItems);
+    CHECK(edge_to(o.report, "slow").max_depth <= static_cast<std::size_t>(slow));
+  }
+}
+
 TEST_CASE("start_at: a node takes its first item when that share of its queue is there") {
   const Watchdog watchdog("start_at: share");
   struct Row {

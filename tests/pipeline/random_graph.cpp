@@ -19,7 +19,8 @@ const std::string kDoneBefore = "done before";
 
 std::vector<std::string> texts_of(const std::vector<Row>& rows) {
   std::vector<std::string> out;
-  for (const Row& r : rows) out.push_back(fmt::format("{}.{} {:x}", r.item, r.block, r.value));
+  for (const Row& r : rows)
+    out.push_back(fmt::format("{}.{}.{} {:x}", r.item, r.block, r.sub_item, r.value));
   return out;
 }
 
@@ -49,7 +50,8 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
     Node& up = nodes_[static_cast<std::size_t>(from)];
     ++up.readers;
     n.batches = up.batches || n.stage == "gather";
-    n.cut = up.cut || n.stage == "expand";
+    n.cut = up.cut || expands(n);
+    n.expanding = up.expanding + (expands(n) ? 1 : 0);
     n.shuffled = up.shuffled;
     n.thinned = up.thinned || n.stage == "thin";
     n.fails_branch = up.fails_branch;
@@ -91,7 +93,9 @@ void RandomGraph::draw_nodes() {
       may = {"batch_step"};
     } else {
       may.insert(may.end(), {"thin", "gather"});
-      if (!up.cut) may.insert(may.end(), {"expand", "expand"});
+      if (!up.cut) may.insert(may.end(), {"expand", "expand", "divide"});
+      if (up.cut && cutter_ == 0 && up.expanding < kMostExpanding && (!up.shuffled || one_in(12)))
+        may.insert(may.end(), {"expand", "divide"});
       if ((!up.shuffled || one_in(12)) && !up.thinned)
         may.insert(may.end(), {"running", "running"});
     }
@@ -105,7 +109,8 @@ void RandomGraph::draw_nodes() {
 // A stage that takes numbers and may come before the one that cuts.
 std::string RandomGraph::before_cut(const Node& up) const {
   const char* may[] = {"step", up.thinned || up.shuffled ? "step" : "running", "thin", "expand"};
-  return may[draw() % (up.cut ? 3 : 4)];
+  const bool may_expand = up.expanding < kMostExpanding && (!up.shuffled || !up.cut);
+  return may[draw() % (may_expand ? 4 : 3)];
 }
 
 // What is of several sources meets in one node, at once or behind some of each one's own; or not, unless
@@ -148,6 +153,7 @@ void RandomGraph::join(Node& n, const std::vector<int>& more) {
     Node& up = nodes_[static_cast<std::size_t>(end)];
     ++up.readers;
     n.cut = n.cut || up.cut;
+    n.expanding = std::max(n.expanding, up.expanding);
     n.shuffled = n.shuffled || up.shuffled;
     n.thinned = n.thinned || up.thinned;
     inherit_on_failure(n, up);
@@ -171,7 +177,7 @@ void RandomGraph::draw_parts() {
   for (std::uint64_t count = draw() % 4; count > 0; --count) {
     Node& n = add(before_cut(nodes_.back()), static_cast<int>(nodes_.size()) - 1);
     if (n.stage != "thin") n.size = upto(100);
-    if (n.stage == "expand") n.blocks = static_cast<int>(upto(12));
+    if (n.stage == "expand") n.blocks = static_cast<int>(upto(n.expanding > 1 ? 3 : 12));
   }
   cutter_ = static_cast<int>(nodes_.size());
   Node& cutter = add("parts", cutter_ - 1);
@@ -238,8 +244,8 @@ void RandomGraph::draw_pair(int from) {
 
 void RandomGraph::draw_step(Node& n) {
   if (n.stage != "thin" && n.stage != "gather") n.size = upto(100);
-  if (n.stage == "expand") {
-    n.blocks = static_cast<int>(upto(7));
+  if (expands(n)) {
+    n.blocks = static_cast<int>(upto(n.expanding > 1 ? 4 : 7));
     n.holes = one_in(3);
   }
   if (n.stage == "gather") n.options.push_back({"batch", std::to_string(upto(12))});
@@ -274,8 +280,11 @@ void RandomGraph::draw_fates() {
           std::any_of(of_item.begin(), of_item.end(),
                       [&](const Fate& other) { return other.node == f.node; }))
         continue;
-      const std::vector<int> blocks = blocks_in(item, static_cast<int>(f.node));
-      if (f.node >= static_cast<std::size_t>(cutter_)) f.block = blocks[which % blocks.size()];
+      const std::vector<Placed> blocks = blocks_in(item, static_cast<int>(f.node));
+      if (f.node >= static_cast<std::size_t>(cutter_)) {
+        f.block = blocks[which % blocks.size()].block;
+        f.place = blocks[which % blocks.size()].place;
+      }
       of_item.push_back(std::move(f));
     }
   }
@@ -345,7 +354,8 @@ void RandomGraph::describe(Graph& graph) const {
       options.push_back(
           {"items", std::to_string(sources_ > 1 ? of_source_[k] : static_cast<int>(items_))});
     options.push_back({"size", std::to_string(n.size)});
-    if (n.stage == "expand") {
+    if (expands(n)) {
+      if (n.expanding > 1) options.push_back({"nested", "true"});
       options.push_back({"blocks", std::to_string(n.blocks)});
       options.push_back({"holes", n.holes ? "true" : "false"});
     }
@@ -447,15 +457,22 @@ bool RandomGraph::is_last_of_item(std::size_t item) const {
   return true;
 }
 
-std::vector<int> RandomGraph::blocks_in(std::size_t item, int node) const {
+int RandomGraph::expanding_behind(int node) const {
+  int most = 0;
+  for (int i = node + 1; i < static_cast<int>(nodes_.size()); ++i) {
+    const Node& n = at(i);
+    if (n.from == node || std::find(n.more.begin(), n.more.end(), node) != n.more.end())
+      most = std::max(most, expanding_behind(i) + (expands(n) ? 1 : 0));
+  }
+  return most;
+}
+
+std::vector<RandomGraph::Placed> RandomGraph::blocks_in(std::size_t item, int node) const {
   const Node& n = at(node);
   int from = n.from;
   for (const int more : n.more)
     if (!n.pairs && comes_to(item, more)) from = more;
-  std::vector<int> out;
-  for (const Row& r : rows_at(item, n.pairs || n.stage == "expand" ? node : from))
-    out.push_back(r.block);
-  return out;
+  return rows_at(item, n.pairs || expands(n) ? node : from);
 }
 
 std::size_t RandomGraph::place(int node) const {
@@ -486,8 +503,8 @@ bool RandomGraph::is_before(const Fate& a, const Fate& b) const {
     return place(node) + (at(node).readers == 0 ? order_.size() : 0);  // sinks come last
   };
   if (is_in_trunk(static_cast<int>(a.node)) && is_in_trunk(static_cast<int>(b.node)))
-    return std::pair(a.block, place_of(a)) < std::pair(b.block, place_of(b));
-  return std::pair(place_of(a), a.block) < std::pair(place_of(b), b.block);
+    return std::pair(a.place, place_of(a)) < std::pair(b.place, place_of(b));
+  return std::pair(place_of(a), a.place) < std::pair(place_of(b), b.place);
 }
 
 std::set<int> RandomGraph::cost_of(int node) const {
@@ -543,50 +560,75 @@ bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
 }
 
 // What the node gives, or a sink takes, of an item that comes there.
-std::vector<Row> RandomGraph::rows_at(std::size_t item, int node) const {
+std::vector<RandomGraph::Placed> RandomGraph::rows_at(std::size_t item, int node) const {
   const Node& n = at(node);
-  if (n.from < 0) return {{item, 0, first_value(item)}};
+  if (n.from < 0) return {{{item, 0, first_value(item)}}};
   if (n.pairs) {
-    std::vector<Row> rows = rows_at(item, n.from);
-    for (Row& r : rows) r.value = beside(0, r.value, r.block);
+    std::vector<Placed> rows = rows_at(item, n.from);
+    for (Placed& r : rows) r.value = beside(0, r.value, r.row);
     for (std::size_t k = 1; k <= n.more.size(); ++k) {
-      const std::vector<Row> in = rows_at(item, n.more[k - 1]);
+      const std::vector<Placed> in = rows_at(item, n.more[k - 1]);
       const std::size_t late = k * static_cast<std::size_t>(n.lag);
-      for (std::size_t p = 0; p < rows.size(); ++p)
-        rows[p].value = beside(rows[p].value, in[std::min(p + late, in.size() - 1)].value,
-                               static_cast<std::int64_t>(p));
+      for (std::size_t p = 0; p < rows.size(); ++p) {
+        std::size_t other = p;
+        while (other < p + late && other + 1 < in.size() &&
+               in[other + 1].sub_item == rows[p].sub_item)
+          ++other;
+        rows[p].value = beside(rows[p].value, in[other].value, rows[p].row);
+      }
     }
     return rows;
   }
   int from = n.from;
   for (const int more : n.more)
     if (comes_to(item, more)) from = more;
-  const std::vector<Row> in = rows_at(node == cutter_ ? leader(item) : item, from);
-  std::vector<Row> rows;
+  const std::vector<Placed> in = rows_at(node == cutter_ ? leader(item) : item, from);
+  std::vector<Placed> rows;
   if (n.stage == "parts") {
     for (const std::size_t block : blocks_of_part(item - leader(item), in.size()))
-      rows.push_back({item, static_cast<int>(rows.size()), mix(in[block].value, item)});
+      rows.push_back({{item, static_cast<int>(rows.size()), mix(in[block].value, item)},
+                      rows.size(),
+                      static_cast<int>(rows.size())});
     return rows;
   }
   if (n.stage == "step" || n.stage == "batch_step") {
-    for (const Row& r : in) rows.push_back({item, r.block, stepped(r.value, n.name)});
+    rows = in;
+    for (Placed& r : rows) r.value = stepped(r.value, n.name);
   } else if (n.stage == "thin") {
-    for (const Row& r : in)
-      if (&r == &in.back() || r.block % 2 == 0) rows.push_back(r);
+    for (const Placed& r : in)
+      if (&r == &in.back() || r.sub_item != (&r + 1)->sub_item || r.block % 2 == 0)
+        rows.push_back(r);
   } else if (n.stage == "running") {
     std::uint64_t sum = 0;
-    for (const Row& r : in) {
+    rows = in;
+    for (Placed& r : rows) {
+      if (&r != rows.data() && r.sub_item != (&r - 1)->sub_item) sum = 0;
       sum = mix(sum, r.value);
-      rows.push_back({item, r.block, stepped(sum, n.name)});
+      r.value = stepped(sum, n.name);
     }
-  } else if (n.stage == "expand") {
-    const int count = block_count(item, n.blocks);
-    for (int k = 0, block = 0; k < count; ++k)
-      if (!n.holes || k % 3 != 0 || k + 1 == count) {
-        rows.push_back(
-            {item, block, mix(stepped(in[0].value, n.name), static_cast<std::uint64_t>(block))});
-        ++block;
+  } else if (expands(n)) {
+    const std::uint64_t step = std::uint64_t{1} << (20 * expanding_behind(node));
+    std::size_t sub_item = 0;
+    int row = 0;
+    for (const Placed& r : in) {
+      const bool ends = &r == &in.back() || r.sub_item != (&r + 1)->sub_item;
+      const int count = block_count(item, n.blocks, r.block);
+      std::uint64_t place = r.place;
+      for (int k = 0; k < count; ++k) {
+        if (n.holes && k % 3 == 0 && k + 1 < count) continue;
+        const int block = static_cast<int>(rows.size());
+        Placed& out = rows.emplace_back(r);
+        out.block = block;
+        out.value = mix(stepped(r.value, n.name), static_cast<std::uint64_t>(block));
+        out.place = std::exchange(place, place + step);
+        out.row = row++;
+        const bool is_last = ends && k + 1 == count;
+        if (n.stage == "divide") out.sub_item = sub_item;
+        if (!is_last && (n.stage == "expand" || !ends_sub_item(out.value))) continue;
+        ++sub_item;
+        row = 0;
       }
+    }
   } else {
     rows = in;
   }
@@ -597,7 +639,8 @@ std::vector<Row> RandomGraph::rows_at(std::size_t item, int node) const {
 std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const {
   const int node = static_cast<int>(sink);
   if (!comes_to(item, node) || is_lost_to(item, node)) return {};
-  return rows_at(item, node);
+  const std::vector<Placed> rows = rows_at(item, node);
+  return {rows.begin(), rows.end()};
 }
 
 // As test_graph's users see it: "item3 failed step2 failed here".
@@ -671,7 +714,7 @@ void RandomGraph::close_done(RunContext& run) const {
 int RandomGraph::refused() const {
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& n = at(i);
-    const bool needs_order = n.stage == "running" || n.stage == "parts";
+    const bool needs_order = n.stage == "running" || n.stage == "parts" || expands(n);
     if (needs_order && n.from >= 0 && at(n.from).shuffled) return i;
   }
   return -1;

@@ -56,9 +56,16 @@ class RandomGraph {
     std::size_t size = 0;  // the greatest payload it makes [bytes]
     int blocks = 1;        // of an expand node
     bool holes = false;
+    int expanding = 0;  // such nodes in a row, up to this one
     // Of what it gives; `shuffled`: blocks of an item in any order.
     bool batches = false, cut = false, shuffled = false, thinned = false;
     int readers = 0;
+  };
+  /// A row with its place in the order of what is cut from what: what is made of one block comes
+  /// before the next one.
+  struct Placed : Row {
+    std::uint64_t place = 0;
+    int row = 0;  // in its sub-item
   };
   /// What a node says of one block of an item, and what a way that parts from others takes from sinks.
   struct Fate {
@@ -67,6 +74,7 @@ class RandomGraph {
     Kind kind = skipped;
     int block = 0;
     std::set<int> lost = {};  // sinks
+    std::uint64_t place = 0;  // Placed::place of the block
   };
 
   Node& add(std::string stage, int from, int output = -1);
@@ -107,7 +115,7 @@ class RandomGraph {
   [[nodiscard]] std::size_t leader(std::size_t item) const;
   [[nodiscard]] bool is_last_of_item(std::size_t item) const;
   /// The blocks that a node is given of it, where nothing becomes of it.
-  [[nodiscard]] std::vector<int> blocks_in(std::size_t item, int node) const;
+  [[nodiscard]] std::vector<Placed> blocks_in(std::size_t item, int node) const;
   /// The node's place in the plan, from 0.
   [[nodiscard]] std::size_t place(int node) const;
   /// Whether every block passes the node, and those before it, one after the other.
@@ -121,9 +129,14 @@ class RandomGraph {
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
   [[nodiscard]] bool is_plain() const;  // without forks, pairs, several sources and on_failure
   [[nodiscard]] std::vector<int> sinks() const;
-  [[nodiscard]] std::vector<Row> rows_at(std::size_t item, int node) const;
+  [[nodiscard]] std::vector<Placed> rows_at(std::size_t item, int node) const;
+  /// How many nodes that cut blocks are one behind the other behind this one.
+  [[nodiscard]] int expanding_behind(int node) const;
   [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
   [[nodiscard]] std::optional<std::string> remark_of(std::size_t item) const;
+  [[nodiscard]] static bool expands(const Node& n) {
+    return n.stage == "expand" || n.stage == "divide";
+  }
   /// A node that needs blocks in order and gets them in any; -1 where there is none.
   [[nodiscard]] int refused() const;
   void check_refusal() const;

@@ -63,9 +63,11 @@ std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks) {
   if (k % 2 == 0 || first + 1 == blocks) return {first};
   return {first, first + 1};
 }
-int block_count(std::size_t item, int blocks) {
-  return 1 + static_cast<int>(mix(item, 77) % static_cast<std::uint64_t>(blocks));
+int block_count(std::size_t item, int blocks, int block) {
+  const std::uint64_t of = static_cast<std::uint64_t>(block) * 1000003 + item;
+  return 1 + static_cast<int>(mix(of, 77) % static_cast<std::uint64_t>(blocks));
 }
+bool ends_sub_item(std::uint64_t value) { return value % 3 != 0; }
 
 namespace {
 
@@ -76,7 +78,7 @@ struct StageOptions {
   std::string node;
   int items = 100;
   int group = 1;    // numbers: an item stands for one or several of these
-  int blocks = 4;   // expand: at most so many for an item
+  int blocks = 4;   // expand: at most so many for an item, or a block
   int batch = 4;    // gather: numbers in a full batch
   Bytes size{100};  // output bound; payloads have 1 to this many
   int work = 0;     // rounds of hashing for every call, up to
@@ -91,6 +93,7 @@ struct StageOptions {
   bool drops = false;      // fork: some items leave by none of them
   int rows = 1;            // batch_step: numbers of an item in a block, at most
   int lag = 0;             // beside: input k gives k * lag rows fewer, until the last block
+  bool nested = false;     // expand: what waits for its turn leaves its place in the queue
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
 
   void describe(Schema& s) {
@@ -109,6 +112,7 @@ struct StageOptions {
     s.field("any_order", any_order, "");
     s.field("rows", rows, "").range(1, 1000);
     s.field("lag", lag, "").range(0, 100);
+    s.field("nested", nested, "").tuning();
     s.field("holes", holes, "");
     s.field("outputs", outputs, "").range(1, 10);
     s.field("drops", drops, "");
@@ -171,11 +175,12 @@ class Common {
     return hook_ ? hook_(in, context) : std::nullopt;
   }
   NumberPtr make(const Number& in, int block, std::uint64_t value) const {
-    return make(in.item, block, value);
+    return make(in.item, block, value, in.row);
   }
-  NumberPtr make(std::size_t item, int block, std::uint64_t value) const {
-    return std::make_shared<const Number>(
-        world_.live, item, block, value, 1 + value % std::max<std::size_t>(options_.size.count, 1));
+  NumberPtr make(std::size_t item, int block, std::uint64_t value, int row = -1) const {
+    return std::make_shared<const Number>(world_.live, item, block, value,
+                                          1 + value % std::max<std::size_t>(options_.size.count, 1),
+                                          row);
   }
   void on_start(RunContext& run) {
     if (const auto it = world_.on_start.find(options_.node); it != world_.on_start.end())
@@ -331,7 +336,8 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
   };
 };
 
-// Gives nothing for every second block but the last.
+// Gives nothing for every second block but the last; with holes, wrongly, of sub-items also not for
+// that.
 class Thin final : public HandsOn<Transform<Number, Number>> {
  public:
   static constexpr const char* kName = "thin";
@@ -342,49 +348,75 @@ class Thin final : public HandsOn<Transform<Number, Number>> {
       ++log_.lost;
       return *error;
     }
-    if (context.origin().last || in->block % 2 == 0) return in;
+    const Origin& origin = context.origin();
+    if (origin.last || (origin.ends() && !options_.holes) || in->block % 2 == 0) return in;
     ++log_.lost;
     return NumberPtr{};
   }
 };
 
-class ExpandNumber final : public Bounded<Expand<Number, Number>> {
+// Blocks of one item are numbered in the order in which they are given, whatever they are cut from.
+struct GivenBlocks final : StageState {
+  int next = 0;
+  int row = 0;  // in the sub-item
+};
+
+// Gives several blocks for one; as sub-items, some of which are a piece of the next input, too.
+template <class Kind>
+class ExpandBase : public Bounded<Kind> {
  public:
-  static constexpr const char* kName = "expand";
-  using Bounded::Bounded;
-  Result<std::unique_ptr<Cursor>> open(NumberPtr in, ItemContext&) const override {
+  using Bounded<Kind>::Bounded;
+  using Cursor = typename Kind::Cursor;
+  using Block = typename Kind::Block;
+  Result<std::unique_ptr<Cursor>> open(NumberPtr in, ItemContext& context) const override {
+    if (!context.state()) context.state() = std::make_unique<GivenBlocks>();
     return std::unique_ptr<Cursor>(std::make_unique<Blocks>(*this, std::move(in)));
   }
 
  private:
   class Blocks final : public Cursor {
    public:
-    Blocks(const ExpandNumber& stage, NumberPtr in) : stage_(stage), in_(std::move(in)) {}
+    Blocks(const ExpandBase& stage, NumberPtr in) : stage_(stage), in_(std::move(in)) {}
     Result<Block> next(ItemContext& context) override {
-      const Visit visit(stage_.world_, stage_.log_);
-      const int count = block_count(in_->item, stage_.options_.blocks);
+      const Visit visit(stage_.world_, stage_.log_, true, !stage_.options_.nested);
+      const int count = block_count(in_->item, stage_.options_.blocks, in_->block);
       const int at = next_++;
       if (stage_.options_.holes && at % 3 == 0 && next_ < count) {
         ++stage_.log_.lost;
         return Block{nullptr, true};
       }
-      const int block = given_++;
+      auto& given = static_cast<GivenBlocks&>(*context.state());
+      const int block = given.next++;
       auto out = stage_.make(
-          *in_, block,
-          mix(stepped(in_->value, stage_.options_.node), static_cast<std::uint64_t>(block)));
+          in_->item, block,
+          mix(stepped(in_->value, stage_.options_.node), static_cast<std::uint64_t>(block)),
+          given.row++);
       if (auto error = stage_.act(*out, &context)) {
         ++stage_.log_.lost;
         return *error;
       }
-      return Block{std::move(out), next_ < count};
+      const bool more = next_ < count;
+      const bool is_last = !more && context.origin().ends();
+      const bool ends = is_last || ends_sub_item(out->value);
+      if (is_last || (ends && stage_.traits().divides)) given.row = 0;
+      return Block{std::move(out), more, ends};
     }
 
    private:
-    const ExpandNumber& stage_;
+    const ExpandBase& stage_;
     const NumberPtr in_;
     int next_ = 0;
-    int given_ = 0;
   };
+};
+class ExpandNumber final : public ExpandBase<Expand<Number, Number>> {
+ public:
+  static constexpr const char* kName = "expand";
+  using ExpandBase::ExpandBase;
+};
+class DivideNumber final : public ExpandBase<Divide<Number, Number>> {
+ public:
+  static constexpr const char* kName = "divide";
+  using ExpandBase::ExpandBase;
 };
 
 // Needs every block before it to have passed: order matters, and one at a time.
@@ -402,10 +434,11 @@ class Running final : public Bounded<StreamTransform<Number, Number, RunningStat
                                   ItemContext& context) const override {
     const Visit visit(world_, log_);
     if (++state.inside != 1) world_.complain("two blocks of one stream at once");
+    if (context.origin().sub_item && state.next_block == 0) state.next_block = in->block;
     if (in->block != state.next_block)
       world_.complain(fmt::format("block {} of item {} where {} is next", in->block, in->item,
                                   state.next_block));
-    if (context.origin().first != (state.next_block == 0))
+    if (context.origin().first != (in->block == 0))
       world_.complain("the mark of the first block is not where it belongs");
     ++state.next_block;
     state.sum = mix(state.sum, in->value);
@@ -637,14 +670,14 @@ class Beside : public SideBySide, protected Common {
     const auto row = [&](int block) {
       return std::max<std::int64_t>(0, block - static_cast<std::int64_t>(input) * options_.lag);
     };
-    const bool last = (*item.origins)[part].last;
-    const std::int64_t first = row(number->block);
-    const std::int64_t end = last ? number->block + 1 : row(number->block + 1);
+    const bool last = (*item.origins)[part].ends();
+    const std::int64_t first = row(number->row);
+    const std::int64_t end = last ? number->row + 1 : row(number->row + 1);
     return {number, first, end - first, last};
   }
   std::shared_ptr<const void> copy(const Slice& rows, std::size_t) const override {
     const auto& n = *static_cast<const Number*>(rows.data.get());
-    return std::make_shared<const Number>(world_.live, n.item, n.block, n.value, 0);
+    return std::make_shared<const Number>(world_.live, n.item, n.block, n.value, 0, n.row);
   }
   Emission give(std::vector<Ready> ready, Origins& origins, ItemContext& context) const override {
     const Visit visit(world_, log_);
@@ -652,12 +685,14 @@ class Beside : public SideBySide, protected Common {
     for (Ready& r : ready) {
       if (r.count < 1) world_.complain("no row, though every last block has one");
       std::vector<std::uint64_t> values(static_cast<std::size_t>(r.count), 0);
+      std::vector<int> blocks;  // of the first input, a row each
       std::size_t item = 0;
       for (const auto& slices : r.inputs) {
         std::size_t at = 0;
         for (const Slice& s : slices) {
           const auto& n = *static_cast<const Number*>(s.data.get());
           item = n.item;
+          if (&slices == r.inputs.data()) blocks.push_back(n.block);
           for (std::int64_t i = 0; i < s.count; ++i, ++at)
             values[at] = beside(values[at], n.value, r.first + static_cast<std::int64_t>(at));
         }
@@ -665,10 +700,12 @@ class Beside : public SideBySide, protected Common {
       }
       for (std::size_t i = 0; i < values.size(); ++i) {
         const int row = static_cast<int>(r.first) + static_cast<int>(i);
-        out->parts.push_back(std::make_shared<const Number>(world_.live, item, row, values[i], 0));
+        out->parts.push_back(
+            std::make_shared<const Number>(world_.live, item, blocks[i], values[i], 0, row));
         Origin origin = r.origin;
         origin.first = origin.first && i == 0;
         origin.last = origin.last && i + 1 == values.size();
+        origin.is_last_of_sub_item = origin.is_last_of_sub_item && i + 1 == values.size();
         origins.push_back(std::move(origin));
         if (auto error = act(*out->parts.back(), &context)) context.fail(r.part, std::move(*error));
       }
@@ -720,9 +757,9 @@ class Collector {
     {
       const std::lock_guard lock(mutex_);
       if (!ordered_) {
-        rows_.push_back({number->item, number->block, number->value});
+        rows_.push_back({number->item, number->block, number->value, place_of(origin)});
       } else if (origin.stream->index() == head_) {
-        write(*number);
+        write(*number, origin);
       } else {
         if (origin.stream->index() < head_) world_.complain("a piece of an item that was closed");
         parked_.emplace(origin.stream->index(), std::move(here));
@@ -748,8 +785,12 @@ class Collector {
     NumberPtr number;
   };
 
-  void write(const Number& n) {
-    if (!written_.emplace(n.block, n.value).second) world_.complain("a block came twice");
+  static std::size_t place_of(const Origin& origin) {
+    return origin.sub_item ? origin.sub_item->place : 0;
+  }
+  void write(const Number& n, const Origin& origin) {
+    if (!written_.emplace(n.block, Row{n.item, n.block, n.value, place_of(origin)}).second)
+      world_.complain("a block came twice");
   }
 
   // The items up to the oldest open one are settled: their rows are written or dropped. What is
@@ -763,7 +804,7 @@ class Collector {
       const std::size_t open = ledger_->oldest_open();
       while (head_ < open) {
         if (ledger_->outcome(head_) == Outcome::ok && !left_out_.contains(head_))
-          for (const auto& [block, value] : written_) rows_.push_back({head_, block, value});
+          for (const auto& [block, row] : written_) rows_.push_back(row);
         written_.clear();
         ++head_;
         // A closed item has nothing parked: that would have kept it open.
@@ -772,7 +813,7 @@ class Collector {
       std::vector<Parked> go;
       const auto [begin, end] = parked_.equal_range(head_);
       for (auto it = begin; it != end; ++it) {
-        write(*it->second.number);
+        write(*it->second.number, it->second.origin);
         go.push_back(std::move(it->second));
       }
       parked_.erase(begin, end);
@@ -788,7 +829,7 @@ class Collector {
   bool ordered_ = false;
   std::mutex mutex_;
   std::vector<Row> rows_;
-  std::map<int, std::uint64_t> written_;  // blocks of the item head_
+  std::map<int, Row> written_;  // blocks of the item head_
   std::multimap<std::size_t, Parked> parked_;
   std::size_t head_ = 0;
   std::set<std::size_t> left_out_;
@@ -873,6 +914,7 @@ World::World() {
   registry.add(info_of<Step>(*this));
   registry.add(info_of<Thin>(*this));
   registry.add(info_of<ExpandNumber>(*this));
+  registry.add(info_of<DivideNumber>(*this));
   registry.add(info_of<Running>(*this));
   registry.add(info_of<Parts>(*this));
   registry.add(info_of<Gather>(*this));

@@ -41,8 +41,15 @@ class LiveBytes {
 
 struct Number {
   static constexpr const char* kName = "number";
-  Number(LiveBytes& live, std::size_t item_, int block_, std::uint64_t value_, std::size_t size_)
-      : item(item_), block(block_), value(value_), size(size_), live_(live) {
+  /// `row_`: its number among the blocks of its sub-item; -1: as `block_`.
+  Number(LiveBytes& live, std::size_t item_, int block_, std::uint64_t value_, std::size_t size_,
+         int row_ = -1)
+      : item(item_),
+        block(block_),
+        row(row_ < 0 ? block_ : row_),
+        value(value_),
+        size(size_),
+        live_(live) {
     live_.add(size);
   }
   Number(const Number&) = delete;
@@ -52,7 +59,7 @@ struct Number {
   [[nodiscard]] std::size_t rows() const { return 1; }
 
   const std::size_t item;
-  const int block;
+  const int block, row;
   const std::uint64_t value;
   const std::size_t size;
 
@@ -91,6 +98,7 @@ struct Row {
   std::size_t item = 0;
   int block = 0;
   std::uint64_t value = 0;
+  std::size_t sub_item = 0;  ///< SubItem::place of what it is a piece of
   friend bool operator==(const Row&, const Row&) = default;
 };
 
@@ -149,7 +157,9 @@ std::vector<std::size_t> owners_of(const std::vector<int>& counts, int group, bo
 /// The blocks of an item, of which there are `blocks`, that number `k` of its parts is made of; in a
 /// `parts` node.
 std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks);
-/// Blocks that an `expand` node with `blocks` gives for an item: 1 to `blocks`.
-int block_count(std::size_t item, int blocks);
+/// Blocks that an `expand` or `divide` node with `blocks` gives for that block of an item: 1 to `blocks`.
+int block_count(std::size_t item, int blocks, int block = 0);
+/// Whether a sub-item that a `divide` node makes ends with the piece of that value.
+bool ends_sub_item(std::uint64_t value);
 
 }  // namespace melflow::test

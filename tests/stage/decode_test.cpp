@@ -224,7 +224,7 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
                   "file has at most 1024"),
         {"1025", "downmix: 1025 is not the number of a channel"},
         {"-1", "downmix: -1 is not the number of a channel"},
-        {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
+        {"mid", "is not mean, left, right, each or the number of a channel, counted from 1"},
         {"rihgt", "Did you mean 'right'?"},
         {"[1, 2]", "from 1 is expected; write one value, without the brackets"}}) {
     const std::string options = fmt::format("{{downmix: {}}}", value);

@@ -91,6 +91,18 @@ TEST_CASE("budget: whoever uses the reserve leaves the others less, never more")
   CHECK(Reservation::try_make(budget, 200, Claim::later));
 }
 
+TEST_CASE("budget: of the reserve, an outer stage leaves what the blocks behind it need") {
+  MemoryBudget budget(1000, 300, 50);
+  const auto others = Reservation::try_make(budget, 700, Claim::later);
+  CHECK_FALSE(Reservation::try_make(budget, 151, Claim::oldest_item, 100));
+  const auto outer = Reservation::try_make(budget, 150, Claim::oldest_item, 100);
+  REQUIRE(outer);
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::oldest_item, 100));
+  CHECK(Reservation::try_make(budget, 100, Claim::oldest_item));
+  // Never more than the reserve.
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::oldest_item, 10'000));
+}
+
 TEST_CASE("budget: a reserve larger than the capacity is the whole capacity") {
   MemoryBudget budget(100, 1000);
   CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));

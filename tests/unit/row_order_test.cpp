@@ -101,8 +101,8 @@ TEST_CASE("row order: what comes too early waits, the oldest file's blocks go at
   CHECK(order.rows(0) == 5);
   CHECK(order.rows(1) == 4);
   CHECK(order.rows(2) == 0);
-  CHECK(order.audio(0).frames == 500);
-  CHECK(order.audio(0).sample_rate == 8000);
+  CHECK(order.about(0).frames == 500);
+  CHECK(order.about(0).sample_rate == 8000);
 }
 
 TEST_CASE("row order: blocks of a file that overtake each other complete it all the same") {
@@ -116,7 +116,54 @@ TEST_CASE("row order: blocks of a file that overtake each other complete it all 
   REQUIRE(ready.size() == 3);
   CHECK(ready[2].file_rows == 7);
   // The longest time that any block knew of.
-  CHECK(order.audio(0).frames == 700);
+  CHECK(order.about(0).frames == 700);
+}
+
+TEST_CASE("row order: sub-items are placed one behind the other, in whatever order blocks come") {
+  std::vector<std::shared_ptr<const SubItem>> items;
+  for (std::size_t i = 0; i < 3; ++i)
+    items.push_back(std::make_shared<const SubItem>(SubItem{
+        nullptr, nullptr, "takes", i, i, i == 2 ? std::optional(Span{0.5, 2}) : std::nullopt}));
+  // Of a file: the sub-item, its blocks' rows.
+  struct Block {
+    std::size_t item;
+    std::int64_t first, count;
+    bool last;
+  };
+  std::vector<Block> blocks{{0, 0, 3, false}, {0, 3, 2, true},  {1, 0, 4, true},
+                            {2, 0, 1, false}, {2, 1, 1, false}, {2, 2, 0, true}};
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::shuffle(blocks.begin(), blocks.end(), random);
+    RowOrder order(2, [](std::size_t) { return false; });
+    std::vector<PlacedPart> ready;
+    order.take(1, part(0, 2, true), {}, ready);
+    CHECK(ready.empty());
+    for (const Block& b : blocks) {
+      Origin origin{nullptr, nullptr, true, b.item == 2 && b.last};
+      origin.sub_item = items[b.item];
+      order.take(0, part(b.first, b.count, b.last), origin, ready);
+    }
+    REQUIRE(ready.size() == 7);
+    std::vector<int> times(13, 0);  // each row
+    int complete = 0;
+    for (const PlacedPart& p : ready) {
+      for (std::int64_t r = 0; r < p.part->row_count; ++r)
+        ++times.at(static_cast<std::size_t>(p.row() + r));
+      complete += p.rows >= 0 ? 1 : 0;
+      if (p.file == 0) CHECK(p.file_rows == (&p == &ready[5] ? 11 : -1));
+      CHECK_FALSE((p.file == 0 && p.is_whole()));
+    }
+    CHECK(complete == 4);
+    CHECK(std::count(times.begin(), times.end(), 1) == 13);
+    CHECK(ready.back().is_whole());
+    CHECK(order.rows(0) == 11);
+    CHECK(order.total() == 13);
+    CHECK(order.about(0).results ==
+          R"([{"rows": 5, "number": {"takes": 0}}, {"rows": 4, "number": {"takes": 1}}, )"
+          R"({"rows": 2, "number": {"takes": 2}, "seconds": [0.500000, 2.000000]}])");
+    CHECK(order.about(1).results.empty());
+  }
 }
 
 TEST_CASE("row order: a file that leaves nothing is stepped over, whenever it is closed") {

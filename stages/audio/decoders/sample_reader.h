@@ -12,7 +12,9 @@ namespace melflow {
 
 /// How several channels become one.
 struct Downmix {
-  int channel = 0;  ///< the one that is taken, counted from 1; 0: the mean of all
+  static constexpr int kEach = -1;
+  int channel = 0;  ///< the one that is taken, counted from 1; 0: the mean of all; kEach
+  [[nodiscard]] bool is_each() const { return channel == kEach; }
 };
 
 /// The type of the samples that decode gives: int16 for mono files of at most 16 bits, else

@@ -31,6 +31,7 @@ struct FeatureData {
     FileStamp stamp;                   ///< of the file when it was read
     std::uint64_t content = 0;         ///< hash of its bytes; 0: not computed
     std::uint64_t rows_hash = 0;       ///< of its rows (row_hash.h); 0: not known
+    std::string results;               ///< AboutFile::results
     std::vector<float> targets;        ///< one per name in FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
     std::vector<std::string> texts;    ///< as many as FeatureData::columns; "" for none

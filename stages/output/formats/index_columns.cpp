@@ -52,6 +52,10 @@ void set_labels(std::string_view bytes, Entry& to) {
 
 void set_path(std::string_view bytes, Entry& to) { to.path = bytes.substr(0, bytes.find('\0')); }
 
+void set_results(std::string_view bytes, Entry& to) {
+  to.results = bytes.substr(0, bytes.find('\0'));
+}
+
 }  // namespace
 
 const std::vector<IndexColumn>& index_columns() {
@@ -115,6 +119,19 @@ const std::vector<IndexColumn>& index_columns() {
        set_path,
        Per::file,
        &X::path},
+      optional(
+          {"results",
+           ColumnType::text,
+           "which rows of the file are of which result: a JSON list in the order of the rows, such "
+           "as `[{\"rows\": 98, \"number\": {\"repeat\": 0}}, …]`; empty for a file that left no "
+           "rows",
+           {},
+           set_results,
+           Per::file,
+           &X::results},
+          "stages that make [several results](pipelines.md#several-results-of-a-recording) of a "
+          "recording",
+          [](const X& x) { return x.order.has_sub_items(); }),
   };
   return columns;
 }

@@ -149,6 +149,7 @@ void add_whole(Hash& hash, const FeatureData& data) {
 
 void add_file(Hash& hash, const FeatureData::Entry& e, const std::vector<std::size_t>& columns) {
   hash.text(e.path);
+  if (!e.results.empty()) hash.text(e.results);
   hash.number(e.offset);
   hash.number(e.count);
   hash.number(e.label);

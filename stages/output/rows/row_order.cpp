@@ -2,8 +2,25 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+
+#include "pipeline/base/value.h"
 
 namespace melflow {
+namespace {
+
+std::string entry_of(const SubItem& item, std::int64_t rows) {
+  const auto number = [](auto n) { return Value::scalar(std::to_string(n)); };
+  std::vector<Value::Entry> numbers;
+  for (const SubItem* s = &item; s != nullptr; s = s->of.get())
+    numbers.insert(numbers.begin(), {std::string(s->maker), number(s->number), {}});
+  Value out = Value::map({{"rows", number(rows), {}}, {"number", Value::map(numbers), {}}});
+  if (item.span)
+    out.set("seconds", Value::list({number(item.span->first), number(item.span->second)}));
+  return to_json(out);
+}
+
+}  // namespace
 
 void keep_only_rows(const MelBatch& batch, const ItemContext& context) {
   for (std::size_t i = 0; i < batch.parts.size(); ++i)
@@ -19,23 +36,23 @@ RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
       sections_(std::move(sections)),
       totals_(sections_.size(), 0),
       rows_(files, 0),
-      audio_(files) {}
+      about_(files) {}
 
-void RowOrder::keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio) {
+void RowOrder::keep(std::size_t file, Kept how, std::int64_t rows, const AboutFile& about) {
   kept_.resize(rows_.size(), Kept::no);
   kept_[file] = how;
   rows_[file] = rows;
-  audio_[file] = audio;
+  about_[file] = about;
 }
 
 void RowOrder::stays(std::size_t file, std::int64_t row, std::int64_t rows,
-                     const FileAudio& audio) {
-  keep(file, Kept::stays, rows, audio);
+                     const AboutFile& about) {
+  keep(file, Kept::stays, rows, about);
   rows_begin_.emplace_hint(rows_begin_.end(), file, row);
 }
 
-void RowOrder::taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio) {
-  keep(file, Kept::taken_over, rows, audio);
+void RowOrder::taken_over(std::size_t file, std::int64_t rows, const AboutFile& about) {
+  keep(file, Kept::taken_over, rows, about);
 }
 
 void RowOrder::begin_at(std::size_t section, std::int64_t row) {
@@ -71,6 +88,8 @@ void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origi
   advance(ready);
   if (file > current_) {
     waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin), input});
+  } else if (file == current_ && place_of(origin) > sub_item_) {
+    waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin), input});
   } else if (file == current_) {
     place({file, 0, 0, -1, std::move(part), std::move(origin), input}, ready);
     advance(ready);
@@ -81,29 +100,48 @@ void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
   const MelPart& part = *in.part;
   Count& count = counts_[in.input];
   count.rows += part.row_count;
-  if (part.last) count.expected = part.first_row + part.row_count;
-  audio_[in.file] = {part.file.sample_rate, std::max(audio_[in.file].frames, part.file.frames)};
+  if (part.last) {
+    count.expected = part.first_row + part.row_count;
+    count.sub_item = in.origin.sub_item;
+    count.is_last = count.sub_item == nullptr || in.origin.last;
+  }
+  AboutFile& about = about_[in.file];
+  about.sample_rate = part.file.sample_rate;
+  about.frames = std::max(about.frames, part.file.frames);
   const auto is_complete = [](const Count& c) { return c.rows == c.expected; };
   in.section = section_;
   in.file_row = totals_[section_];
-  if (is_complete(count)) in.file_rows = count.rows;
+  in.begin = sub_begin_;
+  if (is_complete(count)) in.rows = count.rows;
+  if (is_complete(count) && count.is_last) in.file_rows = sub_begin_ + count.rows;
   ready.push_back(std::move(in));
   if (!std::all_of(counts_.begin(), counts_.end(), is_complete)) return;
-  rows_[current_] = counts_.front().rows;
-  totals_[section_] += counts_.front().rows;
-  next();
+  const Count& own = counts_.front();
+  sub_begin_ += own.rows;
+  if (own.sub_item != nullptr)
+    about.results += (about.results.empty() ? "[" : ", ") + entry_of(*own.sub_item, own.rows) +
+                     (own.is_last ? "]" : "");
+  if (own.is_last) {
+    rows_[current_] = sub_begin_;
+    totals_[section_] += sub_begin_;
+    return next();
+  }
+  ++sub_item_;
+  std::fill(counts_.begin(), counts_.end(), Count{});
 }
 
 void RowOrder::next() {
   std::fill(counts_.begin(), counts_.end(), Count{});
+  sub_item_ = 0;
+  sub_begin_ = 0;
   ++current_;
   if (section_ + 1 < sections_.size() && current_ == sections_[section_ + 1]) ++section_;
 }
 
-void RowOrder::resume(std::int64_t rows, const FileAudio& audio) {
+void RowOrder::resume(std::int64_t rows, const AboutFile& about) {
   if (!stays(current_)) {
     rows_[current_] = rows;
-    audio_[current_] = audio;
+    about_[current_] = about;
     totals_[section_] += rows;
   }
   next();
@@ -126,8 +164,9 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
       continue;
     }
     if (is_void_(file)) {
-      if (counts_.front().rows > 0) rolled_back_.push_back({section_, totals_[section_]});
-      audio_[file] = {};  // how much of it had arrived is a matter of chance
+      if (sub_begin_ + counts_.front().rows > 0)
+        rolled_back_.push_back({section_, totals_[section_]});
+      about_[file] = {};  // how much of it had arrived is a matter of chance
       next();
       continue;
     }
@@ -135,9 +174,15 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
     if (it == waiting_.end()) return;
     std::vector<PlacedPart> parts = std::move(it->second);
     waiting_.erase(it);
-    for (PlacedPart& p : parts)
-      if (current_ == file) place(std::move(p), ready);
-    if (current_ == file) return;
+    const std::size_t sub_item = sub_item_;
+    for (PlacedPart& p : parts) {
+      if (current_ != file) break;
+      if (place_of(p.origin) == sub_item_)
+        place(std::move(p), ready);
+      else
+        waiting_[file].push_back(std::move(p));
+    }
+    if (current_ == file && sub_item_ == sub_item) return;
   }
 }
 
@@ -153,7 +198,7 @@ void RowOrder::forget(std::size_t file) {
   const auto behind = std::upper_bound(sections_.begin(), sections_.end(), file);
   totals_[static_cast<std::size_t>(behind - sections_.begin()) - 1] -= rows_[file];
   rows_[file] = 0;
-  audio_[file] = {};
+  about_[file] = {};
 }
 
 }  // namespace melflow

@@ -1,5 +1,6 @@
-// Numbers rows in manifest order. Blocks of the first unfinished file may be written at once;
-// blocks of later files wait here, within the memory budget, until every file before theirs is
+// Numbers rows in manifest order. Blocks of the first unfinished file, and of its first unfinished
+// sub-item where it has several, may be written at once;
+// later ones wait here, within the memory budget, until every file before theirs is
 // complete or known to leave no rows. So the output never has a gap.
 #pragma once
 
@@ -16,6 +17,13 @@
 
 namespace melflow {
 
+/// What an output says of a file beside its rows.
+struct AboutFile : FileAudio {
+  /// Where a stage makes several items of one (SubItem): a JSON list with an entry for each of them that
+  /// has rows, in the order of their rows: {"rows": 98, "number": {"repeat": 1}, "seconds": [0, 1]}.
+  std::string results;
+};
+
 /// A part of a file's rows, with the row of the output at which the file begins. While it is held,
 /// its file stays open in the ledger and its memory stays charged.
 struct PlacedPart {
@@ -26,6 +34,14 @@ struct PlacedPart {
   std::shared_ptr<const MelPart> part;  ///< null: the file's rows are copied from an earlier output
   Origin origin;
   std::size_t input = 0;  ///< by which the part came, where a file's rows come by several
+  /// Of the sub-item that the part is of, or of the file, which `part` counts from: the first row in the
+  /// file; in its completing part the number of rows, else -1.
+  std::int64_t begin = 0, rows = -1;
+
+  /// The part's first row, in the section.
+  [[nodiscard]] std::int64_t row() const { return file_row + begin + part->first_row; }
+  /// Whether the part is all that there is of the file.
+  [[nodiscard]] bool is_whole() const { return part->is_whole() && begin == 0 && file_rows >= 0; }
 };
 
 /// Of the batch's parts only their rows are charged from now on, since they may wait for those of earlier
@@ -43,15 +59,15 @@ class RowOrder {
 
   // To be called before the first part, for files whose rows are in an earlier output.
   /// Rows [row, row + rows) of the section are the file's, and stay in place.
-  void stays(std::size_t file, std::int64_t row, std::int64_t rows, const FileAudio& audio);
+  void stays(std::size_t file, std::int64_t row, std::int64_t rows, const AboutFile& about);
   /// The file's rows are to be copied: at its turn it is ready as an entry without a part.
-  void taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio);
+  void taken_over(std::size_t file, std::int64_t rows, const AboutFile& about);
   /// New rows of the section begin at `row`.
   void begin_at(std::size_t section, std::int64_t row);
 
   /// The next file's rows, and all before it, were written by an interrupted run; to be called
   /// before the first part. Of a file whose rows stay there are none.
-  void resume(std::int64_t rows, const FileAudio& audio);
+  void resume(std::int64_t rows, const AboutFile& about);
 
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
@@ -75,7 +91,10 @@ class RowOrder {
   [[nodiscard]] bool is_kept(std::size_t file) const {
     return !kept_.empty() && kept_[file] != Kept::no;
   }
-  [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
+  /// Files have sub-items, as the plan has it: an output says so of each, also where none came.
+  void expect_sub_items() { has_sub_items_ = true; }
+  [[nodiscard]] bool has_sub_items() const { return has_sub_items_; }
+  [[nodiscard]] const AboutFile& about(std::size_t file) const { return about_[file]; }
   /// The number of rows of all complete files of a section so far.
   [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
   struct Row {
@@ -101,10 +120,18 @@ class RowOrder {
   struct Count {
     std::int64_t rows = 0;       // so far
     std::int64_t expected = -1;  // once the last block came; blocks may overtake
+    // Known then: which sub-item it is, and whether it is the file's last one.
+    std::shared_ptr<const SubItem> sub_item = nullptr;
+    bool is_last = false;
   };
-  std::vector<Count> counts_;  // of it, by each input
+  [[nodiscard]] static std::size_t place_of(const Origin& origin) {
+    return origin.sub_item ? origin.sub_item->place : 0;
+  }
+  std::size_t sub_item_ = 0;    // its oldest one that is not complete
+  std::int64_t sub_begin_ = 0;  // of that, the first row in the file
+  std::vector<Count> counts_;   // of that, by each input
   enum class Kept : std::uint8_t { no, stays, taken_over };
-  void keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio);
+  void keep(std::size_t file, Kept how, std::int64_t rows, const AboutFile& about);
   std::vector<Kept> kept_;                          // of each file, where any is
   std::map<std::size_t, std::int64_t> rows_begin_;  // of files that stay
   std::vector<std::int64_t> begins_;                // of new rows, in each section
@@ -112,8 +139,9 @@ class RowOrder {
   std::size_t section_ = 0;  // of the current file
   std::vector<std::int64_t> totals_;
   std::vector<Row> rolled_back_;
+  bool has_sub_items_ = false;
   std::vector<std::int64_t> rows_;
-  std::vector<FileAudio> audio_;
+  std::vector<AboutFile> about_;
   std::map<std::size_t, std::vector<PlacedPart>> waiting_;  // without their places
 };
 

@@ -437,10 +437,11 @@ class Batches final : public Sink<MelBatch>,
       for (RecordingRows& r : recording_) r.clear();
     }
     RecordingRows& rows = recording_[placed.input];
-    if (!rows.add(placed.part, placed.file_rows)) return;
+    if (!rows.add(placed.part, placed.rows)) return;
     if (++complete_ < recording_.size()) return;
     if (fits_together(placed)) give(static_cast<std::int64_t>(placed.file));
     for (RecordingRows& r : recording_) r.clear();
+    complete_ = 0;  // a further result of the recording may come
   }
 
   // Where samples are windows, each input has as many.

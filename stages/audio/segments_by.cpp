@@ -1,0 +1,121 @@
+// segments_by: the stretches that a stage before it has marked, each a result of its own.
+//
+// In:  Waveform blocks with marked stretches.
+// Out: Waveform blocks, the samples of each stretch counted from 0. They are those of the block: nothing
+//      is copied. A stretch that nothing follows in its block ends with a block without samples, since
+//      another one may follow, or the recording may end with it.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage/registry.h"
+#include "stages/facts.h"
+#include "stages/items.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+namespace {
+
+struct MarkedState final : StageState {
+  bool is_open = false;    // a stretch has begun, and its last piece was not given
+  std::int64_t begin = 0;  // of that
+  std::int64_t end = 0;    // up to where it was given
+};
+
+using Part = Expand<Waveform, Waveform>::Block;
+
+class SegmentsBy final : public Divide<Waveform, Waveform> {
+ public:
+  explicit SegmentsBy(NoOptions) {}
+
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    above.erase(requirement::kBlockMultiple);  // samples are elsewhere in what this gives
+    return above;
+  }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (!given.get_or(property::kIsMarked, false))
+      check.error("from",
+                  "nothing is marked in what comes; take from a node that marks stretches, such "
+                  "as mark_sound, with nothing between that changes the samples");
+    Properties out = given;
+    out.erase(property::kIsMarked);
+    out.erase(property::kSamplesOfFile);
+    return out;
+  }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+
+  Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const Waveform> in,
+                                       ItemContext& context) const override {
+    std::unique_ptr<StageState>& state = context.state();
+    if (!state) state = std::make_unique<MarkedState>();
+    std::vector<Part> parts = parts_of(*in, static_cast<MarkedState&>(*state));
+    if (in->last) state.reset();
+    if (in->last && parts.empty()) return ItemError::skipped("no stretch of it is marked");
+    return std::unique_ptr<Cursor>(std::make_unique<Parts>(std::move(parts)));
+  }
+
+ private:
+  class Parts final : public Cursor {
+   public:
+    explicit Parts(std::vector<Part> parts) : parts_(std::move(parts)) {}
+    Result<Block> next(ItemContext&) override {
+      if (parts_.empty()) return Block{};
+      Block& out = parts_[next_++];
+      out.more = next_ < parts_.size();
+      return std::move(out);
+    }
+
+   private:
+    std::vector<Part> parts_;
+    std::size_t next_ = 0;
+  };
+
+  static std::vector<Part> parts_of(const Waveform& in, MarkedState& state) {
+    std::vector<Part> out;
+    for (const Stretch& s : in.marked) {
+      if (state.is_open && s.begin != state.end) end(in, state, out);
+      if (!std::exchange(state.is_open, true)) state.begin = s.begin;
+      state.end = s.end;
+      give(in, s, state, out);
+    }
+    if (in.last && state.is_open) end(in, state, out);
+    return out;
+  }
+
+  static void give(const Waveform& in, const Stretch& s, const MarkedState& state,
+                   std::vector<Part>& out) {
+    auto part = std::make_shared<Waveform>(in);
+    part->marked.clear();
+    part->samples.data += static_cast<std::size_t>(s.begin - in.start) * size_of(in.samples.type);
+    part->samples.count = s.end - s.begin;
+    part->start = s.begin - state.begin;
+    part->first = s.begin == state.begin;
+    part->last = false;
+    out.push_back({std::move(part), true, false});
+  }
+
+  // The stretch at hand: its last piece is the last one of this block, or one without samples.
+  static void end(const Waveform& in, MarkedState& state, std::vector<Part>& out) {
+    if (out.empty() || out.back().ends) give(in, {in.start, in.start}, state, out);
+    Part& last = out.back();
+    auto part = std::make_shared<Waveform>(*last.out);
+    if (part->samples.count == 0) part->start = state.end - state.begin;
+    part->first = part->start == 0;
+    part->last = true;
+    last.out = std::move(part);
+    last.ends = true;
+    const double rate = in.sample_rate;
+    last.span = {static_cast<double>(state.begin) / rate, static_cast<double>(state.end) / rate};
+    state.is_open = false;
+  }
+};
+
+const RegisterStage<SegmentsBy, NoOptions> register_segments_by{
+    "segments_by",
+    "Makes a result of each stretch of a recording that a stage before it has marked.", true};
+
+}  // namespace
+}  // namespace melflow
