@@ -151,7 +151,8 @@ void open_standard_files() {
     if (fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", O_RDWR);
 }
 
-// All that was printed is where it should be. Who has closed the other end of a pipe wanted no more.
+// All that was printed is where it should be. Who has closed the other end of a pipe wanted no
+// more.
 bool is_printed() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && close_error(STDOUT_FILENO) == 0)
     return true;

@@ -111,7 +111,8 @@ std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
                      takes.empty() ? "options only" : takes);
 }
 
-// Messages of our own checks say what is allowed; the parser's name the option and what is wrong with it.
+// Messages of our own checks say what is allowed; the parser's name the option and what is wrong
+// with it.
 std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
   // Its name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());

@@ -24,7 +24,8 @@ class UsageError : public std::runtime_error {
 /// The verb of that name, or null.
 const Verb* find_verb(std::string_view name);
 
-/// What to say where the first of `arguments` is no verb and no option of `app`; "" where it is one.
+/// What to say where the first of `arguments` is no verb and no option of `app`; "" where it is
+/// one.
 std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// A line that says what the parser of `app` found wrong, and what is allowed.

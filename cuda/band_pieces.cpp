@@ -98,8 +98,8 @@ std::vector<Round> rounds_of(std::span<const Run> runs, int n_bins, int lanes, i
   return rounds;
 }
 
-// Accesses to shared memory of a frame: power and weight for each step, and for each partial sum its
-// description, its write and its reading.
+// Accesses to shared memory of a frame: power and weight for each step, and for each partial sum
+// its description, its write and its reading.
 int cost(int steps, int of_one_bank) { return steps * (of_one_bank + 1) + 6; }
 
 int cost(const std::vector<Round>& rounds) {

@@ -5,8 +5,9 @@
 //
 // A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
 // points in registers and exchanges them through shared memory; a phase is what every lane does
-// between two barriers, of which the kernel (fused_kernel.cuh) has one behind each phase. A phase must
-// not read what another lane writes in the same phase: tests/emulated runs lanes in several orders.
+// between two barriers, of which the kernel (fused_kernel.cuh) has one behind each phase. A phase
+// must not read what another lane writes in the same phase: tests/emulated runs lanes in several
+// orders.
 //
 //   fetch          samples of a frame into registers (any time before `first`)
 //   first          window, butterflies r1, twiddles              -> shared
@@ -229,8 +230,8 @@ struct Fused {
     }
   }
 
-  // Only with Settings::has_exponent: a loop over memory, since for bins in registers the code of every
-  // exponent would be there once a bin.
+  // Only with Settings::has_exponent: a loop over memory, since for bins in registers the code of
+  // every exponent would be there once a bin.
   static MELFLOW_HD void exponent(int lane, const Settings& s, const Shared& shared) {
     float* power = shared.power();
     for (int k = lane; k < s.n_bins; k += S::lanes) power[k] = bin_value(s, power[k]);

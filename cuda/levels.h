@@ -123,8 +123,8 @@ MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const BinsFrom& bins
   } while (++round < bands.counts.rounds);
 }
 
-// One lane's bands of a row, from the partial sums, aligned to 16 bytes. `Total`: Sum where they may
-// be more than most_in_a_row.
+// One lane's bands of a row, from the partial sums, aligned to 16 bytes. `Total`: Sum where they
+// may be more than most_in_a_row.
 template <int lanes, class Total>
 MELFLOW_HD void write_bands(int lane, const Settings& s, const BandCounts& counts,
                             const float* partials, const Row& row) {

@@ -39,8 +39,8 @@ class SlotMemory {
   SlotMemory& operator=(const SlotMemory&) = delete;
   ~SlotMemory();
 
-  // host_in and device_in: the count of frames and nothing else, samples, and behind those the place
-  // of each frame's first sample.
+  // host_in and device_in: the count of frames and nothing else, samples, and behind those the
+  // place of each frame's first sample.
   static constexpr std::size_t header = 256;  // [bytes]
   // Where the places are behind so many bytes of samples. [bytes]
   [[nodiscard]] static std::size_t offsets_at(std::size_t sample_bytes);

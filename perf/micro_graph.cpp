@@ -1,9 +1,10 @@
-// What the framework itself costs: chains of stages that do nothing, so all of the time is the graph's, oneTBB's and
-// the allocator's. Figures are per item and node; 7 nodes are the shape of the main job.
+// What the framework itself costs: chains of stages that do nothing, so all of the time is the
+// graph's, oneTBB's and the allocator's. Figures are per item and node; 7 nodes are the shape of
+// the main job.
 //
-//   graph/NODES/WORKERS       a plan run by melflow::Runner: bounded queues, memory reservations, ledger, clocks
-//   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task; `graph` leaves that to the run
-//   outputs/N/WORKERS         a route to so many sinks by turns, an item a task: s_per_item is of an item
+//   graph/NODES/WORKERS       a plan run by melflow::Runner: queues, memory, ledger, clocks
+//   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task, not as the run has it
+//   outputs/N/WORKERS         a route to so many sinks by turns, an item a task; s_per_item
 //   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>

@@ -13,8 +13,8 @@ struct AnyPayload {
   static constexpr const char* kName = "anything";
 };
 
-/// The ports that such a stage knows. What is on its way over a device is not among them: it holds a
-/// place there.
+/// The ports that such a stage knows. What is on its way over a device is not among them: it holds
+/// a place there.
 inline std::vector<PortType> any_payload_ports() {
   return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>(),
           port_type<Windows>(), port_type<Batch>(),    port_type<MelBatch>()};

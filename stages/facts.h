@@ -30,7 +30,8 @@ struct FullBatch {
   friend bool operator==(const FullBatch&, const FullBatch&) = default;
 };
 
-/// How lists that several branches require become one: each element once, in the order of the branches.
+/// How lists that several branches require become one: each element once, in the order of the
+/// branches.
 struct AppendLists {
   template <class List>
   bool operator()(List& mine, const List& other) const {
@@ -46,8 +47,9 @@ namespace requirement {
 inline constexpr Requirement<double, merge::Equal> kSampleRate{"sample_rate"};
 /// The rate [Hz] below which blocks must be shorter in proportion; a resampler requires it.
 inline constexpr Requirement<double, merge::Largest> kLowestRate{"lowest_rate"};
-/// Samples of which a block should hold a whole number: windows that do not overlap then never lie in two
-/// blocks, and nothing is copied to join them. A wish of `segment` that changes no row; of several the largest.
+/// Samples of which a block should hold a whole number: windows that do not overlap then never lie
+/// in two blocks, and nothing is copied to join them. A wish of `segment` that changes no row; of
+/// several the largest.
 inline constexpr Requirement<std::int64_t, merge::Largest> kBlockMultiple{"block_multiple"};
 /// How many samples of a block the frames of the next one need; a front end requires it.
 inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
@@ -72,7 +74,8 @@ inline constexpr Property<double> kSampleRate{"sample_rate"};
 inline constexpr Property<std::int64_t> kSamplesOfFile{"samples_of_file"};
 /// Of the batches that come.
 inline constexpr Property<FullBatch> kFullBatch{"full_batch"};
-/// The repeat before that every recording comes from so many times; the innermost, where several are.
+/// The repeat before that every recording comes from so many times; the innermost, where several
+/// are.
 struct Repeated {
   const Stage* by = nullptr;
   int times = 0;
@@ -101,8 +104,8 @@ inline constexpr Property<std::string> kLibraries{"libraries"};
 inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
-/// Whether every route before decides by the content of a file, not by its entry in a list, so that an
-/// unchanged file takes the same branch. Nothing where there is no route.
+/// Whether every route before decides by the content of a file, not by its entry in a list, so that
+/// an unchanged file takes the same branch. Nothing where there is no route.
 inline constexpr Property<bool> kIsRoutedByContent{"is_routed_by_content"};
 /// The chain on devices that an item is in.
 inline constexpr Property<std::shared_ptr<CudaRun>> kCudaRun{"cuda"};

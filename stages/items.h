@@ -40,8 +40,8 @@ struct FileRef {
   [[nodiscard]] std::size_t rows() const { return 0; }
 };
 
-/// A file's bytes, or for a large file the open file to read them from piece by piece; neither where
-/// the file's samples are stored.
+/// A file's bytes, or for a large file the open file to read them from piece by piece; neither
+/// where the file's samples are stored.
 struct RawBytes {
   static constexpr const char* kName = "bytes";
   std::shared_ptr<const FileRef> file;
@@ -57,7 +57,8 @@ struct RawBytes {
 enum class SampleType : std::uint8_t { int16, float32 };
 constexpr std::size_t size_of(SampleType t) { return t == SampleType::int16 ? 2 : 4; }
 
-/// Mono samples [count] and whoever keeps them there, if that takes anything. int16 counts as value / 32768.
+/// Mono samples [count] and whoever keeps them there, if that takes anything. int16 counts as value
+/// / 32768.
 struct Samples {
   std::shared_ptr<const void> owner;
   const std::byte* data = nullptr;
@@ -91,8 +92,8 @@ struct Waveform {
   bool first = true, last = true;
   bool stored = false;  ///< comes from a store of decoded audio, not from the file
   FileAudio file;
-  /// The first frame of the file so far, at its own rate, that may not be at its time: before it something was lost,
-  /// and nobody knows how long it was.
+  /// The first frame of the file so far, at its own rate, that may not be at its time: before it
+  /// something was lost, and nobody knows how long it was.
   std::int64_t untimed_from = kAllTimed;
   /// Its samples that a stage has marked (mark_sound), in order. A stretch that ends with the block
   /// goes on where the next block has one from its first sample.

@@ -33,9 +33,9 @@ struct Length {
   /// The length in samples at this rate, rounded to the nearest number, which may be 0; at most
   /// 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
-  /// A warning about a number of samples that may be meant in `unit` ("ms", "s"), as it is a shorter
-  /// time than `least_seconds` at that rate: "10 is samples (1.25 ms at 8000 Hz); did you mean
-  /// 10ms?". "" where it is not.
+  /// A warning about a number of samples that may be meant in `unit` ("ms", "s"), as it is a
+  /// shorter time than `least_seconds` at that rate: "10 is samples (1.25 ms at 8000 Hz); did you
+  /// mean 10ms?". "" where it is not.
   [[nodiscard]] std::string unit_remark(double sample_rate, double least_seconds,
                                         std::string_view unit) const;
 };
@@ -57,8 +57,8 @@ struct RecordingLength {
 class ReadsLength {
  public:
   virtual ~ReadsLength() = default;
-  /// The length of what it would give for a file, by the file's header; nothing where that does not say it, or would be
-  /// refused. Opens the file.
+  /// The length of what it would give for a file, by the file's header; nothing where that does not
+  /// say it, or would be refused. Opens the file.
   [[nodiscard]] virtual std::optional<RecordingLength> length_in_header(
       const FileRef& file) const = 0;
 };

@@ -1,6 +1,6 @@
 // The index of a corpus: path, labels, targets, texts and split of every file, in the order of the
-// output, in well under 128 bytes a file (and 4 more for each target, 8 and its length for each text
-// that is not the file's before).
+// output, in well under 128 bytes a file (and 4 more for each target, 8 and its length for each
+// text that is not the file's before).
 #pragma once
 
 #include <cstdint>
@@ -44,12 +44,12 @@ class Manifest {
   [[nodiscard]] const std::vector<CorpusSource>& sources() const { return sources_; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
-  /// Adds a folder below the root, "" or ending in '/'; returns its number for add(). `source`: which
-  /// of several it is of.
+  /// Adds a folder below the root, "" or ending in '/'; returns its number for add(). `source`:
+  /// which of several it is of.
   std::uint32_t add_folder(std::string_view folder, std::size_t source = 0);
   void add(std::uint32_t folder, std::string_view name);
-  /// Gives labels and splits the numbers that they have in these lists, the labels sorted as bytes; before
-  /// the first of either. For a manifest that is a part of another.
+  /// Gives labels and splits the numbers that they have in these lists, the labels sorted as bytes;
+  /// before the first of either. For a manifest that is a part of another.
   void set_names(const std::vector<std::string>& labels, const std::vector<std::string>& splits);
   /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
   /// reason.
@@ -77,10 +77,10 @@ class Manifest {
   /// recording may be many.
   void set_span_unit(SpanUnit unit) { span_unit_ = unit; }
   void set_span(std::size_t i, const Span& span) { spans_[i] = span; }
-  /// Reorders utterances once, after the last add() and before order_by_split(): those of a recording
-  /// follow each other, in the order of their starts, where the first of them is now. One that
-  /// overlaps with the one before it by more than most_overlap() comes behind those that do not, and
-  /// the recording is read once more for it.
+  /// Reorders utterances once, after the last add() and before order_by_split(): those of a
+  /// recording follow each other, in the order of their starts, where the first of them is now. One
+  /// that overlaps with the one before it by more than most_overlap() comes behind those that do
+  /// not, and the recording is read once more for it.
   void order_by_recording();
   /// In the unit of the spans: 5 s, or as many samples as these have at 16 kHz.
   [[nodiscard]] double most_overlap() const { return span_unit() == SpanUnit::seconds ? 5 : 80000; }
@@ -118,8 +118,8 @@ class Manifest {
   }
   /// The path for the system, with the root.
   [[nodiscard]] std::string path(std::size_t i) const;
-  /// What tells the entry from all others: its path as it was listed; of several sources with the name
-  /// of its source before it, `train/talk.wav`.
+  /// What tells the entry from all others: its path as it was listed; of several sources with the
+  /// name of its source before it, `train/talk.wav`.
   [[nodiscard]] std::string recorded_path(std::size_t i) const;
   /// What the entry is called: recorded_path(), and for an utterance its span, as in
   /// `talk.wav#t=12.5,15` (seconds) or `talk.wav#samples=200000,240000`.
@@ -129,9 +129,9 @@ class Manifest {
   [[nodiscard]] bool has_spans() const { return span_unit_.has_value(); }
   [[nodiscard]] SpanUnit span_unit() const { return *span_unit_; }
   [[nodiscard]] const Span& span(std::size_t i) const { return spans_[i]; }
-  /// How many entries from `i` on are utterances of one recording and are cut out of it as it is read once:
-  /// they are in one split, in the order of their starts, and overlap by most_overlap() or less. 1
-  /// where entries are whole files, and of one that is not to be read.
+  /// How many entries from `i` on are utterances of one recording and are cut out of it as it is
+  /// read once: they are in one split, in the order of their starts, and overlap by most_overlap()
+  /// or less. 1 where entries are whole files, and of one that is not to be read.
   [[nodiscard]] std::size_t entries_of_recording(std::size_t i) const;
   /// Whether the entry is cut in one go with the one before it.
   [[nodiscard]] bool follows_in_recording(std::size_t i) const;

@@ -1,9 +1,9 @@
 // The names that other libraries have for stages, options and values, so that the message for one
-// that is not known can give melflow's. One list per stage; a stage names its lists where it describes
-// its options.
+// that is not known can give melflow's. One list per stage; a stage names its lists where it
+// describes its options.
 //
-// What hand-written loaders call their settings is one list for all places: docs/dataset-builder.md has a
-// table of it, which is held against this list by a test.
+// What hand-written loaders call their settings is one list for all places: docs/dataset-builder.md
+// has a table of it, which is held against this list by a test.
 #pragma once
 
 #include <span>

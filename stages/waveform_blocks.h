@@ -14,7 +14,8 @@
 
 namespace melflow {
 
-/// A sample in memory: 16-bit integers, of which 32768 would be full scale, or floats, of which 1 is.
+/// A sample in memory: 16-bit integers, of which 32768 would be full scale, or floats, of which 1
+/// is.
 template <class T>
 concept SampleInMemory = std::is_same_v<T, float> || std::is_same_v<T, std::int16_t>;
 

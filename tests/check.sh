@@ -33,6 +33,9 @@ format() {
   tool=$(find_tool clang-format) || exit
   find apps config cuda perf pipeline stages tests -regex '.*\.\(h\|cpp\|cu\|cuh\)' -print0 |
     xargs -0 "$tool" --dry-run --Werror || exit 1
+  # It leaves comments as they are.
+  ! LC_ALL=C.UTF-8 grep -rnE --include=*.{h,cpp,cu,cuh} '^ *//' apps config cuda perf pipeline stages tests |
+    grep -E '^[^:]*:[0-9]+:.{101}' || exit 1
 }
 
 # The preset compiles every file by itself and without precompiled headers, which clang cannot read.

@@ -1,7 +1,7 @@
 // How fast this machine does one thing, measured several times.
 //
-// All measurements take turns, a slice of time each, round by round: what disturbs the machine for a
-// while then spoils one figure of each and no median.
+// All measurements take turns, a slice of time each, round by round: what disturbs the machine for
+// a while then spoils one figure of each and no median.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct Measurement {
   std::vector<double> figures = {};  ///< one a round
 };
 
-/// Adds a figure a round to all that can be measured, until `is_stopped`. `begun` is told the number
-/// of each round, from 1 on.
+/// Adds a figure a round to all that can be measured, until `is_stopped`. `begun` is told the
+/// number of each round, from 1 on.
 void measure(std::vector<Measurement>& all, double seconds, int rounds,
              const std::atomic<bool>& is_stopped, const std::function<void(int)>& begun);
 

@@ -1,5 +1,5 @@
-// Small JSON files of a job, which several programs write and read at the same time: each appears as a whole,
-// and says by a hash of itself that it is what was written.
+// Small JSON files of a job, which several programs write and read at the same time: each appears
+// as a whole, and says by a hash of itself that it is what was written.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,13 +10,14 @@
 
 namespace melflow {
 
-/// Writes or replaces the file. `writer` must be another name for each program that may write it at the
-/// same time. Throws RunError.
+/// Writes or replaces the file. `writer` must be another name for each program that may write it at
+/// the same time. Throws RunError.
 void write_checked(const std::string& path, nlohmann::ordered_json json, const std::string& writer);
-/// The same as a new file; false where it is there already. `beside`: a name on the same file system that
-/// nobody else uses; it is gone then. Throws RunError.
+/// The same as a new file; false where it is there already. `beside`: a name on the same file
+/// system that nobody else uses; it is gone then. Throws RunError.
 bool write_new(const std::string& path, nlohmann::ordered_json json, const std::string& beside);
-/// Nothing where there is no such file. Throws RunError when it cannot be read or is not what was written.
+/// Nothing where there is no such file. Throws RunError when it cannot be read or is not what was
+/// written.
 std::optional<nlohmann::ordered_json> read_checked(const std::string& path);
 
 [[noreturn]] void refuse_checked(const std::string& path);

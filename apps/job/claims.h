@@ -7,8 +7,8 @@
 //   workers/ID.json   the heartbeat of a worker: a number that goes up, and what it is at
 //   workers/ID.lock   locked while the worker lives
 //
-// A worker is gone when its lock is free and it ran on this machine since that was started, or when its
-// number has not changed for some time, measured by who looks: clocks of others are not asked.
+// A worker is gone when its lock is free and it ran on this machine since that was started, or when
+// its number has not changed for some time, measured by who looks: clocks of others are not asked.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,8 @@ class WorkerSign {
     std::size_t part = 0;
     std::size_t files = 0, of_files = 0;  ///< that are done of it
   };
-  /// Says that this worker lives, and what it is at. Does not throw: a disk that is full ends no worker.
+  /// Says that this worker lives, and what it is at. Does not throw: a disk that is full ends no
+  /// worker.
   void give(const std::optional<At>& at) noexcept;
   [[nodiscard]] const std::string& id() const { return id_; }
 

@@ -1,5 +1,5 @@
-// A job: a corpus that is computed in parts, by any number of programs that share nothing but a folder
-// of plain files. docs/clusters.md describes the folder.
+// A job: a corpus that is computed in parts, by any number of programs that share nothing but a
+// folder of plain files. docs/clusters.md describes the folder.
 //
 //   job.json          what was planned; it is there when all else of the plan is
 //   pipeline.yaml     the pipeline, without variables
@@ -57,8 +57,8 @@ struct Job {
     return in("failed/" + name(part) + ".json");
   }
 
-  /// Makes the plan of a run of the job's pipeline, which says of itself what the job's plan says. The
-  /// program has to be in the working folder. Throws ConfigError, and RunError.
+  /// Makes the plan of a run of the job's pipeline, which says of itself what the job's plan says.
+  /// The program has to be in the working folder. Throws ConfigError, and RunError.
   [[nodiscard]] Plan load(std::optional<int> workers, const std::string& output = "") const;
   /// Goes to the working folder. Throws RunError.
   void enter_working_folder() const;

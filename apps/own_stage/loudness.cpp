@@ -17,8 +17,8 @@
 
 namespace {
 
-// What can be set in a pipeline. `melflow stages`, the messages and the editor's completion are made
-// of describe().
+// What can be set in a pipeline. `melflow stages`, the messages and the editor's completion are
+// made of describe().
 struct LoudnessOptions {
   double min_db = -60;
   double warn_db = -3;

@@ -44,8 +44,8 @@ constexpr const char* kDeltas = "deltas";
 ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance);
 ParityResult check_delta(const ParityDelta& one, const ParityTolerance& tolerance);
 
-/// Compares a recording. `options`: those of `preset`, perhaps changed; `theirs`: the library's rows
-/// of the same samples.
+/// Compares a recording. `options`: those of `preset`, perhaps changed; `theirs`: the library's
+/// rows of the same samples.
 ParityResult check_recording(const std::string& preset, const MelOptions& options,
                              const ParityTolerance& tolerance, const ParityRecording& recording,
                              const ParitySource& library, const ReferenceRows& theirs);

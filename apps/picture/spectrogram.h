@@ -21,12 +21,12 @@ struct Spectrogram {
   std::string title;
 };
 
-/// Draws a spectrogram. Many frames are drawn as means of groups, few are drawn wide. Throws RunError when there
-/// is no frame.
+/// Draws a spectrogram. Many frames are drawn as means of groups, few are drawn wide. Throws
+/// RunError when there is no frame.
 Canvas draw(const Spectrogram& s);
-/// Draws several spectrograms, one below the other, with their left edges in line. Those of the same
-/// unit share their colours, and those whose frames take the same time a time scale: what looks
-/// louder is louder, what looks longer is longer.
+/// Draws several spectrograms, one below the other, with their left edges in line. Those of the
+/// same unit share their colours, and those whose frames take the same time a time scale: what
+/// looks louder is louder, what looks longer is longer.
 Canvas draw(const std::vector<Spectrogram>& all);
 
 /// Round numbers in [lowest, highest], at most `most` of them: 1, 2 or 5 times a power of ten

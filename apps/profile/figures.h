@@ -27,7 +27,8 @@ struct RunFigures {
   double disk_read_per_second = 0;  ///< bytes from the disk, over the whole time
 };
 RunFigures run_figures(const RunReport& report);
-/// Files a second of the time in which the stages worked, which they also do while the audio is loaded.
+/// Files a second of the time in which the stages worked, which they also do while the audio is
+/// loaded.
 double files_per_working_second(const RunReport& report);
 
 /// Of one or more values; the mean of the two in the middle where their number is even.

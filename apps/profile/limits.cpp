@@ -12,7 +12,8 @@ namespace {
 constexpr double kUsedUp = 0.9;       // of a resource
 constexpr double kLossNamed = 0.1;    // of the time; less is no reason
 constexpr double kMostOutside = 0.5;  // of the whole time, where no stage was at work
-// Of the whole time, where the audio is loaded before rows are computed: what a stream does at once.
+// Of the whole time, where the audio is loaded before rows are computed: what a stream does at
+// once.
 constexpr double kMostLoading = 0.25;
 
 struct Loss {

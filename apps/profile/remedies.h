@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// For a run that is held back by a resource: changes of workers and concurrency, and of what makes a
-/// stage cheaper.
+/// For a run that is held back by a resource: changes of workers and concurrency, and of what makes
+/// a stage cheaper.
 std::vector<Hint> hints_for_resources(const Demands& demands);
 /// For a run that lost the share `limits.share` of its time by memory or a queue.
 std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report);

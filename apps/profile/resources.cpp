@@ -25,8 +25,8 @@ double number_in(const Value& map, const char* key) {
   return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
 }
 
-// Of a sink that compresses, which has measured what each of its chunks takes at level 1: that level
-// or, where it has it, no compression.
+// Of a sink that compresses, which has measured what each of its chunks takes at level 1: that
+// level or, where it has it, no compression.
 std::optional<CheaperValue> cheaper_value(const StageReport& s) {
   constexpr double kMost = 0.99;  // both are estimates by samples
   const auto packing = std::find_if(s.summary.begin(), s.summary.end(),

@@ -29,7 +29,8 @@ enum class Cause {
 };
 const char* to_text(Cause cause);
 
-/// From this share of a worker's time in stages on it is a core at work: more workers than cores then help no more.
+/// From this share of a worker's time in stages on it is a core at work: more workers than cores
+/// then help no more.
 constexpr double kAllWorking = 0.8;
 
 /// The most files a second that a resource can serve, while the stages work.
@@ -72,10 +73,11 @@ struct Demands {
   /// How much of the workers' time in stages a core worked, or they waited for one; 0 to 1.
   [[nodiscard]] double workers_processor_share() const;
   /// Of the time in which its threads computed or waited for a core, the share that they waited
-  /// because other programs had it; 0 with more workers than cores, which take them from each other.
+  /// because other programs had it; 0 with more workers than cores, which take them from each
+  /// other.
   [[nodiscard]] double taken_share() const;
-  /// Of so many slots on the workers, those that can be at work at the same time: where workers hardly
-  /// wait in stages, one for each core.
+  /// Of so many slots on the workers, those that can be at work at the same time: where workers
+  /// hardly wait in stages, one for each core.
   [[nodiscard]] int working_slots(int slots) const;
   /// How many of a stage's slots can be at work at the same time.
   [[nodiscard]] int usable_slots(const Stage& stage) const;

@@ -1,5 +1,5 @@
-// The state of a run over time, sampled every 100 ms on a dedicated thread, at longer intervals in long
-// runs, so that memory stays bounded.
+// The state of a run over time, sampled every 100 ms on a dedicated thread, at longer intervals in
+// long runs, so that memory stays bounded.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,6 @@
-// Rows of a corpus by their numbers, computed from the audio when they are asked for. Entries of its
-// list are recordings, or utterances: those of a recording are computed together, as it is decoded.
+// Rows of a corpus by their numbers, computed from the audio when they are asked for. Entries of
+// its list are recordings, or utterances: those of a recording are computed together, as it is
+// decoded.
 #pragma once
 
 #include <cstddef>
@@ -42,22 +43,22 @@ class AudioRows final : public RowReader, public EndsWithPython {
   };
   /// Of each entry, the first one that is computed together with it.
   [[nodiscard]] const std::vector<std::size_t>& firsts() const { return firsts_; }
-  /// Computes the rows of the entries from such a first one on, to see how many there are, and keeps
-  /// them.
+  /// Computes the rows of the entries from such a first one on, to see how many there are, and
+  /// keeps them.
   [[nodiscard]] std::vector<Measured> measure(std::size_t first) const;
   /// How many rows the recording `first` has by its header; nothing where it has to be measured.
   [[nodiscard]] std::optional<std::int64_t> count_by_header(std::size_t first) const;
-  /// Gives all entries a place among the rows, by their numbers of them. Those with other stamps than
-  /// these, or that prove to have another number, count as lost from now on. `by_header`: whose
-  /// numbers are not measured. Before rows are read.
+  /// Gives all entries a place among the rows, by their numbers of them. Those with other stamps
+  /// than these, or that prove to have another number, count as lost from now on. `by_header`:
+  /// whose numbers are not measured. Before rows are read.
   void place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps,
              std::vector<bool> by_header);
   /// Entries that could not be read any more, with the reason.
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed, and
-  /// those before the first are not kept, unless its number of rows is its header's.
+  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed,
+  /// and those before the first are not kept, unless its number of rows is its header's.
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;
   void drop(Scratch& scratch) const override;

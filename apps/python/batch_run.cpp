@@ -104,7 +104,7 @@ BatchRun::BatchRun(const Settings& settings) {
         ListOrder{Permutation::of_epoch(*settings.order, settings.epoch)}));
   runner_ = std::make_unique<Runner>(std::move(plan));
   thread_ = std::thread([this] {
-    name_this_thread(thread_name("batches", 1));
+    name_this_thread(thread_name("loader", 1));
     run();
   });
 }

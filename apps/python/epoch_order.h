@@ -1,4 +1,6 @@
-// The samples of each batch of an epoch.
+// The samples of each batch of an epoch, for batches of rows by number (`melflow.open(...).batches`).
+// A Loader's order is another: recordings by `BatchRun`, samples by
+// stages/output/training/sample_batcher.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +13,12 @@
 
 namespace melflow {
 
-/// A function of its settings. Samples have numbers; they come by a permutation, of which nothing is
-/// kept, or with buckets or `max_rows` by a list.
+/// A function of its settings. Samples have numbers; they come by a permutation, of which nothing
+/// is kept, or with buckets or `max_rows` by a list.
 class EpochOrder {
  public:
-  /// Where it pays to take samples of one recording together. Recordings come in random order, and a
-  /// sample leaves between its recording's turn and `window` rows later, by chance.
+  /// Where it pays to take samples of one recording together. Recordings come in random order, and
+  /// a sample leaves between its recording's turn and `window` rows later, by chance.
   struct Recordings {
     std::vector<std::int64_t> samples,
         rows;  ///< of each, in the order of the samples; none: one permutation
@@ -49,8 +51,8 @@ class EpochOrder {
   /// What a rank has of the batch with that number, from `begin` on.
   [[nodiscard]] Batch batch(std::uint64_t number, std::size_t rank) const;
 
-  /// A sample for the place of another, the same one each time: another one for each attempt, and where
-  /// samples of one recording come together, those of one other recording.
+  /// A sample for the place of another, the same one each time: another one for each attempt, and
+  /// where samples of one recording come together, those of one other recording.
   [[nodiscard]] std::int64_t other(std::int64_t sample, std::uint64_t attempt) const;
 
  private:

@@ -1,4 +1,5 @@
-// The module melflow._melflow: what the package melflow is made of. Nothing here is called by users.
+// The module melflow._melflow: what the package melflow is made of. Nothing here is called by
+// users.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>

@@ -1,5 +1,5 @@
-// Rows of recordings, or of all utterances of each, that were computed, kept in memory as far as a limit and the machine allow; what
-// was not used for the longest time goes first.
+// Rows of recordings, or of all utterances of each, that were computed, kept in memory as far as a
+// limit and the machine allow; what was not used for the longest time goes first.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@ namespace melflow {
 class RowBatches final : public EndsWithPython {
  public:
   struct Settings {
-    /// Rows [starts[i], starts[i] + counts[i]) are the sample i, or with `is_ragged` = false so many
-    /// samples of one row.
+    /// Rows [starts[i], starts[i] + counts[i]) are the sample i, or with `is_ragged` = false so
+    /// many samples of one row.
     std::vector<std::int64_t> starts, counts;
     bool is_ragged = false;
     std::size_t rank = 0;

@@ -41,8 +41,8 @@ class RowReader {
     std::uint64_t first = 0, count = 0;
   };
   /// Makes ranges ready that are read next, until drop(); gives the numbers of those that cannot be
-  /// read any more, with which others take their place. `is_urgent`: somebody waits, so that nothing
-  /// is to be made that may be of use later.
+  /// read any more, with which others take their place. `is_urgent`: somebody waits, so that
+  /// nothing is to be made that may be of use later.
   [[nodiscard]] virtual std::vector<std::size_t> fetch(std::span<const Range>, Scratch&,
                                                        bool /*is_urgent*/) const {
     return {};

@@ -48,7 +48,8 @@ void StageChain::start_source() {
   if (keep_) keep_->stage().start(source_->run());
 }
 
-// The first stage reads files, the second one decodes them. Utterances end where their recording does.
+// The first stage reads files, the second one decodes them. Utterances end where their recording
+// does.
 void StageChain::find_lengths() {
   if (cutter_ || steps_.size() < 2 || !steps_[1].stage) return;
   const auto* header = dynamic_cast<const ReadsLength*>(&steps_[1].stage->stage());

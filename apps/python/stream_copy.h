@@ -1,5 +1,5 @@
-// Copies that leave the processor's caches alone: for what is larger than these anyway, a third of the
-// traffic with memory less, since no line is read that is about to be written over.
+// Copies that leave the processor's caches alone: for what is larger than these anyway, a third of
+// the traffic with memory less, since no line is read that is about to be written over.
 #pragma once
 
 #include <cstddef>

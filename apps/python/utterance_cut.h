@@ -17,9 +17,9 @@ struct CutUtterance {
   Ledger::Entry entry;  ///< ok, perhaps with a warning, or skipped or failed with the reason
 };
 
-/// Hands the blocks of a recording to `cutter`, a stage that cuts; from any thread. The utterances are
-/// the entries [first, first + count) of `list`. `recording`: what became of it before, where not all
-/// of its blocks are there. Gives each utterance, as a run of the graph would.
+/// Hands the blocks of a recording to `cutter`, a stage that cuts; from any thread. The utterances
+/// are the entries [first, first + count) of `list`. `recording`: what became of it before, where
+/// not all of its blocks are there. Gives each utterance, as a run of the graph would.
 std::vector<CutUtterance> cut_utterances(StageRunner& cutter, const std::string& name,
                                          const std::vector<std::shared_ptr<const void>>& blocks,
                                          const Ledger::Entry& recording, const Manifest& list,

@@ -29,8 +29,8 @@ std::string remark_text(const std::string& stage, const std::string& status,
 /// "a.wav, b.wav, c.wav, …": of `count` files, the names of which the first are in `names`.
 std::string first_names(const std::vector<std::string>& names, std::size_t count);
 
-/// Where a warning about a file of this status stands in a list: failed files come first, skipped ones
-/// last.
+/// Where a warning about a file of this status stands in a list: failed files come first, skipped
+/// ones last.
 int place_of(std::string_view status);
 
 }  // namespace melflow

@@ -230,7 +230,8 @@ class Page {
       busy.lines.push_back({text(n, "name"), per_second(at, values(n, "busy_seconds"))});
       queues.lines.push_back({text(n, "name"), values(n, "waiting")});
     }
-    // The source has none; it keeps its colour, so that those of the others are as in the other charts.
+    // The source has none; it keeps its colour, so that those of the others are as in the other
+    // charts.
     if (!queues.lines.empty()) queues.lines.front().values.clear();
     draw(std::move(busy));
     draw(std::move(queues));

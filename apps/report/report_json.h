@@ -31,7 +31,8 @@ nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,
 
 /// Rounded to what is worth reading.
 nlohmann::ordered_json series_json(const Series& series);
-/// {"from": s, "step": s, "rows": [{"NODE": [share of a step, ...], ...}, ...]}, a row for each worker.
+/// {"from": s, "step": s, "rows": [{"NODE": [share of a step, ...], ...}, ...]}, a row for each
+/// worker.
 nlohmann::ordered_json workers_json(const WorkerTimes& times, const RunReport& report);
 
 /// The document of a run that never started: {"ending": "not_started", "problems": [...]}.

@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// The text with <, >, &, " and ' written as HTML has them, and what is not UTF-8 or steers a terminal
-/// replaced.
+/// The text with <, >, &, " and ' written as HTML has them, and what is not UTF-8 or steers a
+/// terminal replaced.
 std::string html_text(std::string_view text);
 
 /// A colour between white (0) and the given one (1): "rgb(255,214,170)".

@@ -201,8 +201,8 @@ void ProgressDisplay::erase() {
   is_drawn_ = false;
 }
 
-// One write a redraw, or a slow terminal flickers. The last column stays free: some wrap already when
-// it is filled. The cursor is left in the line of the bar, so that erasing is from there on.
+// One write a redraw, or a slow terminal flickers. The last column stays free: some wrap already
+// when it is filled. The cursor is left in the line of the bar, so that erasing is from there on.
 void ProgressDisplay::draw(const Progress& progress) {
   const TerminalSize size = terminal_size();
   samples_.push_back(runner_.sample());

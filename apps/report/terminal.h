@@ -20,8 +20,8 @@ namespace melflow {
 std::vector<std::string> stage_lines(const Plan& plan, const RunSample& before,
                                      const RunSample& now, int width);
 
-/// Measures files, rows or bytes per second over the last seconds, so that the time left follows the present
-/// speed.
+/// Measures files, rows or bytes per second over the last seconds, so that the time left follows
+/// the present speed.
 class RateMeter {
  public:
   void add(double seconds, std::size_t count);

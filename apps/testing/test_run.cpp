@@ -43,8 +43,8 @@ std::string stage_of(const PipelineTest& test) {
   return stage == nullptr ? "" : stage->text();
 }
 
-// Recordings of the stage synthetic, written below `folder` as WAV files under their names: those of a kind in a
-// folder of its name.
+// Recordings of the stage synthetic, written below `folder` as WAV files under their names: those
+// of a kind in a folder of its name.
 void make_recordings(const PipelineTest& test, const fs::path& folder) {
   Value files = Value::map({});
   files.set("stage", Value::scalar("audio_write"));
@@ -137,7 +137,8 @@ class OneTest {
     }
   }
 
-  // All that is written goes below the folder of the test, wherever the pipeline or the test sends it.
+  // All that is written goes below the folder of the test, wherever the pipeline or the test sends
+  // it.
   void set_outputs(const Plan& plan) {
     for (const PlanNode& node : sources_of(plan)) {
       const Value options = node.config->schema().echo();

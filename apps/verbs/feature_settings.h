@@ -32,10 +32,10 @@ struct FeatureSettings {
   std::vector<Stage> stages;
 };
 
-/// Reads the settings of a feature file, or of every output of a pipeline; at least one. An existing
-/// file has features unless it ends in .yaml or .yml; a name without an ending that is no file is
-/// one of the pipelines that come with melflow. `overrides` (--set, --var) apply to pipelines, whose
-/// variables are added to `asked`. Throws RunError, ConfigError.
+/// Reads the settings of a feature file, or of every output of a pipeline; at least one. An
+/// existing file has features unless it ends in .yaml or .yml; a name without an ending that is no
+/// file is one of the pipelines that come with melflow. `overrides` (--set, --var) apply to
+/// pipelines, whose variables are added to `asked`. Throws RunError, ConfigError.
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked);

@@ -49,9 +49,9 @@ std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
   return out;
 }
 
-// The plan of a run that makes the job's output of its parts: at the pipeline's path, or at `output`
-// unless that is "". Throws RunError that names the parts which are not done, and one that is of
-// another plan.
+// The plan of a run that makes the job's output of its parts: at the pipeline's path, or at
+// `output` unless that is "". Throws RunError that names the parts which are not done, and one that
+// is of another plan.
 Plan merging_plan(const Job& job, std::optional<int> workers, const std::string& output) {
   Plan plan = job.load(workers, output);
   const auto merged = std::make_shared<MergedParts>();

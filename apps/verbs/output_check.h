@@ -10,17 +10,19 @@
 
 namespace melflow {
 
-/// The path of the output that `file` holds a split of: "out.h5" for "out.train.h5"; its own where it
-/// holds all.
+/// The path of the output that `file` holds a split of: "out.h5" for "out.train.h5"; its own where
+/// it holds all.
 std::string path_of_all(const FeatureFile& file);
 /// The files of that output that are there: those of splits, and what has none.
 std::vector<std::string> files_of_all(const FeatureFile& file);
 
-/// What does not fit together, a sentence each: the index with what was written, the rows with the index
-/// (by the first and the last recording), the files of splits with each other. Nothing: it does.
+/// What does not fit together, a sentence each: the index with what was written, the rows with the
+/// index (by the first and the last recording), the files of splits with each other. Nothing: it
+/// does.
 std::vector<std::string> misfits(const FeatureFile& file);
 
-/// Whether the rows of a file are what was written; also where that is not known, or there are none.
+/// Whether the rows of a file are what was written; also where that is not known, or there are
+/// none.
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry);
 
 struct CheckedRows {

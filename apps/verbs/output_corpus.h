@@ -18,8 +18,8 @@ struct FilesOf {
   std::vector<std::size_t> files;
 };
 
-/// The list of these files, with labels, splits and all else that the outputs say of them: a route may
-/// ask for it. Without stamps. `outputs`: of one run.
+/// The list of these files, with labels, splits and all else that the outputs say of them: a route
+/// may ask for it. Without stamps. `outputs`: of one run.
 std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs);
 
 /// Throws RunError where the folder of the recordings that an output was made of is not there: its

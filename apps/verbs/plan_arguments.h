@@ -45,13 +45,13 @@ struct PlanArguments {
   [[nodiscard]] Plan load() const;
 };
 
-/// The file that `name` stands for: a path, "-" for the standard input, or a pipeline that comes with
-/// melflow ("demo", with or without ".yaml"). Throws ConfigError when there is neither.
+/// The file that `name` stands for: a path, "-" for the standard input, or a pipeline that comes
+/// with melflow ("demo", with or without ".yaml"). Throws ConfigError when there is neither.
 std::string find_pipeline(const std::string& name);
 /// The names of the pipelines that come with melflow, sorted; none for a copy of the program alone.
 std::vector<std::string> shipped_pipeline_names();
-/// Whether an argument that may also be another file is a pipeline: it ends in .yaml or .yml, or has
-/// no ending and is no file, but perhaps one that comes with melflow.
+/// Whether an argument that may also be another file is a pipeline: it ends in .yaml or .yml, or
+/// has no ending and is no file, but perhaps one that comes with melflow.
 bool is_pipeline_name(const std::string& argument);
 
 }  // namespace melflow

@@ -1,4 +1,5 @@
-// melflow sweep: a pipeline with every combination of some values, run in turn, and how fast each was.
+// melflow sweep: a pipeline with every combination of some values, run in turn, and how fast each
+// was.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -102,8 +103,8 @@ double figure_of(const Json& report, const std::string& place) {
   return at->get<double>();
 }
 
-// Whether it is the size of the corpus alone that varies: rows are in its order then, and each is held
-// against the smallest.
+// Whether it is the size of the corpus alone that varies: rows are in its order then, and each is
+// held against the smallest.
 bool varies_size(const std::vector<Varied>& options) {
   return options.size() == 1 &&
          (options[0].option.ends_with(".limit") || options[0].option.ends_with(".count"));
@@ -171,8 +172,8 @@ std::string figure_text(double value) {
                        : fmt::format("{:.4g}", value);
 }
 
-// The rate of a row over that of the first, which is the fastest or the smallest corpus; sizes of one
-// with a filled cache go with each other.
+// The rate of a row over that of the first, which is the fastest or the smallest corpus; sizes of
+// one with a filled cache go with each other.
 double share_of_first(const std::vector<Measured>& measured, const Measured& m, bool by_size) {
   const auto first = std::find_if(measured.begin(), measured.end(), [&](const Measured& other) {
     return !by_size || other.cache == m.cache;

@@ -18,8 +18,8 @@ namespace melflow {
 
 class ScratchOutputs {
  public:
-  /// For all nodes of the plan that make files or have a cache. Throws RunError where such a node has no option
-  /// `path`, or where a folder cannot be made.
+  /// For all nodes of the plan that make files or have a cache. Throws RunError where such a node
+  /// has no option `path`, or where a folder cannot be made.
   explicit ScratchOutputs(const Plan& plan);
   ~ScratchOutputs();
   ScratchOutputs(const ScratchOutputs&) = delete;
@@ -64,7 +64,8 @@ class Trials {
   void check(const Changes& changes) const { (void)plan_with(changes, outputs_.sets()); }
   /// Shows the warnings on the pipeline with any of these changes: those that all of them have.
   void show_warnings(const std::vector<Changes>& all) const;
-  /// Whether a cache of decoded audio that a run filled is there for the next run, or until clear().
+  /// Whether a cache of decoded audio that a run filled is there for the next run, or until
+  /// clear().
   enum class Cache { removed, kept };
   /// Throws as check() does, and RunError where the run fails. `document`, unless
   /// null, gets its JSON report. The peak of resident memory is that of this run.
@@ -72,8 +73,8 @@ class Trials {
                 Cache cache = Cache::removed) const;
   /// Removes all that runs wrote.
   void clear() const { outputs_.clear(); }
-  /// The files per second of a run while audio was loaded or its stages worked. Throws RunError where
-  /// there were none.
+  /// The files per second of a run while audio was loaded or its stages worked. Throws RunError
+  /// where there were none.
   static double rate(const RunReport& report);
 
  private:

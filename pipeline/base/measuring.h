@@ -1,4 +1,5 @@
-// The clock of a run's own measurements (times in stages and in queues, durations of calls). Measuring is always on.
+// The clock of a run's own measurements (times in stages and in queues, durations of calls).
+// Measuring is always on.
 #pragma once
 
 #include <chrono>
@@ -6,8 +7,8 @@
 namespace melflow {
 
 #ifdef MELFLOW_UNMEASURED
-/// For perf/measuring_cost.py alone, which holds a program that measures nothing beside one that does: a clock that
-/// stands still. What `auto` learns from times stays as it begins.
+/// For perf/measuring_cost.py alone, which holds a program that measures nothing beside one that
+/// does: a clock that stands still. What `auto` learns from times stays as it begins.
 inline constexpr bool kMeasures = false;
 struct RunClock : std::chrono::steady_clock {
   static time_point now() noexcept { return {}; }

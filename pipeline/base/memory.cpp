@@ -16,8 +16,9 @@ constexpr std::size_t kSmallest = 4096;
 // From here on memory comes from and goes back to the system page by page, so that a freed large
 // buffer leaves no hole in the heap that keeps the process large.
 constexpr std::size_t kMapped = 256 * 1024;
-// From here on in large pages, where the system allows them on request: a batch of 23 MiB then takes
-// a dozen page faults when it is first touched, and not 5,800. No more memory than the buffer.
+// From here on in large pages, where the system allows them on request: a batch of 23 MiB then
+// takes a dozen page faults when it is first touched, and not 5,800. No more memory than the
+// buffer.
 constexpr std::size_t kInLargePages = 4 << 20;
 
 std::byte* allocate(std::size_t bytes) {

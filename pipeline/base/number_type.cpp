@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kInt16Steps = 32768;  // to full scale
 
-// Compiled for the processor at hand, too, which the loader of programs chooses; sanitizers see to what is
-// loaded themselves.
+// Compiled for the processor at hand, too, which the loader of programs chooses; sanitizers see to
+// what is loaded themselves.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MELFLOW_FOR_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
 #else

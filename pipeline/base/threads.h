@@ -16,8 +16,8 @@
 
 namespace melflow {
 
-/// "mf-worker-1" for the first "worker", in the 15 bytes that Linux has for it: a longer name is cut,
-/// its number is not.
+/// "mf-worker-1" for the first "worker", in the 15 bytes that Linux has for it: a longer name is
+/// cut, its number is not.
 std::string thread_name(std::string_view who, std::size_t number);
 /// Names the calling thread as top, gdb and perf show it.
 void name_this_thread(const std::string& name);

@@ -1,4 +1,5 @@
-// A ConfigError beside which there are warnings: one of them may be the cause, or the next thing to fix.
+// A ConfigError beside which there are warnings: one of them may be the cause, or the next thing to
+// fix.
 #pragma once
 
 #include <utility>

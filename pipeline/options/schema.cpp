@@ -130,8 +130,8 @@ std::string on_form(const Value& v, const std::string& type) {
   return meant.empty() ? meant : did_you_mean(excerpt(meant));
 }
 
-// An advice with what was given in the place of VALUE. A unit behind it, "VALUEms", is that of plain
-// numbers; what has its own keeps it. Nothing where the advice is not for what was given.
+// An advice with what was given in the place of VALUE. A unit behind it, "VALUEms", is that of
+// plain numbers; what has its own keeps it. Nothing where the advice is not for what was given.
 std::optional<std::string> filled_in(std::string_view advice, const Value& given) {
   double number = 0;
   const bool is_number = given.is_scalar() && detail::parse_number(given, number).empty();

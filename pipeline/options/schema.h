@@ -147,14 +147,15 @@ class Schema {
   std::span<const OtherValue> other_values_;
 };
 
-/// Adds names of settings in other programs that may be written in any place, by somebody who does not
-/// know where they belong here: `here` is "stage.option", or an option at the top of the configuration.
-/// `names` must live as long as the program. Not to be called while anything is read.
+/// Adds names of settings in other programs that may be written in any place, by somebody who does
+/// not know where they belong here: `here` is "stage.option", or an option at the top of the
+/// configuration. `names` must live as long as the program. Not to be called while anything is
+/// read.
 void add_settings_elsewhere(std::span<const OtherName> names);
 
 /// The hint for a key that is no option of these schemas and not in `more`: the option's name here,
-/// where the key is another program's name for it, with what was given for it as it is written here;
-/// else the nearest name; "" where there is neither.
+/// where the key is another program's name for it, with what was given for it as it is written
+/// here; else the nearest name; "" where there is neither.
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
                       const Value& given, const std::vector<std::string>& more = {});
 

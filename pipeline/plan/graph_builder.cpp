@@ -158,8 +158,8 @@ std::string node_named(const std::string& message) {
   return message.substr(0, message.find_first_of(".:"));
 }
 
-// Further problems of a graph in which only some options are wrong. Their nodes have defaults instead and get
-// no further messages.
+// Further problems of a graph in which only some options are wrong. Their nodes have defaults
+// instead and get no further messages.
 std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   const std::vector<Problem> wrong = graph.problems.sorted();
   std::vector<Problem> out;

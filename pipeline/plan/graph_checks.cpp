@@ -46,8 +46,8 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   }
 }
 
-// Of the stages that give several blocks for one, how many are one behind the other up to this node.
-// `known` has what was found of each node; -1: nothing yet.
+// Of the stages that give several blocks for one, how many are one behind the other up to this
+// node. `known` has what was found of each node; -1: nothing yet.
 int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& known) {
   int& most = known[static_cast<std::size_t>(node)];
   if (most >= 0) return most;
@@ -58,9 +58,9 @@ int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& know
   return most += info != nullptr && info->traits.expands ? 1 : 0;
 }
 
-// Reports a stage that gives several blocks for one, where it cannot be: behind a batch, whose blocks
-// would belong to all of its items; behind too many others; or before or behind one that cuts items
-// into parts, which the memory kept for these does not provide for.
+// Reports a stage that gives several blocks for one, where it cannot be: behind a batch, whose
+// blocks would belong to all of its items; behind too many others; or before or behind one that
+// cuts items into parts, which the memory kept for these does not provide for.
 void check_expansion(GraphDraft& graph) {
   std::vector<int> in_a_row(graph.nodes.size(), -1);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -271,8 +271,8 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
     check_pairs(graph, node);
 }
 
-// Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle, or
-// behind one.
+// Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle,
+// or behind one.
 bool check_cycles(GraphDraft& graph) {
   const int count = static_cast<int>(graph.nodes.size());
   std::set<int> left;

@@ -33,8 +33,8 @@ std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
       value != nullptr && value->is_scalar() ? fmt::format(" {}", excerpt(value->text())) : "");
 }
 
-// What is before an inserted node has no branch and is of all sources, so that all of the graph's data
-// goes through it.
+// What is before an inserted node has no branch and is of all sources, so that all of the graph's
+// data goes through it.
 void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
   const NodeSpec& source = graph.spec.nodes[inserted.written];
   std::set<int> before{last};

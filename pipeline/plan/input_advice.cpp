@@ -52,8 +52,8 @@ struct Fix {
   std::vector<std::string> stages;
 };
 
-// From the node that `d` names, or one nearer to it whose output nobody takes: `d` has then passed it
-// over.
+// From the node that `d` names, or one nearer to it whose output nobody takes: `d` has then passed
+// it over.
 Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
   Fix out;
   const auto look = [&](int i) {

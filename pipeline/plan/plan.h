@@ -62,8 +62,8 @@ struct GraphSpec {
   int workers = 0;  ///< number of workers; 0: as many as this process has cores
 };
 
-/// Of the stages that give several blocks or items for one, so many may be one behind the other: each
-/// has some bits of Origin::block, and a share of the memory that is kept for the oldest item.
+/// Of the stages that give several blocks or items for one, so many may be one behind the other:
+/// each has some bits of Origin::block, and a share of the memory that is kept for the oldest item.
 inline constexpr int kMostExpanding = 3;
 
 /// Whose output a node takes.
@@ -90,11 +90,11 @@ struct PlanNode {
   bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
   bool takes_parts = false;          ///< it is behind a node that cuts items into parts
   bool is_behind_expanding = false;  ///< it is behind a node that gives several blocks for one
-  /// Origin::block of two blocks that it cuts one after the other from the same one differ by so much:
-  /// there is room for what stages behind it cut these into.
+  /// Origin::block of two blocks that it cuts one after the other from the same one differ by so
+  /// much: there is room for what stages behind it cut these into.
   std::uint64_t block_step = 1;
-  /// Where such stages are behind it: what they need of the budget to finish the oldest item, which it
-  /// must not take for later blocks of that [bytes].
+  /// Where such stages are behind it: what they need of the budget to finish the oldest item, which
+  /// it must not take for later blocks of that [bytes].
   std::size_t kept_behind = 0;
   int concurrency = 1;
   int queue = 1;  ///< places of the queue before it
@@ -116,17 +116,17 @@ struct Plan {
   CountOrShare max_failures;
   int workers = 1;
   std::size_t largest_block = 0;  ///< the most bytes of the budget that a block can need
-  /// Where a stage cuts items into parts: the most that a piece of a part can need on its way behind
-  /// that stage, and what the oldest part needs to be finished; else 0.
+  /// Where a stage cuts items into parts: the most that a piece of a part can need on its way
+  /// behind that stage, and what the oldest part needs to be finished; else 0.
   std::size_t largest_part = 0, least_for_parts = 0;
-  /// The bytes of the budget that the largest item needs to be finished: its input, one more for each
-  /// stage in a row that gives several blocks, and what its parts need.
+  /// The bytes of the budget that the largest item needs to be finished: its input, one more for
+  /// each stage in a row that gives several blocks, and what its parts need.
   std::size_t least_memory = 0;
   RunSettings settings;
   RunServices services;  ///< may be added to until the run begins
   std::vector<Problem> warnings;
-  /// The number of warnings, the last ones, that are about this machine or about speed alone: they are
-  /// shown but not stored in outputs.
+  /// The number of warnings, the last ones, that are about this machine or about speed alone: they
+  /// are shown but not stored in outputs.
   std::size_t machine_warnings = 0;
 
   /// Any number of files may fail from now on.
@@ -137,17 +137,17 @@ struct Plan {
 inline const PlanNode& first_source(const Plan& plan) {
   return plan.sources.empty() ? plan.nodes.front() : plan.sources.front();
 }
-/// How an input is written in a configuration: NODE, NODE.OUTPUT or, of several sources, the name of
-/// one.
+/// How an input is written in a configuration: NODE, NODE.OUTPUT or, of several sources, the name
+/// of one.
 std::string name_of(const Plan& plan, const PlanInput& input);
 /// The most bytes that come to a node for one block, where `bounds` has what the nodes give; of
 /// several inputs together for a stage that pairs.
 std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);
 /// What a stage may give of parts, of which nothing is known before they are cut [bytes].
 inline constexpr std::size_t kNoBound = ~std::size_t{0};
-/// The most bytes of the budget that one block of this source item can need; to where it is cut into
-/// parts, if it is. `bounds`, unless it is null, gets the most that each node may give of it, or
-/// kNoBound.
+/// The most bytes of the budget that one block of this source item can need; to where it is cut
+/// into parts, if it is. `bounds`, unless it is null, gets the most that each node may give of it,
+/// or kNoBound.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
                            std::vector<std::size_t>* bounds = nullptr);
 /// The most bytes of the budget that a piece of a part can need, which is cut by this node and has

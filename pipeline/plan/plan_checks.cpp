@@ -18,8 +18,8 @@ namespace {
 // products of it do not overflow.
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
-// Of Origin::block, for the blocks that one stage of several in a row cuts of one; so many are never
-// cut.
+// Of Origin::block, for the blocks that one stage of several in a row cuts of one; so many are
+// never cut.
 constexpr std::size_t kBlockBits = 20;
 static_assert(kBlockBits * kMostExpanding <= 60);
 
@@ -60,7 +60,8 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   }
 }
 
-// " (segment.length, decode.block)": the options that bound what a stage gives, of the largest first.
+// " (segment.length, decode.block)": the options that bound what a stage gives, of the largest
+// first.
 std::string size_options(const Plan& plan) {
   const std::vector<std::size_t> bound = largest_blocks(plan);
   std::vector<std::pair<std::size_t, std::string>> options;
@@ -220,8 +221,8 @@ void note_expanded(Plan& plan, int node) {
   for (const int to : n.to) note_expanded(plan, to);
 }
 
-// Of the nodes that give several blocks for one, how many are one behind the other; notes in each what
-// that means for its blocks.
+// Of the nodes that give several blocks for one, how many are one behind the other; notes in each
+// what that means for its blocks.
 std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
   std::vector<std::size_t> behind(plan.nodes.size(), 0);  // each node, itself included
   std::size_t most = 0;

@@ -34,8 +34,8 @@ class Reasons {
 std::string nothing_ok_text(const Ledger& ledger, std::size_t items);
 
 /// Of all items that ended so, "12 by segment: such as lasts 1.2 s; 3 by keep: is empty": the most
-/// frequent reasons and the number of the others; without a number where there is one reason, and without "by"
-/// where no stage said it.
+/// frequent reasons and the number of the others; without a number where there is one reason, and
+/// without "by" where no stage said it.
 std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome);
 
 }  // namespace melflow

@@ -15,7 +15,8 @@
 
 namespace melflow {
 
-/// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x concurrency.
+/// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x
+/// concurrency.
 struct StageTime {
   double busy = 0;            ///< processing items
   double waiting_input = 0;   ///< waiting for an item

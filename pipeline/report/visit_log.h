@@ -1,6 +1,6 @@
-// Every stay of items in a stage: the first ones whole, for a trace of the run, and how long each thread was in which node,
-// over time. Begun and ended at the very times from which the accounts are made, so that the time in a stage's visits adds
-// up to its `busy`.
+// Every stay of items in a stage: the first ones whole, for a trace of the run, and how long each
+// thread was in which node, over time. Begun and ended at the very times from which the accounts
+// are made, so that the time in a stage's visits adds up to its `busy`.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
@@ -27,7 +27,8 @@ struct Visit {
 /// Each thread writes into its own part, so threads do not wait for each other.
 class VisitLog {
  public:
-  /// It keeps the first `most` visits and counts the others; `began`: where the threads' times begin.
+  /// It keeps the first `most` visits and counts the others; `began`: where the threads' times
+  /// begin.
   explicit VisitLog(std::size_t most = kMost,
                     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now())
       : most_(most), began_(began) {}

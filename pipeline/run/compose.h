@@ -108,8 +108,8 @@ class Compose {
   }
 
   /// One item in, several out: `make` takes `const In&` and gives a std::vector<Out>, with none of
-  /// which the item is skipped; otherwise as map(). All of them together have at most `growth` times as
-  /// many bytes as the In.
+  /// which the item is skipped; otherwise as map(). All of them together have at most `growth`
+  /// times as many bytes as the In.
   template <class In, class Out, class F>
   requires std::is_invocable_r_v < std::vector<Out>,
   const F, const In& > Compose& many(const std::string& name, const std::string& from, F make,
@@ -137,7 +137,8 @@ class Compose {
     return add<Several>(name, with_from(from, options), std::move(make), growth);
   }
 
-  /// Takes items: `take` gets `const In&`; one call at a time, in any order, as do blocks of one item.
+  /// Takes items: `take` gets `const In&`; one call at a time, in any order, as do blocks of one
+  /// item.
   template <class In, class F>
   requires std::invocable<F, const In&> Compose& sink(const std::string& name,
                                                       const std::string& from, F take) {

@@ -169,8 +169,8 @@ void GraphNode::issue_turns(Work& work, std::size_t branch) {
       d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
 }
 
-// Reserves its place downstream, in sequence order. Returns whether it begins there at once, which is possible
-// only with a single successor and for work without a turn.
+// Reserves its place downstream, in sequence order. Returns whether it begins there at once, which
+// is possible only with a single successor and for work without a turn.
 bool GraphNode::address(Work& work, Clock::time_point now) {
   work.came = Came::by_queue;
   work.from = id_;
@@ -205,8 +205,8 @@ void GraphNode::send(Work* work, Clock::time_point now) {
 }
 
 // ---- by output ----------------------------------------------------------------------------------
-// A node is sent what is for it alone, as work of its own: else each would have a place taken by what
-// goes to the others, and drop it when its turn comes.
+// A node is sent what is for it alone, as work of its own: else each would have a place taken by
+// what goes to the others, and drop it when its turn comes.
 
 // Which nodes get something of these; mostly it is one.
 std::vector<std::size_t> GraphNode::branches_of(const std::vector<Item>& items) const {
@@ -229,7 +229,8 @@ bool GraphNode::address_to(const std::vector<std::size_t>& branches, bool has_tu
   return false;
 }
 
-// What each of `branches` gets of `work`, in their order; turns are issued, in the order of the work.
+// What each of `branches` gets of `work`, in their order; turns are issued, in the order of the
+// work.
 std::vector<std::unique_ptr<Work>> GraphNode::by_output(std::unique_ptr<Work> work,
                                                         const std::vector<std::size_t>& branches) {
   std::vector<std::unique_ptr<Work>> out;
@@ -250,8 +251,8 @@ std::vector<std::unique_ptr<Work>> GraphNode::by_output(std::unique_ptr<Work> wo
   return out;
 }
 
-// Without an edge of oneTBB's: what is put to a port goes to all that it leads to. `begins`: as address_to()
-// has it.
+// Without an edge of oneTBB's: what is put to a port goes to all that it leads to. `begins`: as
+// address_to() has it.
 void GraphNode::send_to(const std::vector<std::size_t>& branches,
                         std::vector<std::unique_ptr<Work>> parts, bool begins,
                         Clock::time_point now) {
@@ -360,8 +361,8 @@ bool GraphNode::has_turn_again(Work* work, Clock::time_point now) {
   return false;
 }
 
-// What waits for its turn behind a block that waits for memory leaves its place in the queue to others:
-// the oldest may be among them, which gets memory first.
+// What waits for its turn behind a block that waits for memory leaves its place in the queue to
+// others: the oldest may be among them, which gets memory first.
 bool GraphNode::clear_queue() {
   if (!waits_for_memory_) return false;
   const Clock::time_point now = Clock::now();

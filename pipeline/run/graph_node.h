@@ -4,11 +4,11 @@
 //   the node before it ┤                                                                   ├─► run
 //                      └─► waiting (priority_queue_node) ──► places (limiter_node) ────────┘
 //
-// `run` is a multifunction_node. `places` lets as many through as NodePlaces has admitted: fewer than
-// `concurrency` are in the stage then, and every queue behind it has a place for what it will give.
-// So a finished item never waits for a place, and nothing is ever rejected. It is one limiter with
-// the least of all of these, since one limiter cannot reserve from another; and no concurrency in
-// `run`, which would let items in only to keep them in a queue of its own.
+// `run` is a multifunction_node. `places` lets as many through as NodePlaces has admitted: fewer
+// than `concurrency` are in the stage then, and every queue behind it has a place for what it will
+// give. So a finished item never waits for a place, and nothing is ever rejected. It is one limiter
+// with the least of all of these, since one limiter cannot reserve from another; and no concurrency
+// in `run`, which would let items in only to keep them in a queue of its own.
 //
 // A stage with threads or an engine of its own is an async_node whose queue belongs to these
 // threads (own_threads.h); they take from it what is admitted, so no worker is needed for it to go
@@ -82,7 +82,8 @@ class GraphNode {
   /// Ends a message that gets nowhere, of which its files are not done.
   static void drop(Work* message);
 
-  /// Called by dedicated threads of the stage when work that was admitted is done or waits elsewhere.
+  /// Called by dedicated threads of the stage when work that was admitted is done or waits
+  /// elsewhere.
   void let_go();
 
   /// Puts work that has been in the stage back into the queue, for its next block or its turn.
@@ -179,14 +180,14 @@ class GraphNode {
   const bool in_order_;
   // What waits for its turn here may have to wait for the memory of what is before it.
   const bool waits_for_memory_;
-  // What it gives is not held against its bound: rows of several blocks at once, in the name of one,
-  // where it pairs and another came late; or what is in the memory of a device.
+  // What it gives is not held against its bound: rows of several blocks at once, in the name of
+  // one, where it pairs and another came late; or what is in the memory of a device.
   const bool is_unbound_;
   std::vector<Up> ups_;
   std::atomic<std::size_t> ups_going_{0};
   std::vector<GraphNode*> down_;
-  // Where it has named outputs and several nodes behind it: the outputs that each of these takes, as
-  // Item::output has them.
+  // Where it has named outputs and several nodes behind it: the outputs that each of these takes,
+  // as Item::output has them.
   std::vector<std::vector<int>> outputs_;
 
   // oneTBB's: `run_` with what is before it, or `async_`.

@@ -23,8 +23,8 @@ class MemoryGate {
   /// What is reserved already stays so for the whole run.
   explicit MemoryGate(RunContext& run);
 
-  /// Asks for `bytes` bytes for `work`. True: it has them. Else the gate calls granted() or cut_off()
-  /// of the node when that is decided, perhaps before this returns.
+  /// Asks for `bytes` bytes for `work`. True: it has them. Else the gate calls granted() or
+  /// cut_off() of the node when that is decided, perhaps before this returns.
   [[nodiscard]] bool ask(Work* work, GraphNode& node, std::size_t bytes);
   /// Checks all waiting work, after memory came back or work may have failed. Returns whether any
   /// node was called.
@@ -35,9 +35,9 @@ class MemoryGate {
   }
   /// Gives no more memory; waiting work is cut off by the next pump(). Calls no node.
   void close();
-  /// To be called when nothing moves, with told() from before it was looked at: where work waits for
-  /// memory that is held outside of the graph (by a thread of a sink's own), waits until some of it
-  /// came back, or for close(). False: that is not so, or of no use.
+  /// To be called when nothing moves, with told() from before it was looked at: where work waits
+  /// for memory that is held outside of the graph (by a thread of a sink's own), waits until some
+  /// of it came back, or for close(). False: that is not so, or of no use.
   [[nodiscard]] bool wait(std::uint64_t told);
 
   /// Whether a node is being called, and how often nodes were called. This may happen on any

@@ -51,8 +51,8 @@ class NodePlaces {
   /// Returns the time from which it counts as busy: `now`, or a later one that is counted already.
   Time begin(Time now, Came came);
   /// Puts back an item that was admitted before its turn; one that has no place in the queue was
-  /// announced by expect() before. It may have been admitted again and be done before this call, so the
-  /// node may end with this call.
+  /// announced by expect() before. It may have been admitted again and be done before this call, so
+  /// the node may end with this call.
   [[nodiscard]] int put_off(Time now);
   /// Notes that an item that was put back leaves its place in the queue, and will come Came::again.
   void leave_queue(Time now);

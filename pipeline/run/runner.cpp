@@ -246,7 +246,8 @@ void Runner::Impl::fill(RunContext& run, RunReport& report) {
   report.filling_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// Closes the records of what was never begun, and says how the run ended, before the sinks are told.
+// Closes the records of what was never begun, and says how the run ended, before the sinks are
+// told.
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().count();
   for (std::size_t i = graph_->admitted(); i < found; ++i)

@@ -19,8 +19,7 @@ struct Progress {
   double seconds = 0;
 };
 
-/// One run of one plan. Not reusable: build a new plan for a new run.
-/// What a run is at, for a series over time.
+/// How far a run is, for a series over time.
 struct RunSample {
   double seconds = 0;                               ///< since the run began
   std::size_t files = 0, rows = 0, bytes_read = 0;  ///< so far; files: records that are closed
@@ -32,10 +31,11 @@ struct RunSample {
   std::vector<Node> nodes;  ///< in the order of the plan; none where no graph runs
 };
 
+/// One run of one plan. Not reusable: build a new plan for a new run.
 class Runner {
  public:
-  /// `observer`, unless it is null, is called while nodes work, and `visits` gets what they did; both
-  /// must outlive the run.
+  /// `observer`, unless it is null, is called while nodes work, and `visits` gets what they did;
+  /// both must outlive the run.
   explicit Runner(Plan plan, RunObserver* observer = nullptr, VisitLog* visits = nullptr);
   ~Runner();
 

@@ -240,8 +240,8 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
     out.origins = std::move(given.origins);
     return given.more;
   }
-  // One of several blocks: the first one is covered by the reservation of what it is cut from, every
-  // other one has its own.
+  // One of several blocks: the first one is covered by the reservation of what it is cut from,
+  // every other one has its own.
   if (given.more || work.given > 0 || divides_) {
     const Origin& in = item.origins->front();
     const bool is_first = work.given == 0;

@@ -55,8 +55,8 @@ class StageRunner {
   /// For Stage::start() and finish(), which a test calls where its stage has them.
   [[nodiscard]] RunContext& run() { return run_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
-  /// The memory that stages lease from: allocations() no longer grows in the steady state of a stage
-  /// that uses its scratch memory again; leased() is 0 when all outputs are gone.
+  /// The memory that stages lease from: allocations() no longer grows in the steady state of a
+  /// stage that uses its scratch memory again; leased() is 0 when all outputs are gone.
   [[nodiscard]] const BufferPool& pool() const { return pool_; }
   /// Warnings about the run as a whole.
   [[nodiscard]] const std::vector<std::string>& run_warnings() const { return run_warnings_; }

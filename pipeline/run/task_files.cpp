@@ -10,14 +10,15 @@ namespace melflow {
 namespace {
 
 constexpr double kTaskSeconds = 100e-6;
-// The source makes tasks one after the other, a few microseconds each, so many workers are kept busy
-// only by longer tasks.
+// The source makes tasks one after the other, a few microseconds each, so many workers are kept
+// busy only by longer tasks.
 constexpr double kTaskSecondsPerWorker = 4e-6;
 
 // A file of no bytes costs about as much as these [bytes].
 constexpr std::size_t kWeightOfFile = 4096;
 
-// The last tasks are small, or one worker would still be busy with its own when all others are done.
+// The last tasks are small, or one worker would still be busy with its own when all others are
+// done.
 constexpr std::size_t kTasksLeftPerWorker = 4;
 
 }  // namespace
@@ -98,8 +99,8 @@ std::size_t TaskFiles::most() const {
   return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesOfAuto);
 }
 
-// The workers' time until now, over what has come to its end; of that only the number is known. What
-// is under way makes files look dearer than they are, so the first tasks are small.
+// The workers' time until now, over what has come to its end; of that only the number is known.
+// What is under way makes files look dearer than they are, so the first tasks are small.
 void TaskFiles::measure() {
   measure_at_ = made_ + std::max<std::size_t>(16, made_ / 8);
   const std::size_t closed = graph_.context().ledger.counts().closed() - done_before_;

@@ -50,8 +50,8 @@ class TaskFiles {
   std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};
   std::optional<MadeAhead::Made> next_item_;  // was made, and did not fit
-  // Of tasks that had no room for as many files as they were to have: the most files, and the most that
-  // one took [bytes].
+  // Of tasks that had no room for as many files as they were to have: the most files, and the most
+  // that one took [bytes].
   std::size_t most_cut_ = 0, dearest_ = 0;
 
   // What a file costs: so many seconds of a worker per unit of weight.

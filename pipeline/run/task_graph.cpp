@@ -52,8 +52,8 @@ void TaskGraph::settle() {
   graph_.wait_for_all();
 }
 
-// Where memory for the graph itself runs out, what is under way may be lost to it: it ends then when
-// nothing moves.
+// Where memory for the graph itself runs out, what is under way may be lost to it: it ends then
+// when nothing moves.
 void TaskGraph::run() {
   nodes_.front()->start();
   for (bool goes_on = true; goes_on;) {
@@ -185,7 +185,8 @@ void TaskGraph::fill(RunReport& report) const {
   report.joints = joints_;
 }
 
-// Twice what is in the stages, since as much waits before them, and what is kept for the oldest file.
+// Twice what is in the stages, since as much waits before them, and what is kept for the oldest
+// file.
 std::size_t TaskGraph::memory_wanted() const {
   const std::size_t mean = run_.budget == nullptr ? 0 : run_.budget->mean();
   if (mean == 0) return 0;

@@ -1,6 +1,6 @@
 // A plan as a oneTBB flow graph: each node of the plan is a node that runs its stage, with a queue
-// and a limiter before it (graph_node.h), joined by make_edge; beside them only the gate of the memory
-// budget. docs/decisions/0001-graph.md has the reasons.
+// and a limiter before it (graph_node.h), joined by make_edge; beside them only the gate of the
+// memory budget. docs/decisions/0001-graph.md has the reasons.
 //
 // The graph never blocks: an admitted item has memory for one block, so it needs only places, and
 // places become free from the sinks upwards, because a sink never refuses an item. Only the further
@@ -77,7 +77,8 @@ class TaskGraph {
   void admitted(std::size_t end) { admitted_.store(end); }
   /// Puts `work`, which has its memory, into its node's queue again, behind all tasks that workers
   /// have already: they run the task that was spawned last first, so one long file would keep them
-  /// from all others. Null: it lies there already, so that the oldest of what lies there goes on then.
+  /// from all others. Null: it lies there already, so that the oldest of what lies there goes on
+  /// then.
   void resume(GraphNode& node, Work* work);
   /// Makes an edge and records it for the report; the program's only call of make_edge.
   template <class From, class To>

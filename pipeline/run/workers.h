@@ -38,7 +38,8 @@ class Workers {
   void execute(F&& f) {
     arena_.execute(std::forward<F>(f));
   }
-  /// Leaves f() to the threads that were started, of which there must be one; in the order of calls.
+  /// Leaves f() to the threads that were started, of which there must be one; in the order of
+  /// calls.
   template <class F>
   void enqueue(F&& f) {
     arena_.enqueue(std::forward<F>(f));

@@ -1,7 +1,7 @@
-// The memory budget of a run. An item is admitted only with a reservation for the most memory it can
-// ever need; the reservation travels with the item and gives the bytes back when the last piece of it is
-// gone. A reservation never grows, so nobody can wait for more while holding some; it shrinks when the
-// item is known to need less from then on.
+// The memory budget of a run. An item is admitted only with a reservation for the most memory it
+// can ever need; the reservation travels with the item and gives the bytes back when the last piece
+// of it is gone. A reservation never grows, so nobody can wait for more while holding some; it
+// shrinks when the item is known to need less from then on.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,8 @@ class MemoryBudget {
  public:
   /// `reserve` of the `capacity` bytes are kept for the oldest unfinished source item, so that it
   /// can always go on and items that wait behind it get memory in the end; `for_parts` of these for
-  /// the oldest of its parts, where a stage cuts items: its blocks must not take what they wait for.
+  /// the oldest of its parts, where a stage cuts items: its blocks must not take what they wait
+  /// for.
   MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts = 0);
 
   /// Sets a function that is called, without any lock held, when bytes came back that somebody had
@@ -63,8 +64,8 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() { budget_.release(bytes_); }
 
-  /// Gives back what is more than `bytes`; by one holder, and without a lock, since others that wait
-  /// for memory may get it on this thread.
+  /// Gives back what is more than `bytes`; by one holder, and without a lock, since others that
+  /// wait for memory may get it on this thread.
   void shrink(std::size_t bytes) const;
 
  private:

@@ -64,8 +64,8 @@ bool Stream::is_before(Place a, Place b) const {
   return std::pair(x.rank, a.block) < std::pair(y.rank, b.block);
 }
 
-// Whether all that could be lost by what is said there is lost by what comes before it; `by_itself`:
-// or by what is said there.
+// Whether all that could be lost by what is said there is lost by what comes before it;
+// `by_itself`: or by what is said there.
 bool Stream::is_over(Place at, bool by_itself) const {
   std::uint64_t lost = 0, from_the_beginning = 0;
   for (const Loss& l : losses_) {
@@ -215,8 +215,8 @@ Stream::~Stream() {
 }
 
 void Stream::close(std::size_t record) {
-  // Even when every sink has had a last block: an earlier one was dropped. And a node before one that
-  // failed it might have had more to say.
+  // Even when every sink has had a last block: an earlier one was dropped. And a node before one
+  // that failed it might have had more to say.
   if (cancelled_) return ledger_.close(record, Outcome::not_run, -1, "");
   const std::vector<const Loss*> losses = losses_that_count();
   std::uint64_t lost = 0, kept = 0;

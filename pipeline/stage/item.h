@@ -52,11 +52,11 @@ struct SubItem {
 /// all other records end as the item does. An error behind the source costs an item only the
 /// blocks that were not given before, so that the same parts come out whole in every run.
 ///
-/// What becomes of an item does not depend on which node is the first in time to say something of it.
-/// Of what nodes say, each sink goes by what comes first in the order of the plan, sinks after all
-/// other nodes; in one node and in those that every block passes one after the other, before the
-/// graph branches, by the earliest block. A node has to see what comes before a loss that is known
-/// already, so only what comes behind it is dropped.
+/// What becomes of an item does not depend on which node is the first in time to say something of
+/// it. Of what nodes say, each sink goes by what comes first in the order of the plan, sinks after
+/// all other nodes; in one node and in those that every block passes one after the other, before
+/// the graph branches, by the earliest block. A node has to see what comes before a loss that is
+/// known already, so only what comes behind it is dropped.
 class Stream {
  public:
   /// The records [first, first + count) of the ledger. `is_cut`: a stage makes parts of them, whose
@@ -84,7 +84,8 @@ class Stream {
   [[nodiscard]] const Records& records() const { return records_; }
   /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
-  /// The most bytes that the stage may give of one block; the greatest number where that is not known.
+  /// The most bytes that the stage may give of one block; the greatest number where that is not
+  /// known.
   [[nodiscard]] std::size_t bound(int stage) const {
     return bounds_.empty() ? ~std::size_t{0} : bounds_[static_cast<std::size_t>(stage)];
   }
@@ -99,13 +100,14 @@ class Stream {
   void keep(int stage);
   /// No sink gets it.
   [[nodiscard]] bool failed() const { return lost() == kAll; }
-  /// Nothing that the stage, or one behind it, can make or say of that block counts any more: it need
-  /// not be processed.
+  /// Nothing that the stage, or one behind it, can make or say of that block counts any more: it
+  /// need not be processed.
   [[nodiscard]] bool is_lost_to(int stage, std::uint64_t block) const {
     const std::uint64_t sinks = lost();
     return sinks != 0 && is_behind_losses(sinks, stage, block);
   }
-  /// Adds a warning about an item that is ok nevertheless; that of the first node of the plan is kept.
+  /// Adds a warning about an item that is ok nevertheless; that of the first node of the plan is
+  /// kept.
   void warn(int stage, std::string text, std::uint64_t block = 0);
   /// Whether a stage before that one failed it or has a warning about it, or it was cut off.
   [[nodiscard]] bool is_remarked(int stage) const;
@@ -132,7 +134,8 @@ class Stream {
   /// stage with state sees the blocks of a stream one by one.
   [[nodiscard]] std::unique_ptr<StageState>& state(int stage) { return kept(stage).state; }
   /// The sub-item that the next piece of this stream is of which stage number `stage` gives: a new
-  /// one, `next` without its numbers, unless the one before has not ended. To be called as state() is.
+  /// one, `next` without its numbers, unless the one before has not ended. To be called as state()
+  /// is.
   std::shared_ptr<const SubItem> next_sub_item(int stage, SubItem next, bool ends);
 
  private:
@@ -210,7 +213,8 @@ struct Origin {
 using Origins = std::vector<Origin>;
 
 struct Item {
-  // Declared before the payload, so destroyed after it: memory goes back before its reservation does.
+  // Declared before the payload, so destroyed after it: memory goes back before its reservation
+  // does.
   std::shared_ptr<const Origins> origins;
   std::shared_ptr<const void> payload;
   std::size_t bytes = 0;

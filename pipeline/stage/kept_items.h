@@ -1,5 +1,5 @@
-// Items that the sinks of an update already have. What all of them have is closed before the run; every
-// other item goes through the graph for those that do.
+// Items that the sinks of an update already have. What all of them have is closed before the run;
+// every other item goes through the graph for those that do.
 #pragma once
 
 #include <algorithm>

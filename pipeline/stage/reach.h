@@ -36,8 +36,8 @@ class Reach {
     int stage = -1;
     const KeptItems::Set* items = nullptr;
   };
-  /// `sinks`: for each bit, whom to tell of items that the sink does not get, or null. `kept` owns the
-  /// sets of `keepers`.
+  /// `sinks`: for each bit, whom to tell of items that the sink does not get, or null. `kept` owns
+  /// the sets of `keepers`.
   Reach(std::vector<Node> nodes, std::vector<NotesLeftOut*> sinks, std::vector<Keeper> keepers,
         std::shared_ptr<const KeptItems> kept);
   /// Of `stages` nodes, of which the last so many are sinks and take from all others.

@@ -59,8 +59,8 @@ struct StageInfo {
   /// For a source: gives the nodes to be inserted for it, in the order of the data. Options are not
   /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
-  /// For a source that others of its stage may stand beside (UnitesSources): the options that have to
-  /// be equal in all of them, since they are the whole run's.
+  /// For a source that others of its stage may stand beside (UnitesSources): the options that have
+  /// to be equal in all of them, since they are the whole run's.
   std::optional<std::vector<std::string>> options_of_run;
   /// May be empty, as what it gives may be: the names of its outputs, where it has several. Options
   /// are not checked yet.

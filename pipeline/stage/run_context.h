@@ -100,14 +100,14 @@ class ItemContext {
   [[nodiscard]] bool is_lost(std::size_t part) const {
     return origin(part).stream->is_lost_to(stage_, block(part));
   }
-  /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not get
-  /// it.
+  /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not
+  /// get it.
   void route(int output, ItemError why) const {
     origin().stream->route(stage_, output, std::move(why), block(0));
   }
-  /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its reservation
-  /// goes back, unless others have memory by the same. To be called without a lock, before the stage
-  /// copies the part's origin.
+  /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its
+  /// reservation goes back, unless others have memory by the same. To be called without a lock,
+  /// before the stage copies the part's origin.
   void keep_only(std::size_t part, std::size_t bytes) const {
     const std::shared_ptr<const Reservation>& held = origin(part).reservation;
     if (item_.origins.use_count() == 1 && held.use_count() == 1) held->shrink(bytes);

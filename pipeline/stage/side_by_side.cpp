@@ -79,8 +79,8 @@ struct SideBySide::Lines {
   bool is_last = false;  // the stream ends with it
 };
 
-// The state of a stream. Its sub-items are complete one by one, and there may be many; what is left of
-// one then is as good as nothing.
+// The state of a stream. Its sub-items are complete one by one, and there may be many; what is left
+// of one then is as good as nothing.
 struct SideBySide::OfStream final : StageState {
   std::map<std::size_t, Lines> by_sub_item;  // by their places
 };

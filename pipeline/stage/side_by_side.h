@@ -1,10 +1,11 @@
-// A stage that takes the outputs of several nodes, each of which gives every item, and puts what they
-// give of an item side by side, row by row (StageTraits::pairs).
+// A stage that takes the outputs of several nodes, each of which gives every item, and puts what
+// they give of an item side by side, row by row (StageTraits::pairs).
 //
-// The pieces of a stream come by each input in any order, and the inputs need not cut a stream at the
-// same rows. Each sub-item of a stream is as a stream of its own here: its rows count from 0. Rows go on as soon as all inputs have given them, in order. What came early waits in the
-// state of its stream, with the reservation that it came with but without a reference to the stream:
-// what it waits for is on its way, and holds one. Nothing waits for a place or for memory here.
+// The pieces of a stream come by each input in any order, and the inputs need not cut a stream at
+// the same rows. Each sub-item of a stream is as a stream of its own here: its rows count from 0.
+// Rows go on as soon as all inputs have given them, in order. What came early waits in the state of
+// its stream, with the reservation that it came with but without a reference to the stream: what it
+// waits for is on its way, and holds one. Nothing waits for a place or for memory here.
 #pragma once
 
 #include <array>
@@ -25,9 +26,9 @@ class SideBySide : public ItemStage, public PairedInputs {
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                        ItemContext& context) final;
 
-  /// Lets go of reservations when nothing in the graph moves, so that whoever waits for memory can go
-  /// on: rows wait only for blocks that are not made yet then, which is a few of each stream; they are
-  /// copied. False: there are none.
+  /// Lets go of reservations when nothing in the graph moves, so that whoever waits for memory can
+  /// go on: rows wait only for blocks that are not made yet then, which is a few of each stream;
+  /// they are copied. False: there are none.
   bool release_parked();
 
  protected:
@@ -39,8 +40,8 @@ class SideBySide : public ItemStage, public PairedInputs {
     std::shared_ptr<const void> data;
     std::int64_t first = 0, count = 0;
     bool last = false;  ///< the rows of the stream, or of its sub-item, end with it
-    /// What is to be known of the input when its rows may be gone; that of the last piece stays, and
-    /// before that comes the newest one. Null: nothing.
+    /// What is to be known of the input when its rows may be gone; that of the last piece stays,
+    /// and before that comes the newest one. Null: nothing.
     std::shared_ptr<const void> note = nullptr;
   };
   /// Rows [skip, skip + count) of what `data` has.

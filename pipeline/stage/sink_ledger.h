@@ -24,7 +24,8 @@ class SinkLedger {
     own().close(index, why.kind == ItemError::Kind::skipped ? Outcome::skipped : Outcome::failed,
                 stage, why.reason);
   }
-  /// This sink has the item from an earlier run, with that warning, whatever becomes of it for others.
+  /// This sink has the item from an earlier run, with that warning, whatever becomes of it for
+  /// others.
   void kept(std::size_t index, int stage, const std::string& remark) {
     own().close(index, Outcome::ok, stage, remark);
   }

@@ -131,8 +131,8 @@ class Stage {
   /// Nothing: the options as given, without tuning options. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
   /// The most bytes that one block leaving this stage takes, given the bound of what enters. Stages
-  /// must keep to it; admission charges the sum over all stages. The report has a warning of a stage
-  /// that does not.
+  /// must keep to it; admission charges the sum over all stages. The report has a warning of a
+  /// stage that does not.
   [[nodiscard]] virtual std::size_t output_bound(const SourceInfo& /*source*/,
                                                  std::size_t input_bytes) const {
     return input_bytes;
@@ -146,12 +146,13 @@ class Stage {
   virtual void finish(RunContext& /*run*/, Ending /*ending*/) {}
   /// Names and values for the report, of what the stage made or chose.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
-  /// An option that was given and did not come to be, what it came to be and why, as a warning of the
-  /// report: "files: 3072 ...". Called after finish(). "" where there is none, or plan() has said it.
+  /// An option that was given and did not come to be, what it came to be and why, as a warning of
+  /// the report: "files: 3072 ...". Called after finish(). "" where there is none, or plan() has
+  /// said it.
   [[nodiscard]] virtual std::string not_kept() const { return {}; }
 
-  /// Whether pieces of sub-items (SubItem) come, and not of whole recordings. Set by the graph builder,
-  /// before plan().
+  /// Whether pieces of sub-items (SubItem) come, and not of whole recordings. Set by the graph
+  /// builder, before plan().
   [[nodiscard]] bool gets_sub_items() const { return gets_sub_items_; }
   void set_gets_sub_items(bool gets) { gets_sub_items_ = gets; }
 

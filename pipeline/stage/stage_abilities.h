@@ -62,8 +62,8 @@ class HoldsItems {
 /// node of its branch could not process them.
 class NotesLeftOut {
  public:
-  /// Once for each such item, before its record in the ledger is closed as ok. From any thread; must
-  /// not throw.
+  /// Once for each such item, before its record in the ledger is closed as ok. From any thread;
+  /// must not throw.
   virtual void left_out(std::size_t index, int stage, const ItemError& why) = 0;
 
  protected:
@@ -73,8 +73,9 @@ class NotesLeftOut {
 /// A sink that can go on where a run with the same output was interrupted.
 class Resumes {
  public:
-  /// How many items, from the first on, are done; nothing where the sink keeps nothing that could be
-  /// missing. Changes nothing yet. Called when all stages have started, by the run's first thread.
+  /// How many items, from the first on, are done; nothing where the sink keeps nothing that could
+  /// be missing. Changes nothing yet. Called when all stages have started, by the run's first
+  /// thread.
   [[nodiscard]] virtual std::optional<std::size_t> resumable(RunContext& run) = 0;
   /// The first `done` items are: closes their records in the ledger, unless another sink of the run
   /// has done so. At most what resumable() gave; 0 where the run begins from the beginning.
@@ -129,9 +130,9 @@ class UnitesSources {
     std::string name;  ///< of the node
     SourceStage* source = nullptr;
   };
-  /// Makes the source of the items of all of these, of this class, which keeps nothing of theirs. They
-  /// come before it in Stage::plan(), and neither start nor make an item. Called once, by the first
-  /// of them, when the plan is made.
+  /// Makes the source of the items of all of these, of this class, which keeps nothing of theirs.
+  /// They come before it in Stage::plan(), and neither start nor make an item. Called once, by the
+  /// first of them, when the plan is made.
   [[nodiscard]] virtual std::unique_ptr<SourceStage> unite(const std::vector<Named>& sources) = 0;
   /// Of a united source: which of them the item comes from.
   [[nodiscard]] virtual std::size_t source_of(std::size_t index) const = 0;

@@ -4,7 +4,8 @@
 //   Transform<In, Out>     one item in, one out; const, many at a time
 //   StreamTransform<...>   the same with state that lives from block to block of one stream
 //   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
-//   OneToMany<In, Out>     one item in, several items out; Divide<In, Out> gives them piece by piece
+//   OneToMany<In, Out>     one item in, several items out
+//   Divide<In, Out>        the same, each item in pieces
 //   Combine<In, Out>       many items in, one out (batches)
 //   Sink<In>               takes items, gives none
 //
@@ -37,8 +38,8 @@ class Source : public SourceStage {
 template <class In, class Out>
 class Transform : public ItemStage {
  public:
-  /// Null (without an error) when this block gives nothing; never for the last block of a stream or of
-  /// a sub-item (Origin::ends).
+  /// Null (without an error) when this block gives nothing; never for the last block of a stream or
+  /// of a sub-item (Origin::ends).
   virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
                                                      ItemContext& context) const = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
@@ -58,8 +59,8 @@ class Transform : public ItemStage {
 template <class In, class Out, class State>
 class StreamTransform : public Transform<In, Out> {
  public:
-  /// The state of the present stream, or of its present sub-item, made with its default constructor at
-  /// the first block.
+  /// The state of the present stream, or of its present sub-item, made with its default constructor
+  /// at the first block.
   virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
                                                            State& state,
                                                            ItemContext& context) const = 0;
@@ -119,8 +120,8 @@ class Expand : public ItemStage {
 };
 
 /// Makes several items of one: its sub-items, each of one or more pieces, one after the other. Each
-/// payload has a memory reservation of its own, the first that of the input. Of an input that comes in
-/// blocks, sub-items may begin and end in any of them. The last payload of the last block
+/// payload has a memory reservation of its own, the first that of the input. Of an input that comes
+/// in blocks, sub-items may begin and end in any of them. The last payload of the last block
 /// (Origin::ends) ends a sub-item, and there is one: it may be a piece without content.
 template <class In, class Out>
 class Divide : public Expand<In, Out> {
@@ -166,9 +167,9 @@ class Combine : public CombineStage {
   /// Adds an item; true when the combined item is full and should be taken. With an error, or an
   /// exception, it is not added, and fails alone.
   virtual Result<bool> push(std::shared_ptr<const In> in, ItemContext& context) = 0;
-  /// The combined item, full or not. The parts of `context` are the items added, in that order, each
-  /// of which may be failed or get a warning by its number. An error, or an exception, fails all of
-  /// them; the next push() begins a new one.
+  /// The combined item, full or not. The parts of `context` are the items added, in that order,
+  /// each of which may be failed or get a warning by its number. An error, or an exception, fails
+  /// all of them; the next push() begins a new one.
   virtual Result<std::shared_ptr<const Out>> pull(ItemContext& context) = 0;
 
   Result<bool> add(const Item& item, ItemContext& context) final {
@@ -188,14 +189,15 @@ class Combine : public CombineStage {
                       .max_concurrency = 1}) {}
 };
 
-/// Takes items. Blocks of one recording come one at a time and in order, unless a sink's constructor
-/// sets traits_.order to BlockOrder::any.
+/// Takes items. Blocks of one recording come one at a time and in order, unless a sink's
+/// constructor sets traits_.order to BlockOrder::any.
 template <class In>
 class Sink : public ItemStage {
  public:
   /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
-  /// has to be by the end of drop_waiting() (HoldsItems), on any thread, also one of the sink's own,
-  /// and without holding a lock that a listener of the ledger takes: it may close the item's record.
+  /// has to be by the end of drop_waiting() (HoldsItems), on any thread, also one of the sink's
+  /// own, and without holding a lock that a listener of the ledger takes: it may close the item's
+  /// record.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);

@@ -34,14 +34,14 @@ struct NotedFile {
   std::uint64_t file = 0;
 };
 
-/// Decodes `sound`, which reads from `raw`, to mono by `downmix`, into blocks of size `block`, the last one less. `options` must
-/// stay as long as the blocks are asked for.
+/// Decodes `sound`, which reads from `raw`, to mono by `downmix`, into blocks of size `block`, the
+/// last one less. `options` must stay as long as the blocks are asked for.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, Downmix downmix,
                                             BlockSize block, NotedFile noted);
 
-/// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are: nothing
-/// is copied, and the block keeps the bytes.
+/// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are:
+/// nothing is copied, and the block keeps the bytes.
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,
                                          const PlainSamples& samples);
 

@@ -5,8 +5,8 @@
 
 namespace melflow {
 
-/// amplitude * sin(2 pi phase / 2^64), rounded; off by less than 1e-4 before that. `amplitude`: 0 to
-/// 32767.
+/// amplitude * sin(2 pi phase / 2^64), rounded; off by less than 1e-4 before that. `amplitude`: 0
+/// to 32767.
 inline std::int16_t fixed_sine(std::uint64_t phase, std::int64_t amplitude) {
   constexpr int kBits = 30;  // behind the point
   constexpr std::int64_t kOne = std::int64_t{1} << kBits;

@@ -41,8 +41,8 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
     const std::uint64_t hash = hash_of(*in);
     if (hash == 0)
       return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
-    // In an update it may have one already: that of the rows which an output has of it. Those of two
-    // contents have none that is right for both.
+    // In an update it may have one already: that of the rows which an output has of it. Those of
+    // two contents have none that is right for both.
     for (std::size_t r = records.first; r < records.first + records.count; ++r)
       hashes_->of[r] = hashes_->of[r] == 0 || hashes_->of[r] == hash ? hash : 0;
     return in;

@@ -1,5 +1,5 @@
-// How loud a recording is, frame by frame. Frame i has its middle at sample i * hop, with zeros beyond
-// the recording, and its level is its mean square, as librosa has it.
+// How loud a recording is, frame by frame. Frame i has its middle at sample i * hop, with zeros
+// beyond the recording, and its level is its mean square, as librosa has it.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // mark_sound: marks the stretches of a recording that are not silent, for segments_by.
 //
-// In, out: Waveform. The samples stay as they are, and are given as soon as it is known which of them
-// are marked. That depends on the recording alone, not on its blocks.
+// In, out: Waveform. The samples stay as they are, and are given as soon as it is known which of
+// them are marked. That depends on the recording alone, not on its blocks.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // repeat: every recording several times, to be changed behind it (speed) or drawn from at random.
 //
-// In, out: RawBytes, the same each time. Each is decoded by itself, so that recordings of any length are
-// repeated within the memory budget: the samples of one are never kept for the next.
+// In, out: RawBytes, the same each time. Each is decoded by itself, so that recordings of any
+// length are repeated within the memory budget: the samples of one are never kept for the next.
 
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"

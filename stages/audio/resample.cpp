@@ -75,9 +75,9 @@ struct ResampleState final : StageState {
 };
 
 // Samples that a recording of `count` has at the new rate, those that libsoxr gives or one more.
-//   round: of n = count * to / from, the nearest number, as libsoxr has it
-//   ceil: the next whole number (torchaudio.functional.resample)
-//   librosa: the next whole number to count * (to / from) in double precision, which is now and then
+//   round: of n = count * to / from, the nearest number, as libsoxr has it ceil: the next whole
+//   number (torchaudio.functional.resample) librosa: the next whole number to count * (to / from)
+//   in double precision, which is now and then
 //     a little more than a whole n (librosa.resample with fix=True, which appends zeros)
 std::int64_t samples_of(ResampleLength length, std::int64_t count, int from, int to) {
   if (length == ResampleLength::librosa)

@@ -1,9 +1,9 @@
 // segments_by: the stretches that a stage before it has marked, each a result of its own.
 //
 // In:  Waveform blocks with marked stretches.
-// Out: Waveform blocks, the samples of each stretch counted from 0. They are those of the block: nothing
-//      is copied. A stretch that nothing follows in its block ends with a block without samples, since
-//      another one may follow, or the recording may end with it.
+// Out: Waveform blocks, the samples of each stretch counted from 0. They are those of the block:
+//      nothing is copied. A stretch that nothing follows in its block ends with a block without
+//      samples, since another one may follow, or the recording may end with it.
 
 #include <cstdint>
 #include <utility>

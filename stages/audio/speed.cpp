@@ -1,7 +1,7 @@
 // speed: recordings played faster or slower, in which pitch and length change together.
 //
-// In, out: Waveform, with the samples as they are and another sample rate. A resample behind it brings
-// that back to the one that is wanted.
+// In, out: Waveform, with the samples as they are and another sample rate. A resample behind it
+// brings that back to the one that is wanted.
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,9 @@
 // pipeline without files. The node stands for two: itself, which gives signals by number, and
 // `samples`, which computes their samples in blocks, on many workers.
 //
-// Out: Waveform blocks of int16. All arithmetic is of whole numbers, so that samples are the same on
-//      every machine. Recording i depends on i, the seed and the other options, not on their number.
+// Out: Waveform blocks of int16. All arithmetic is of whole numbers, so that samples are the same
+//      on every machine. Recording i depends on i, the seed and the other options, not on their
+//      number.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // trim_silence: recordings without the silence before their first and behind their last sound.
 //
-// In, out: Waveform. Samples are counted again from the first that is left. What becomes of a sample
-// depends on the recording alone, not on its blocks.
+// In, out: Waveform. Samples are counted again from the first that is left. What becomes of a
+// sample depends on the recording alone, not on its blocks.
 
 #include <algorithm>
 #include <atomic>

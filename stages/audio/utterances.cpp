@@ -2,9 +2,9 @@
 //
 // In:  Waveform blocks of a recording, each utterance of which has a record in the ledger.
 // Out: Waveform blocks, each utterance a stream of its own whose samples are counted from 0, with
-//      samples of its own. Utterances come one after the other in the order of their starts, so that
-//      what waits for one before it waits for samples that are there; where they overlap, a copy of
-//      the recording's end is kept from block to block.
+//      samples of its own. Utterances come one after the other in the order of their starts, so
+//      that what waits for one before it waits for samples that are there; where they overlap, a
+//      copy of the recording's end is kept from block to block.
 
 #include <algorithm>
 #include <cmath>

@@ -12,17 +12,17 @@
 
 namespace melflow {
 
-/// Passes warnings about the corpus as a whole to `warn`. `earlier`: the earlier output in an update,
-/// else null. Throws RunError when there is no file, a folder or table cannot be read, a table has
-/// an invalid value, or the splits asked for cannot be made.
-/// `not_taken`, where it is not null, gets the files below the root that include does not name.
-/// `is_all`: there is no other corpus in the run, so that its splits can be judged by themselves.
+/// Passes warnings about the corpus as a whole to `warn`. `earlier`: the earlier output in an
+/// update, else null. Throws RunError when there is no file, a folder or table cannot be read, a
+/// table has an invalid value, or the splits asked for cannot be made. `not_taken`, where it is not
+/// null, gets the files below the root that include does not name. `is_all`: there is no other
+/// corpus in the run, so that its splits can be judged by themselves.
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
                      const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr,
                      bool is_all = true);
 
-/// Reads the lists that the options name, as list_corpus() does, and searches no folder: passes what a
-/// run would warn about them to `warn`, and throws RunError where it would.
+/// Reads the lists that the options name, as list_corpus() does, and searches no folder: passes
+/// what a run would warn about them to `warn`, and throws RunError where it would.
 void check_lists(const FileListOptions& options, const std::function<void(std::string)>& warn);
 
 /// A source whose lists can be read before a run.

@@ -1,6 +1,6 @@
-// Reads a table of cells separated by commas or another character, with a header line. With quotes it
-// is RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a quote is a
-// character as any other, and a line is a row.
+// Reads a table of cells separated by commas or another character, with a header line. With quotes
+// it is RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a quote is
+// a character as any other, and a line is a row.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ class CsvReader final : public TableReader {
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns.
   CsvReader(const std::string& path, const std::vector<std::string>& required, char separator = ',',
             bool has_quotes = true);
-  /// As TableReader::next(). A row with another number of cells than the header has is a BadLine. Throws
-  /// RunError for a quote that is not closed, or that text follows.
+  /// As TableReader::next(). A row with another number of cells than the header has is a BadLine.
+  /// Throws RunError for a quote that is not closed, or that text follows.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return header_; }
   [[nodiscard]] int column(std::string_view name) const override;

@@ -13,7 +13,8 @@ namespace melflow {
 
 class DoublePaths {
  public:
-  /// Adds the path of the next file, as BelowRoot gives it, and the number of its line in the manifest.
+  /// Adds the path of the next file, as BelowRoot gives it, and the number of its line in the
+  /// manifest.
   void add(std::string_view path, int line);
 
   /// Two files with the same path, the first one and a later one, and their lines.
@@ -32,9 +33,9 @@ class DoublePaths {
   std::vector<Line> lines_;
 };
 
-/// What to say of a list of files whose first file is a URL, or not below the root: that it is where its path
-/// leads without the root, or else, where the last one is missing, too, where it was looked for; "" else. `list`: the file in
-/// which the paths stand.
+/// What to say of a list of files whose first file is a URL, or not below the root: that it is
+/// where its path leads without the root, or else, where the last one is missing, too, where it was
+/// looked for; "" else. `list`: the file in which the paths stand.
 std::string doubled_root(const std::string& list, const Manifest& manifest);
 
 }  // namespace melflow

@@ -22,16 +22,16 @@ struct EarlierFiles {
   /// that may be part of the output's file names. Throws RunError when the output cannot be
   /// updated.
   std::function<void(const std::vector<std::string>& splits, const Visit& visit)> visit;
-  /// Says which files the output may have, and that nobody else's are beside it; of all sinks before
-  /// the first recover(). Throws RunError.
+  /// Says which files the output may have, and that nobody else's are beside it; of all sinks
+  /// before the first recover(). Throws RunError.
   std::function<void(RunContext&)> announce = [](RunContext&) {};
   /// Completes what an interrupted run had begun with the outputs that are announced, since they
   /// get their names together; before the first visit().
   std::function<void(RunContext&)> recover = [](RunContext&) {};
 };
 
-/// Those of several outputs as one: each file comes as often as it is in one of them, those of the first
-/// output first. `tell` is given a warning where two have a file in different splits.
+/// Those of several outputs as one: each file comes as often as it is in one of them, those of the
+/// first output first. `tell` is given a warning where two have a file in different splits.
 EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& outputs,
                       std::function<void(const std::string&)> tell);
 

@@ -13,9 +13,10 @@
 
 namespace melflow {
 
-/// Counts the files below a root that a search ignores: by ending, ".txt"; under kOther those without
-/// an ending, and what would be too many endings; under kHidden files and folders whose names begin with '.'; under kLinkedFolder symbolic links to
-/// folders. Such folders are not searched, and count once.
+/// Counts the files below a root that a search ignores: by ending, ".txt"; under kOther those
+/// without an ending, and what would be too many endings; under kHidden files and folders whose
+/// names begin with '.'; under kLinkedFolder symbolic links to folders. Such folders are not
+/// searched, and count once.
 class NotTaken {
  public:
   static constexpr const char* kOther = "other";
@@ -54,11 +55,11 @@ class FolderScan {
 
   explicit FolderScan(Settings settings);
 
-  /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for every
-  /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
-  /// take every name ("**", "speech/*"), which mean the files; one that `exclude` matches is excluded
-  /// with all that is in it. Returns what
-  /// neither include nor exclude names. Throws RunError when the root cannot be listed.
+  /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for
+  /// every folder that cannot be listed completely and is not excluded. Folders do not match
+  /// patterns that take every name ("**", "speech/*"), which mean the files; one that `exclude`
+  /// matches is excluded with all that is in it. Returns what neither include nor exclude names.
+  /// Throws RunError when the root cannot be listed.
   NotTaken run(const Visit& visit) const;
   /// The patterns of `exclude` that matched nothing, after run().
   [[nodiscard]] std::vector<std::string> unused_excludes() const;

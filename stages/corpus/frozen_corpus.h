@@ -1,5 +1,5 @@
-// A corpus that is listed once for several runs: a dry run (survey) lists it, and the runs take what
-// was listed.
+// A corpus that is listed once for several runs: a dry run (survey) lists it, and the runs take
+// what was listed.
 #pragma once
 
 #include <string>

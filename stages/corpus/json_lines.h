@@ -1,5 +1,5 @@
-// Reads a file with one JSON object per line. The columns are the names in the first object, and those
-// that are asked for and are in a later one.
+// Reads a file with one JSON object per line. The columns are the names in the first object, and
+// those that are asked for and are in a later one.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ class JsonLinesReader final : public TableReader {
   /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(); a line that is no object, or has one in a cell, a zero byte, or a list in a
-  /// `required` cell, is a BadLine. The cell of a number is the text in the file or the shortest text that
-  /// reads back as the number; null and a missing name give an empty cell.
+  /// As TableReader::next(); a line that is no object, or has one in a cell, a zero byte, or a list
+  /// in a `required` cell, is a BadLine. The cell of a number is the text in the file or the
+  /// shortest text that reads back as the number; null and a missing name give an empty cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;

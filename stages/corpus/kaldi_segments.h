@@ -18,13 +18,13 @@ class KaldiSegments final : public TableReader {
  public:
   /// Whether the path is that of such a file: its name is `segments`.
   static bool is_one(std::string_view path);
-  /// Throws RunError when a file cannot be read or has an id twice, or where one of the `required` columns is
-  /// not among those above.
+  /// Throws RunError when a file cannot be read or has an id twice, or where one of the `required`
+  /// columns is not among those above.
   KaldiSegments(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(). A recording that wav.scp does not have, or of which it has a command or
-  /// nothing, is a BadLine whose path is the recording's name. Throws RunError for an utterance that was there
-  /// before.
+  /// As TableReader::next(). A recording that wav.scp does not have, or of which it has a command
+  /// or nothing, is a BadLine whose path is the recording's name. Throws RunError for an utterance
+  /// that was there before.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return columns_; }
   [[nodiscard]] int column(std::string_view name) const override;
@@ -38,7 +38,8 @@ class KaldiSegments final : public TableReader {
 
  private:
   using Map = std::unordered_map<std::string, std::string>;
-  // The first words of a file's lines, by which others name them. Throws RunError for one that comes twice.
+  // The first words of a file's lines, by which others name them. Throws RunError for one that
+  // comes twice.
   class Ids {
    public:
     void add(const std::string& id, const std::string& path, int line);

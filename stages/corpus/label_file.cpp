@@ -13,7 +13,8 @@
 namespace melflow {
 namespace {
 
-// Reads the next row; false at the end. `why`: what is wrong with a row whose path is known, else "".
+// Reads the next row; false at the end. `why`: what is wrong with a row whose path is known, else
+// "".
 bool next_row(TableReader& table, std::string& why) {
   why.clear();
   try {

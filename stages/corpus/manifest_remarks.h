@@ -18,8 +18,8 @@ namespace melflow {
 /// numbers of those that are, -1 for one that there is not.
 std::string columns_not_read(const FileListOptions& options,
                              const std::vector<std::string>& columns, const std::vector<int>& used);
-/// Warnings about paths that are not UTF-8, where the first is not there: names of files may be any bytes.
-/// `path`: of the list.
+/// Warnings about paths that are not UTF-8, where the first is not there: names of files may be any
+/// bytes. `path`: of the list.
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
 /// Warnings about lines that name one path, and on those of them that are in different splits.
 std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
@@ -32,8 +32,8 @@ std::string_view split_of(const Manifest& manifest, std::size_t file);
 /// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
-/// Warnings about a rule of that option that gives `count` files, `first` before the others, the name of
-/// the folder of their split.
+/// Warnings about a rule of that option that gives `count` files, `first` before the others, the
+/// name of the folder of their split.
 std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
                             std::size_t count);
 /// Warnings about groups that have files in several splits (of splits that are given, not drawn).

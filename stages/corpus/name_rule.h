@@ -18,8 +18,8 @@ class NameRule {
   static constexpr const char* kTopDir = "top_dir";
 
   /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
-  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, or the name of a table's
-  /// column.
+  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, or the name of a
+  /// table's column.
   explicit NameRule(std::string text);
 
   [[nodiscard]] static bool is_pattern(std::string_view text);

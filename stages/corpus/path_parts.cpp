@@ -21,10 +21,10 @@ std::vector<Part> split(std::string_view path) {
   return parts;
 }
 
-// Whether a pattern with stars, each for any number of items, matches `size` items. After a mismatch only the
-// last star is given more: what the stars before it have need not change, as in
-// https://research.swtch.com/glob. `step(p, i)`: how many items, from number `i`, the p-th part of the pattern takes,
-// 0: it does not match; `more(i)`: how many a star takes at once.
+// Whether a pattern with stars, each for any number of items, matches `size` items. After a
+// mismatch only the last star is given more: what the stars before it have need not change, as in
+// https://research.swtch.com/glob. `step(p, i)`: how many items, from number `i`, the p-th part of
+// the pattern takes, 0: it does not match; `more(i)`: how many a star takes at once.
 template <class IsStar, class Step, class More>
 bool match(std::size_t parts, std::size_t size, const IsStar& is_star, const Step& step,
            const More& more) {

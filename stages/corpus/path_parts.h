@@ -38,8 +38,8 @@ class BelowRoot {
  public:
   /// `root`: as the user wrote it; "" for none.
   explicit BelowRoot(const std::string& root);
-  /// `listed`: absolute or relative to the root. Without "./", "../" and doubled '/'; without the root, as
-  /// written or with its links resolved, where it is an absolute path below that.
+  /// `listed`: absolute or relative to the root. Without "./", "../" and doubled '/'; without the
+  /// root, as written or with its links resolved, where it is an absolute path below that.
   [[nodiscard]] std::string operator()(std::string_view listed) const;
 
  private:
@@ -53,7 +53,8 @@ class Glob {
   /// Whether the pattern matches the whole `path`, a relative one with '/' between components. A
   /// pattern without '/' is compared with the last component only.
   [[nodiscard]] bool matches(std::string_view path) const;
-  /// Whether the pattern takes every name, or every hidden one: its last component is '*', '**' or '.*'.
+  /// Whether the pattern takes every name, or every hidden one: its last component is '*', '**' or
+  /// '.*'.
   [[nodiscard]] bool takes_every_name() const;
   /// Whether the pattern has a name that begins with '.', as hidden files and folders do.
   [[nodiscard]] bool names_hidden() const;

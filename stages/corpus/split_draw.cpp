@@ -69,8 +69,8 @@ class Draw {
   }
 
  private:
-  // Whether the label of every file that has one is the name of its group, such as speakers that are kept
-  // together: such labels cannot be in every split, so they are no strata.
+  // Whether the label of every file that has one is the name of its group, such as speakers that
+  // are kept together: such labels cannot be in every split, so they are no strata.
   [[nodiscard]] bool labels_are_groups() const {
     std::vector<std::uint64_t> keys;  // of each label as a group
     for (const std::string& label : manifest_.label_names())

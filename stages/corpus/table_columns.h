@@ -78,8 +78,8 @@ class BadLines {
     if (count_++ == 0) first_ = why;
     manifest.set_problem(file, why);
   }
-  /// What a user should know of them; "" for none. `table`: its path; `lines`: how many were taken, bad
-  /// ones or not. Throws RunError where all are bad, since then it is the table that is wrong.
+  /// What a user should know of them; "" for none. `table`: its path; `lines`: how many were taken,
+  /// bad ones or not. Throws RunError where all are bad, since then it is the table that is wrong.
   [[nodiscard]] std::string remark(const std::string& table, std::size_t lines) const {
     if (count_ == 0) return "";
     if (count_ == lines) throw RunError(first_);

@@ -33,8 +33,8 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// Reads the next row; false at the end. Throws BadLine for a row that makes no sense, of which the
-  /// cells that are known can be read; RunError where what is behind it cannot be read either.
+  /// Reads the next row; false at the end. Throws BadLine for a row that makes no sense, of which
+  /// the cells that are known can be read; RunError where what is behind it cannot be read either.
   virtual bool next() = 0;
   /// The names of all columns seen so far, in their order. Only the cells of columns that column()
   /// finds can be read.
@@ -66,21 +66,21 @@ class MissingCells {
   std::vector<std::string> first_;
 };
 
-/// The number of the column that an option asks for. `path`: of the table. Throws RunError, with the
-/// columns that there are, when there is none of that name.
+/// The number of the column that an option asks for. `path`: of the table. Throws RunError, with
+/// the columns that there are, when there is none of that name.
 int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option);
-/// What to do where the column `missing` is that of the paths, and one that other tools write is there:
-/// "; where file_name has the paths, write ..."; else "".
+/// What to do where the column `missing` is that of the paths, and one that other tools write is
+/// there: "; where file_name has the paths, write ..."; else "".
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
 /// Whether the path ends in .csv or .tsv, in upper or lower case.
 bool has_separators(std::string_view path);
 /// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
 /// `segments` file of Kaldi.
 bool is_table(std::string_view path);
-/// Opens a table in the format that its name says; `quoting`, of a .csv or .tsv: automatic is csv for
-/// the one and none for the other. Throws RunError when the file cannot be read or lacks one of the
-/// `required` columns.
+/// Opens a table in the format that its name says; `quoting`, of a .csv or .tsv: automatic is csv
+/// for the one and none for the other. Throws RunError when the file cannot be read or lacks one of
+/// the `required` columns.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required,
                                         Quoting quoting = Quoting::automatic);

@@ -10,15 +10,15 @@
 
 namespace melflow {
 
-/// The entries of one manifest behind those of the other, with the names of their sources before their
-/// paths (Manifest::recorded_path). Labels and splits are those of all; a target or text that a
-/// source does not have is NaN or "". With splits, the entries of each split follow each other, and
-/// splits come in the order in which the sources name them. The manifests are closed, and have spans of one
-/// unit or none. `names`: of the sources. Takes the manifests apart.
+/// The entries of one manifest behind those of the other, with the names of their sources before
+/// their paths (Manifest::recorded_path). Labels and splits are those of all; a target or text that
+/// a source does not have is NaN or "". With splits, the entries of each split follow each other,
+/// and splits come in the order in which the sources name them. The manifests are closed, and have
+/// spans of one unit or none. `names`: of the sources. Takes the manifests apart.
 Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& manifests);
 
-/// What to say where some of the sources have names of that kind (labels, splits) and others have none; ""
-/// for nothing. `option`: which makes them; `of`: the names. The manifests are closed.
+/// What to say where some of the sources have names of that kind (labels, splits) and others have
+/// none; "" for nothing. `option`: which makes them; `of`: the names. The manifests are closed.
 std::string sources_without(const char* option, const std::vector<std::string>& names,
                             const std::vector<Manifest>& manifests,
                             const std::vector<std::string>& (Manifest::*of)() const);

@@ -27,8 +27,9 @@ inline Update update_of(const RunContext& run) {
   return update ? *update : Update::none;
 }
 
-/// Where the caller adds one to the services of an update, the update keeps the rows of every file that
-/// was ok, whatever became of the recording since, but those that are damaged; it may drop none.
+/// Where the caller adds one to the services of an update, the update keeps the rows of every file
+/// that was ok, whatever became of the recording since, but those that are damaged; it may drop
+/// none.
 struct Repair {
   std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries, ascending, of each output
 };

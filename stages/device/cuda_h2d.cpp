@@ -1,4 +1,5 @@
-// cuda_h2d: packs a batch into page-locked memory and starts its way through a device.
+// cuda_h2d: packs a batch into page-locked memory and starts its way through a device. The copies
+// themselves: cuda/slot.cpp.
 //
 // In:  Batch.
 // Out: DeviceBatch, whose samples may still be on their way.

@@ -64,7 +64,8 @@ Value link_value(std::size_t bytes, double span, double link) {
 }  // namespace
 
 double link_rate(unsigned generation, unsigned width) {
-  // Of each unit of width: 8 of 10 bits of 2.5 and 5 GT/s, 128 of 130 of 8 to 32, 242 of 256 bytes of 64.
+  // Of each unit of width: 8 of 10 bits of 2.5 and 5 GT/s, 128 of 130 of 8 to 32, 242 of 256 bytes
+  // of 64.
   constexpr double kOfOne[] = {0, 0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9};
   return generation < std::size(kOfOne) ? kOfOne[generation] * width : 0;
 }

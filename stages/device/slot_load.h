@@ -60,7 +60,8 @@ DeviceGain device_gain(const MelPlan& plan, const std::optional<WindowGrid>& gri
                        double samples);
 
 // The reason why the processor keeps the job; "" where devices are to be opened: when rows take at
-// least twice as long as packing, and `workers` cores `least` seconds or more; always when `least` is 0.
+// least twice as long as packing, and `workers` cores `least` seconds or more; always when `least`
+// is 0.
 std::string why_on_cpu(const DeviceGain& gain, int workers, double least);
 
 }  // namespace melflow

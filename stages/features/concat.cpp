@@ -1,11 +1,11 @@
 // concat: rows that several nodes make of the same recordings, side by side.
 //
 // In:  MelBatch, of several nodes.
-// Out: MelBatch: each row is the row of the first input, then that of the second, and so on; in rows
-//      of several frames each frame. float32.
+// Out: MelBatch: each row is the row of the first input, then that of the second, and so on; in
+//      rows of several frames each frame. float32.
 //
-// Where the rows of an input are unfinished (MelPart::pending) those of the output are: its steps are
-// then left for the columns of that input alone.
+// Where the rows of an input are unfinished (MelPart::pending) those of the output are: its steps
+// are then left for the columns of that input alone.
 
 #include <algorithm>
 #include <cstring>

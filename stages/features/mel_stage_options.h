@@ -83,13 +83,14 @@ struct MelStageOptions {
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
   [[nodiscard]] std::string origin_of(const std::string& option) const;
-  /// A warning about a changed preset whose frames no longer have the preset's duration; "" for none.
+  /// A warning about a changed preset whose frames no longer have the preset's duration; "" for
+  /// none.
   [[nodiscard]] std::string preset_remark() const;
   /// A warning about a preset whose model takes windows of one length, where these have another
   /// (`window` [samples]; 0: recordings are not cut); "" for none.
   [[nodiscard]] std::string window_remark(std::int64_t window) const;
-  /// A warning about preset librosa with decibels, as librosa's power_to_db also limits the range by
-  /// default; "" for none.
+  /// A warning about preset librosa with decibels, as librosa's power_to_db also limits the range
+  /// by default; "" for none.
   [[nodiscard]] std::string range_remark() const;
   /// The settings that can change a value of the rows, with derived defaults filled in and without
   /// options that have no effect; equal for equal features. Requires check(resolved()) to be empty.

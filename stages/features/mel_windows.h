@@ -1,7 +1,7 @@
 // mel_windows.h - finds the windows of a block that have to be computed, for any backend.
 //
-// Every window is an utterance of its own. Windows of the two-stage segmentation fall on each other: a
-// row whose samples are those of an earlier row is a copy of it.
+// Every window is an utterance of its own. Windows of the two-stage segmentation fall on each
+// other: a row whose samples are those of an earlier row is a copy of it.
 #pragma once
 
 #include <algorithm>

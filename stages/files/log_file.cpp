@@ -25,7 +25,8 @@ std::uint64_t hash_of(std::string_view record, std::uint32_t length, std::uint64
                                   : XXH3_64bits_withSeed(record.data(), record.size(), before);
 }
 
-// In a record that begins at `at`, behind its first byte, the first place that is aligned in the file.
+// In a record that begins at `at`, behind its first byte, the first place that is aligned in the
+// file.
 std::size_t aligned_in(std::uint64_t at) {
   constexpr std::uint64_t kAlignment = 64;
   const std::uint64_t begin = at + sizeof(std::uint32_t);

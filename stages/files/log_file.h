@@ -5,8 +5,8 @@
 //   a record   its length as uint32, its bytes, and XXH3 of them, seeded with that of the record
 //              before, as uint64; all little-endian
 //
-// So a record counts only when it and all before it are what was written. Of a record whose length has its highest bit set the
-// bytes may change at any time: the hash is that of the length.
+// So a record counts only when it and all before it are what was written. Of a record whose length
+// has its highest bit set the bytes may change at any time: the hash is that of the length.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,9 @@ class LogFile {
 
   /// Adds a record at the present place, which is the end. Throws RunError.
   void append(std::string_view record);
-  /// Adds a record that begins with `first` and whose last bytes may change: `changing` zeros, aligned to 64 in the file, which it
-  /// gives as memory; none where the file system maps no files. Throws RunError.
+  /// Adds a record that begins with `first` and whose last bytes may change: `changing` zeros,
+  /// aligned to 64 in the file, which it gives as memory; none where the file system maps no files.
+  /// Throws RunError.
   struct Mapped {
     MappedRange mapping;
     std::span<std::byte> bytes;

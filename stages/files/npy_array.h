@@ -12,8 +12,8 @@ struct NpyArray {
   std::vector<double> values;  ///< the last axis varies fastest
 };
 
-/// Of float32 or float64 in C's order, at most 2^24 values. Throws RunError with the path and what is
-/// wrong.
+/// Of float32 or float64 in C's order, at most 2^24 values. Throws RunError with the path and what
+/// is wrong.
 NpyArray read_npy_array(const std::string& path);
 
 /// Of a file of one dimension, at most 2^20 values. Throws RunError likewise.

@@ -80,15 +80,16 @@ class PartFile {
 
   /// Leaves the `.part` file behind as it is; a file that was to be extended is restored.
   void keep();
-  /// From now on the `.part` file stays when a run fails or the program is interrupted, for a run that
-  /// goes on with it. Not for a file that is to be extended.
+  /// From now on the `.part` file stays when a run fails or the program is interrupted, for a run
+  /// that goes on with it. Not for a file that is to be extended.
   void stay() { settled_ = true; }
   /// Removes the `.part` file. Not for a file that is to be extended.
   void remove();
 
-  /// Restores the file at `path` after a program was interrupted while it extended it. Throws RunError
-  /// when another run still extends it, it cannot be restored, or the names of that run's outputs
-  /// have to be completed first (Publication); where there is anything to do and not `may_change`.
+  /// Restores the file at `path` after a program was interrupted while it extended it. Throws
+  /// RunError when another run still extends it, it cannot be restored, or the names of that run's
+  /// outputs have to be completed first (Publication); where there is anything to do and not
+  /// `may_change`.
   static void recover(const std::string& path, bool may_change = true);
 
  protected:

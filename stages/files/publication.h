@@ -11,14 +11,14 @@
 // Its hash has no key, and it may come from anywhere (a shared folder, an archive): it counts only
 // for files that the next run makes, too, and only where it belongs to the user.
 //
-// Then earlier files become `<name>.replaced`, from the last in the list to the first; `.part` files
-// get their names, from the first to the last; earlier files are removed, and `.commit` at the end.
-// So files of two runs never have their names at the same time, and the last file of the list has
-// its name only when all others of its run have theirs.
+// Then earlier files become `<name>.replaced`, from the last in the list to the first; `.part`
+// files get their names, from the first to the last; earlier files are removed, and `.commit` at
+// the end. So files of two runs never have their names at the same time, and the last file of the
+// list has its name only when all others of its run have theirs.
 //
-// A program that is interrupted in between leaves `.commit` behind, and the next run with that output
-// completes the steps. When a step fails, all steps are undone; the complete `.part` files and
-// `.commit` stay, and a later run tries again before it makes new files.
+// A program that is interrupted in between leaves `.commit` behind, and the next run with that
+// output completes the steps. When a step fails, all steps are undone; the complete `.part` files
+// and `.commit` stay, and a later run tries again before it makes new files.
 #pragma once
 
 #include <optional>
@@ -42,7 +42,8 @@ class Publication {
   /// everything is on disk when it returns. Throws RunError that says which files are there now.
   static void publish(const std::string& path, std::span<PartFile* const> all, bool sync);
 
-  /// Throws RunError, as check_side_file() does, where a file is in the way of publish() or recover().
+  /// Throws RunError, as check_side_file() does, where a file is in the way of publish() or
+  /// recover().
   static void check(const std::string& path);
 
   /// Completes what an interrupted program had begun; false where there is nothing to do. `names`:

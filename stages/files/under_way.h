@@ -2,8 +2,8 @@
 // however it ends, and the next run reads them (decision 19).
 //
 // The memory is an array of entries of 64 bytes: the hash of a file's path, 0 for none, and its
-// state, 8 bytes each. First an entry for each worker, for files in progress, then one for each file
-// that earlier runs noted.
+// state, 8 bytes each. First an entry for each worker, for files in progress, then one for each
+// file that earlier runs noted.
 #pragma once
 
 #include <atomic>

@@ -42,8 +42,8 @@ inline int write_whole(int fd, const void* data, std::size_t bytes, std::uint64_
   return 0;
 }
 
-/// Reserves space for a piece of a file; 0, or the error. tmpfs fails and frees what it had when a signal
-/// arrives, so the space is requested in small pieces.
+/// Reserves space for a piece of a file; 0, or the error. tmpfs fails and frees what it had when a
+/// signal arrives, so the space is requested in small pieces.
 inline int allocate_whole(int fd, std::uint64_t at, std::uint64_t bytes) {
   constexpr std::uint64_t kAtOnce = 256 << 10;
   while (bytes > 0) {

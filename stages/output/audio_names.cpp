@@ -22,8 +22,8 @@ bool is_folder_name(const std::string& name) {
          name.size() <= kLongestName;
 }
 
-// Below the folder that is listed, or below '/' where it is named in full, as archives have it; of several
-// sources below a folder of the source's name.
+// Below the folder that is listed, or below '/' where it is named in full, as archives have it; of
+// several sources below a folder of the source's name.
 std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
   const ManifestSource* listed = manifest_source(run);
   return std::filesystem::path(listed != nullptr ? listed->manifest().recorded_path(recording)

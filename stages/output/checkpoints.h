@@ -56,8 +56,8 @@ class Checkpoints {
   /// The output is published.
   void remove() const { journal_->log().remove(); }
 
-  /// How many files, and how many rows of the work files, the journal has; to be called when nothing
-  /// else is.
+  /// How many files, and how many rows of the work files, the journal has; to be called when
+  /// nothing else is.
   [[nodiscard]] std::size_t files() const { return committed_; }
   [[nodiscard]] std::int64_t rows() const;
 

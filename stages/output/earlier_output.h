@@ -40,8 +40,8 @@ class EarlierOutput {
   /// RunError for an output with other features.
   void visit(const std::string& feature_fingerprint, const std::vector<std::string>& splits,
              const EarlierFiles::Visit& visit);
-  /// Finds the rows that are still valid in every section's output, and tells the other sinks of the
-  /// run (KeptItems) as `sink`; changes nothing yet. Throws RunError when an output cannot be
+  /// Finds the rows that are still valid in every section's output, and tells the other sinks of
+  /// the run (KeptItems) as `sink`; changes nothing yet. Throws RunError when an output cannot be
   /// updated, or too much of it would be dropped. `are_routes_kept`: what a route sent to another
   /// output, by what the file is, is not asked for again.
   void match(RunContext& run, const Stage& sink, const OutputSections& sections,
@@ -62,8 +62,8 @@ class EarlierOutput {
   /// Whether the rows of a file of the section are kept.
   [[nodiscard]] bool is_kept(std::size_t section, std::size_t file) const;
 
-  /// Called in place of keep(), for all sections: says what the update would do. The last sink of the
-  /// run closes the files in the ledger.
+  /// Called in place of keep(), for all sections: says what the update would do. The last sink of
+  /// the run closes the files in the ledger.
   void preview(RunContext& run, const OutputSections& sections, std::int64_t extensible_at,
                UpdatePreview& out);
   /// What keep() works on.
@@ -79,13 +79,13 @@ class EarlierOutput {
   /// rows_in_place().
   void keep(const Into& into, std::size_t section, bool in_place);
   /// Copies to `file` the rows of ready[from] and of the entries after it whose rows are neighbours
-  /// in the earlier output, too, until they are as much as between two checkpoints. Returns the next
-  /// entry. From any thread.
+  /// in the earlier output, too, until they are as much as between two checkpoints. Returns the
+  /// next entry. From any thread.
   std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from,
                         RowPartFile& file) const;
 
-  /// The hash of the rows that a file has in the output of its section, whose rows are copied; 0 where
-  /// it has none.
+  /// The hash of the rows that a file has in the output of its section, whose rows are copied; 0
+  /// where it has none.
   [[nodiscard]] std::uint64_t hash_of(std::size_t section, std::size_t file) const {
     return given_[section] != nullptr ? given_[section]->hash_of(file) : 0;
   }

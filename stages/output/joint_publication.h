@@ -1,5 +1,5 @@
-// Publishes the outputs of one run together, or none: after an interruption the next run finds all of
-// them, or the work files of all of them.
+// Publishes the outputs of one run together, or none: after an interruption the next run finds all
+// of them, or the work files of all of them.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ class JointPublication {
     outputs_.insert(path);
     names_.insert(names_.end(), names.begin(), names.end());
   }
-  /// Completes what an interrupted run had begun with any of the outputs, all of which are announced,
-  /// and clears up after it. Returns those that have their names now. Throws RunError as
+  /// Completes what an interrupted run had begun with any of the outputs, all of which are
+  /// announced, and clears up after it. Returns those that have their names now. Throws RunError as
   /// Publication::recover() does.
   std::vector<std::string> recover(bool may_change) {
     std::vector<std::string> out;
@@ -32,7 +32,8 @@ class JointPublication {
       if (may_change) clear();
     return out;
   }
-  /// One more output is going to be complete. `clear` removes what an interrupted run left that was.
+  /// One more output is going to be complete. `clear` removes what an interrupted run left that
+  /// was.
   void expect(std::function<void()> clear) {
     ++missing_;
     clear_.push_back(std::move(clear));

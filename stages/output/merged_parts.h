@@ -1,7 +1,7 @@
 // Puts an output together of parts that other runs have made (output_part.h).
 //
-// For every file of the corpus the sink gets what a run that goes on would find of it: what became of
-// it, and its rows at their place. What is then made of that is up to the sink, as in any run.
+// For every file of the corpus the sink gets what a run that goes on would find of it: what became
+// of it, and its rows at their place. What is then made of that is up to the sink, as in any run.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct FinishedPart {
   std::optional<ColumnSums> sums;     ///< where the output has statistics
 };
 
-/// Where the caller adds one to the services of a run, its sink takes the rows of all files from these
-/// parts, which follow each other and are the whole corpus; nothing is computed.
+/// Where the caller adds one to the services of a run, its sink takes the rows of all files from
+/// these parts, which follow each other and are the whole corpus; nothing is computed.
 struct MergedParts {
   std::vector<FinishedPart> parts;
 };
@@ -42,8 +42,8 @@ struct MergeInto {
   const OutputSections& sections;
   const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< of each section
 };
-/// Throws RunError that names a part which is not what its run has written, or is of other files. When the
-/// run is being stopped, files are left open.
+/// Throws RunError that names a part which is not what its run has written, or is of other files.
+/// When the run is being stopped, files are left open.
 void merge_parts(const MergedParts& from, const MergeInto& into);
 
 /// XXH3 (64 bits) of a file's bytes. Throws RunError when it cannot be read.

@@ -1,5 +1,5 @@
-// A run that makes a part of an output: the rows of some files that follow each other in a corpus. The
-// parts are put together by merge_parts().
+// A run that makes a part of an output: the rows of some files that follow each other in a corpus.
+// The parts are put together by merge_parts().
 #pragma once
 
 #include <optional>

@@ -67,8 +67,8 @@ class Resumption {
   };
   /// Goes on behind the first `done` files, at most files(): says in the accounts what became of
   /// them, and cuts the work files, which take_files() then gives. Returns the journal; it has
-  /// commits on the first `committed` of these files. `resumed`: of those whose rows are not from an
-  /// earlier output.
+  /// commits on the first `committed` of these files. `resumed`: of those whose rows are not from
+  /// an earlier output.
   struct Resumed {
     std::size_t files = 0;
     std::int64_t rows = 0;
@@ -79,8 +79,8 @@ class Resumption {
 
   /// Removes a journal whose work is published, should its run have been ended just then.
   static void clear(const std::string& path, const OutputSections& sections);
-  /// Gives up what is there: removes it, or, as `keeps` says, keeps it as a backup under other names. Returns
-  /// these; "" where nothing was worth it.
+  /// Gives up what is there: removes it, or, as `keeps` says, keeps it as a backup under other
+  /// names. Returns these; "" where nothing was worth it.
   std::string give_up(const OutputSections& sections, bool keeps);
 
  private:

@@ -54,12 +54,12 @@ class RowReuse {
                                         const std::string& feature_fingerprint, bool may_change);
 
   /// Checks files [first, last) of the source: files that were ok and are unchanged are kept, and
-  /// the source gets their stamps. A file is unchanged when path, size and modification time are the
-  /// same; for a source that compares contents, when path, size and the hash of its bytes are,
+  /// the source gets their stamps. A file is unchanged when path, size and modification time are
+  /// the same; for a source that compares contents, when path, size and the hash of its bytes are,
   /// which are read for it. A file whose state the system cannot tell is kept. When the run is
   /// being stopped, the remaining files are neither checked nor kept. In a repair (update.h) the
-  /// files are not looked at.
-  /// `are_routes_kept`: files that a route sent elsewhere are looked at likewise.
+  /// files are not looked at. `are_routes_kept`: files that a route sent elsewhere are looked at
+  /// likewise.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run,
              bool are_routes_kept);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
@@ -98,7 +98,8 @@ class RowReuse {
   [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
     return file_->statistics();
   }
-  /// The hash of the rows that it has of a file of the source; 0 where it has none, or does not know.
+  /// The hash of the rows that it has of a file of the source; 0 where it has none, or does not
+  /// know.
   [[nodiscard]] std::uint64_t hash_of(std::size_t file) const {
     const std::int64_t entry = entries_[file - first_];
     return entry < 0 ? 0 : file_->files()[static_cast<std::size_t>(entry)].rows_hash;

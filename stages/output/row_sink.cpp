@@ -362,8 +362,8 @@ void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows)
   });
 }
 
-// Repaired rows are normalised by the statistics of the others. These hold only for the rows as they
-// were, so changed rows are refused.
+// Repaired rows are normalised by the statistics of the others. These hold only for the rows as
+// they were, so changed rows are refused.
 void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
   const RowOrder& order = writer_->order();
   const std::vector<std::int64_t> offsets = order.offsets();

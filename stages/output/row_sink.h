@@ -128,8 +128,9 @@ class RowSink : public Sink<MelBatch>,
   mutable EarlierOutput earlier_{target_};  // the source asks for it before the run
   OutputSections sections_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section
-  // Of sections whose earlier output gets more rows in place: how many it has, and that output. Their
-  // rows go to files_, in work files, until all are there; then these are here, and the output in files_.
+  // Of sections whose earlier output gets more rows in place: how many it has, and that output.
+  // Their rows go to files_, in work files, until all are there; then these are here, and the
+  // output in files_.
   std::vector<std::optional<std::int64_t>> in_place_;
   std::vector<std::unique_ptr<RowPartFile>> extended_;
   bool are_in_place_ = false;

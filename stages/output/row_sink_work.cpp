@@ -1,5 +1,5 @@
-// What a row sink does with work that is not complete: where it goes on, what it leaves, and how new rows of
-// an update come into the output that they are added to.
+// What a row sink does with work that is not complete: where it goes on, what it leaves, and how
+// new rows of an update come into the output that they are added to.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 
 namespace melflow {
 
-// Before anything is touched. In an update also before its splits are known, by which their files are
-// named.
+// Before anything is touched. In an update also before its splits are known, by which their files
+// are named.
 void RowSink::announce(RunContext& run) const {
   std::vector<OutputName> names;
   const bool are_listed = sections_.size() > 0;

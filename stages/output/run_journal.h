@@ -4,10 +4,11 @@
 //
 //   facts    what decides the bytes of the output, by name: only a run with the same ones goes on
 //   begin    the boot of the machine on which a run begins or goes on
-//   under way  which recordings it is at, and what is known of some (files/under_way.h); the bytes change
+//   under way   which recordings are being decoded, and what is known of some
+//            (files/under_way.h); its bytes change
 //   commit   what became of the next files of the corpus, all of whose rows are in the work file
 //   ending   from here on the work file may be changed in other ways than by more rows
-//   complete by what the files of the output are known that is about to have its name
+//   complete what identifies the files of an output that is about to get its name
 #pragma once
 
 #include <cstdint>
@@ -55,8 +56,8 @@ class RunJournal {
   };
   using Record = std::variant<Facts, Begin, Commit, Ending, Complete, UnderWay::Entries>;
 
-  /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now cuda), ...";
-  /// "" where in none.
+  /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now
+  /// cuda), ..."; "" where in none.
   static std::string difference(const Facts& before, const Facts& now);
 
   /// The path for the output at `path`.

@@ -1,13 +1,13 @@
-// tap: saves what crosses an edge, for a few recordings, for inspection: numbers as .npy, all else as
-// JSON.
+// tap: saves what crosses an edge, for a few recordings, for inspection: numbers as .npy, all else
+// as JSON.
 //
 // In: file, bytes, waveform, windows, batch or rows.
 //
 //   000012-a.wav.npy    samples [count], or rows [rows, frames, columns], as they came
 //   000012-a.wav.json   what else is known of them: blocks, rates, windows, columns, settings
 //
-// Pieces may come in any order and say where they belong. A recording is complete when its record in
-// the ledger is closed; one that fails has what came before.
+// Pieces may come in any order and say where they belong. A recording is complete when its record
+// in the ledger is closed; one that fails has what came before.
 
 #include <algorithm>
 #include <atomic>

@@ -84,7 +84,8 @@ bool take(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-// One end of what is meant as a range: a number with its unit, and whether it is said to be the lower or the upper end.
+// One end of what is meant as a range: a number with its unit, and whether it is said to be the
+// lower or the upper end.
 struct End {
   char side = ' ';  // '<' or '>'
   std::string text;

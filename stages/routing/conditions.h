@@ -36,7 +36,8 @@ class Conditions {
 
   /// How one on the peak of a file is taken while further blocks of it may change what it says.
   enum class Undecided { holds, fails };
-  /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
+  /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not >
+  /// 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts, Undecided undecided) const;
   /// All of them are about the file itself.
   [[nodiscard]] bool are_of_content() const;

@@ -30,7 +30,8 @@ struct FileFacts {
     return needs_samples(fact) || fact == Fact::path || fact == Fact::size;
   }
 
-  /// Adds the samples of a block, of which the first is one; what asks for the peak needs all of them.
+  /// Adds the samples of a block, of which the first is one; what asks for the peak needs all of
+  /// them.
   void note_peak(const Item& item);
   /// Of all samples so far: the largest |sample| as a fraction of full scale.
   [[nodiscard]] double peak() const { return peak_; }

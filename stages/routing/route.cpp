@@ -2,7 +2,8 @@
 // filter: by the only output there is, or not at all.
 //
 // In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
-// way all of its blocks go. Only a filter by the peak may exclude a file later: its rows are undone.
+// way all of its blocks go. Only a filter by the peak may exclude a file later: its rows are
+// undone.
 
 #include <algorithm>
 #include <optional>

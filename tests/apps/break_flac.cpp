@@ -1,4 +1,5 @@
-// Preloaded into melflow: libFLAC crashes or hangs on files of certain sample rates, behind their first frame.
+// Preloaded into melflow: libFLAC crashes or hangs on files of certain sample rates, behind their
+// first frame.
 //
 // In:  11025 Hz: SIGSEGV; 12000 Hz: abort; 22050 Hz: hangs, after it made the file MELFLOW_HANGS.
 #include <FLAC/stream_decoder.h>

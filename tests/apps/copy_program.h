@@ -8,7 +8,8 @@
 
 namespace melflow::test {
 
-/// Copies it and its library as `cmake --install` lays them out, without share/, and gives its path.
+/// Copies it and its library as `cmake --install` lays them out, without share/, and gives its
+/// path.
 inline std::string copy_program(const TempFolder& folder) {
   namespace fs = std::filesystem;
   const fs::path built = fs::path(MELFLOW_PROGRAM).parent_path().parent_path();

@@ -1,5 +1,5 @@
-// Preloaded into a program: writes down what it does to files, for power_walk.py, which makes from that
-// what a disk may hold after a power failure.
+// Preloaded into a program: writes down what it does to files, for power_walk.py, which makes from
+// that what a disk may hold after a power failure.
 //
 // In:  MELFLOW_DISK_LOG=FILE   gets a record for each call: a Head, then its two texts
 //      MELFLOW_BOOT=FILE       is read in place of the kernel's name for this start of the machine

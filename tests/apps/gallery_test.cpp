@@ -112,8 +112,8 @@ void check_speeds(const test::TempFolder& run, std::string text, const fs::path&
   }
 }
 
-// By the levels of the frames that mark_sound documents, at each recording's own rate: a row for each half
-// second that a stretch has at 16 kHz.
+// By the levels of the frames that mark_sound documents, at each recording's own rate: a row for
+// each half second that a stretch has at 16 kHz.
 void check_stretches(const test::TempFolder& run, const fs::path& data) {
   const double limit = std::pow(10.0, -4.5);
   const FeatureFile made(run / "parts.h5");

@@ -1,4 +1,5 @@
-// What the compiler and the linker were told to put into the program against overruns (CMakeLists.txt), as it is built.
+// What the compiler and the linker were told to put into the program against overruns
+// (CMakeLists.txt), as it is built.
 #include <doctest/doctest.h>
 
 #include <filesystem>

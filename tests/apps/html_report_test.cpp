@@ -135,7 +135,8 @@ TEST_CASE("html report: is drawn of what a JSON report has, and of one that has 
   const std::string with_workers = html_report(report);
   CHECK(unbalanced(with_workers) == "");
   CHECK(has(with_workers, "Workers: what each was in"));
-  // Row 1 from 26 to 48: read has its lower half from 0.1 to 0.3 s, mel a quarter upon it, then all of it.
+  // Row 1 from 26 to 48: read has its lower half from 0.1 to 0.3 s, mel a quarter upon it, then all
+  // of it.
   CHECK(has(with_workers, "M236.0,37.0H580.0V48.0H236.0Z"));
   CHECK(has(with_workers, "M236.0,31.5H580.0V37.0H236.0ZM580.0,26.0H924.0V48.0H580.0Z"));
 }
@@ -150,7 +151,8 @@ TEST_CASE("html report: series of a run") {
     CAPTURE(std::string(name));
     CHECK(series[name].size() == series["seconds"].size());
   }
-  // Each worker is somewhere for no more than all of the time, and all together as long as the stages were busy.
+  // Each worker is somewhere for no more than all of the time, and all together as long as the
+  // stages were busy.
   const Json& workers = series["workers"];
   double sum = 0, busy = 0;
   for (const Json& row : workers["rows"])

@@ -1,5 +1,5 @@
-// What plan, work and merge refuse, and what they fix: parts that are missing, damaged or of another plan, inputs
-// that changed, programs that would make other bytes, workers that are gone.
+// What plan, work and merge refuse, and what they fix: parts that are missing, damaged or of
+// another plan, inputs that changed, programs that would make other bytes, workers that are gone.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 

@@ -1,5 +1,6 @@
 // Runs in which one thing is made to hold the others back, and what the report then names. Stages
-// burn processor time or wait for each other; how long that takes on a busy machine does not matter.
+// burn processor time or wait for each other; how long that takes on a busy machine does not
+// matter.
 #include <doctest/doctest.h>
 
 #include <chrono>

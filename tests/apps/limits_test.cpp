@@ -393,8 +393,8 @@ TEST_CASE("limits: the last file") {
 }
 
 TEST_CASE("limits: the last files, of which there are fewer than slots") {
-  // 21.1 of 40 s. Three files from 4 s on, two from 5 s, one from 6 s to 10 s: of four slots 1 s of one,
-  // 1 s of two and 4 s of three had none.
+  // 21.1 of 40 s. Three files from 4 s on, two from 5 s, one from 6 s to 10 s: of four slots 1 s of
+  // one, 1 s of two and 4 s of three had none.
   RunReport r = run_of({{"decode", 4, 21, 21}});
   r.last_closings = {1, 2, 4, 5, 6, 10};
   const Limits l = find_limits(r);

@@ -1,5 +1,5 @@
-// What is printed of names, labels, values and reasons that somebody else has chosen: nothing that steers a terminal, no
-// more than can be read, and with --quiet what failed all the same.
+// What is printed of names, labels, values and reasons that somebody else has chosen: nothing that
+// steers a terminal, no more than can be read, and with --quiet what failed all the same.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
 
-// Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its end.
+// Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its
+// end.
 const std::string kEvil =
     "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B"
     "31m\xE2\x80\xAE\x07\x9B";

@@ -1,11 +1,14 @@
-// Preloaded into a program: a disk that several machines share, and the machine it runs on, as such disks and machines
-// are.
+// Preloaded into a program: a disk that several machines share, and the machine it runs on, as such
+// disks and machines are.
 //
 // In:  MELFLOW_CLOCK=S      the time of day is S seconds off
-//      MELFLOW_MACHINE=FILE FILE has what names the time since this machine was started, instead of the kernel's file
-//      MELFLOW_LOCKS=none   there are no locks of files; =own: they hold on this machine alone, so that each is given
-//      MELFLOW_STALE=N      what is in the folders of job/ is looked for N times before it is seen, each name, unless
-//                           this program has made it; making a new file of that name fails at once, as servers see to it
+//      MELFLOW_MACHINE=FILE the identity of this start of the machine, in place of the kernel's
+//                           file
+//      MELFLOW_LOCKS=none   there are no locks of files; =own: they hold on this machine alone, so
+//                           that each is given
+//      MELFLOW_STALE=N      a name in the folders of job/ is looked for N times before it is seen,
+//                           unless this program has made it; making a new file of that name fails
+//                           at once, as servers see to it
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>

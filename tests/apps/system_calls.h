@@ -1,5 +1,5 @@
-// What libraries have in common that are preloaded into a program: the call that each of theirs stands before, and
-// wrappers of calls that libc has under several names.
+// What libraries have in common that are preloaded into a program: the call that each of theirs
+// stands before, and wrappers of calls that libc has under several names.
 #pragma once
 
 #include <dlfcn.h>
@@ -23,8 +23,9 @@ inline mode_t mode_of(int flags, va_list list) {
 
 }  // namespace melflow::test
 
-// Each gives what the expression `result` does, in which the arguments have the names that stand here, and `real` is
-// the call behind this one. To be written in extern "C", with `using namespace melflow::test`.
+// Each gives what the expression `result` does, in which the arguments have the names that stand
+// here, and `real` is the call behind this one. To be written in extern "C", with `using namespace
+// melflow::test`.
 #define WRAP_OPEN(name, result)                                                           \
   int name(const char* path, int flags, ...) {                                            \
     [[maybe_unused]] static const auto real = next<int(const char*, int, mode_t)>(#name); \

@@ -1,4 +1,5 @@
-// melflow tune: what is proposed, when a gain is real, how a file is edited, and the verb as a whole.
+// melflow tune: what is proposed, when a gain is real, how a file is edited, and the verb as a
+// whole.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

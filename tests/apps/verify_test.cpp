@@ -83,8 +83,9 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
     CHECK(has(all.out, "computed from the audio once more, those of 6 files are the same"));
     const Ended some = melflow_in(folder, {"verify", name, "--recompute", "2", "--json"});
     CHECK(Json::parse(some.out)["recomputed"]["same"] == 2);
-    // An index whose hashes are those of other rows: what was written is read back right, and is not
-    // what the audio gives. So the recordings change behind the output's back, with their times.
+    // An index whose hashes are those of other rows: what was written is read back right, and is
+    // not what the audio gives. So the recordings change behind the output's back, with their
+    // times.
     const auto time = std::filesystem::last_write_time(folder / "data/3.wav");
     test::write_wav(folder / "data/3.wav", 4000 + 500 * 3, 8000, 77);
     std::filesystem::last_write_time(folder / "data/3.wav", time);

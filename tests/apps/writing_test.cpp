@@ -120,7 +120,8 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
     CHECK_FALSE(std::filesystem::exists(folder / "begun"));
   }
   CHECK(read_text(folder / "toy.yaml") == yaml);
-  // What can be opened and not written is known after it; the earlier report is replaced as a whole.
+  // What can be opened and not written is known after it; the earlier report is replaced as a
+  // whole.
   CHECK(shell(folder, "\"$0\" run toy.yaml --json=/dev/full").code == 1);
   write_text(folder / "r.json", "old");
   CHECK(shell(folder, "ulimit -f 0; \"$0\" run toy.yaml --json=r.json >/dev/null 2>&1").code == 1);

@@ -1,6 +1,6 @@
-// Every frame is worked on once, by no more blocks than it takes: by the barriers that lanes wait at and
-// the places that they read, as many for each frame. Rows would not show it, for what is computed twice is
-// the same.
+// Every frame is worked on once, by no more blocks than it takes: by the barriers that lanes wait
+// at and the places that they read, as many for each frame. Rows would not show it, for what is
+// computed twice is the same.
 #include <doctest/doctest.h>
 
 #include "cuda/mel_kernels.h"

@@ -1,5 +1,5 @@
-// SlotPool on a CUDA runtime that writes down its calls: how many there are where memory is short, and
-// what becomes of a device that does nothing any more.
+// SlotPool on a CUDA runtime that writes down its calls: how many there are where memory is short,
+// and what becomes of a device that does nothing any more.
 #include <doctest/doctest.h>
 
 #include "tests/cuda_runtime/slots_on_runtime.h"

@@ -33,8 +33,8 @@ class ClockedGpus final : public cuda::Gpus {
 constexpr std::uint32_t kFrames = 100;
 constexpr std::size_t kColumns = 4;
 
-/// Rows by which a test knows them again: frames are a sample long, so that all of their bins are its
-/// square, and of these column c has c + 1. Two kernels, so that there is memory between them.
+/// Rows by which a test knows them again: frames are a sample long, so that all of their bins are
+/// its square, and of these column c has c + 1. Two kernels, so that there is memory between them.
 inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
   auto out = std::make_shared<cuda::FrontEnd>();
   cuda::Settings& s = out->settings;

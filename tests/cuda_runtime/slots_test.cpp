@@ -1,5 +1,5 @@
-// SlotPool on a CUDA runtime that writes down its calls: what a batch is made of, when it is recorded,
-// which slot is next, and what becomes of everything when a call fails.
+// SlotPool on a CUDA runtime that writes down its calls: what a batch is made of, when it is
+// recorded, which slot is next, and what becomes of everything when a call fails.
 #include <doctest/doctest.h>
 
 #include "tests/cuda_runtime/slots_on_runtime.h"
@@ -62,7 +62,8 @@ TEST_CASE(
     CHECK(done.wait(tags, 0));
     CHECK(tags == std::vector<void*>{&early, &late});
     CHECK(has_rows_of(*slot, 7, 60));
-    // A step is a millisecond: the copy in and its mark, two kernels and theirs, the copy out and its.
+    // A step is a millisecond: the copy in and its mark, two kernels and theirs, the copy out and
+    // its.
     const SlotTimes t = slots.times();
     CHECK(t.copy_in == doctest::Approx(0.002));
     CHECK(t.compute == doctest::Approx(0.003));

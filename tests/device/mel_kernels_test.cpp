@@ -123,9 +123,9 @@ TEST_CASE("device: rows of 16 bits are the bytes that the host makes of fp32 row
 
 TEST_CASE("device: a captured graph is launched again with fewer frames") {
   MELFLOW_NEEDS_DEVICE("a captured graph is launched again with fewer frames");
-  // For a large prime cuFFT has kernels of its own, which take two frames at a time: the last bits of a
-  // frame depend on the one beside it. Of 8192 samples a chunk has 384 frames, so that there is one
-  // that has none in the end.
+  // For a large prime cuFFT has kernels of its own, which take two frames at a time: the last bits
+  // of a frame depend on the one beside it. Of 8192 samples a chunk has 384 frames, so that there
+  // is one that has none in the end.
   for (const auto& [path, n_fft, length, most_db] : {std::tuple{Path::fused, 256, 9000, 0.0},
                                                      {Path::cufft, 1000, 9000, 0.0},
                                                      {Path::cufft, 1103, 9000, cufft_limits.db},

@@ -1,6 +1,6 @@
-// What the CUDA room uses of CUDA's language and runtime, for the emulated device: its .cu files and
-// cuda_gpu.cpp are compiled as plain C++ with this header in place of CUDA's own. Threads of a block
-// are lanes (lanes.h), the runtime is recording_runtime.h.
+// What the CUDA room uses of CUDA's language and runtime, for the emulated device: its .cu files
+// and cuda_gpu.cpp are compiled as plain C++ with this header in place of CUDA's own. Threads of a
+// block are lanes (lanes.h), the runtime is recording_runtime.h.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// cuFFT as the kernels use it, for $MELFLOW_CUFFT: each transform is a step of its stream. Opened at
-// run time like the real one; what it uses itself is the program's.
+// cuFFT as the kernels use it, for $MELFLOW_CUFFT: each transform is a step of its stream. Opened
+// at run time like the real one; what it uses itself is the program's.
 
 #include <cstddef>
 #include <cstring>

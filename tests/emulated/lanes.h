@@ -4,12 +4,12 @@
 // Out: what it writes, and "" or what is wrong with its barriers.
 //
 // A lane runs until it waits at a barrier or ends, then the next one does, in the order of the
-// launch: rising, falling or shuffled, so that what a barrier is missing for has other values. Warps
-// go on in turn, one to its end before the next, or as it is drawn. All lanes of a warp have to wait
-// at the same barrier, in the same line, and all warps of a block at the same __syncthreads(). A
-// block's dynamic shared memory is full of NaN when it begins, and fenced behind: by
-// AddressSanitizer or by a pattern. For ThreadSanitizer each lane is a thread of its own, and only
-// barriers synchronise.
+// launch: rising, falling or shuffled, so that what a barrier is missing for has other values.
+// Warps go on in turn, one to its end before the next, or as it is drawn. All lanes of a warp have
+// to wait at the same barrier, in the same line, and all warps of a block at the same
+// __syncthreads(). A block's dynamic shared memory is full of NaN when it begins, and fenced
+// behind: by AddressSanitizer or by a pattern. For ThreadSanitizer each lane is a thread of its
+// own, and only barriers synchronise.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Any bytes as a cache of decoded audio, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is the file; where the second one
-// says so, its check sums are made right first, so that what it says is trusted. An odd one: recordings are written in several
-// commits, and bytes are damaged: what is found and has its check sum is what was written. Then the file takes another recording.
+// Any bytes as a cache of decoded audio, for libFuzzer (perf/fuzz.sh). An even first byte: the rest
+// is the file; where the second one says so, its check sums are made right first, so that what it
+// says is trusted. An odd one: recordings are written in several commits, and bytes are damaged:
+// what is found and has its check sum is what was written. Then the file takes another recording.
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Any bytes as a compressed chunk of rows, and as rows to be compressed, for libFuzzer (perf/fuzz.sh): what is damaged is refused or
-// gives as many bytes as a chunk has, and what was packed comes back. The first byte has element size, shuffle and level.
+// Any bytes as a compressed chunk of rows, and as rows to be compressed, for libFuzzer
+// (perf/fuzz.sh): what is damaged is refused or gives as many bytes as a chunk has, and what was
+// packed comes back. The first byte has element size, shuffle and level.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Any bytes as a configuration, for libFuzzer: no crash, no sanitizer's finding, no second of work, and messages of bounded
-// length that have a place. Bytes up to the first U+0001 are the file, then come --set and --var, one a line. perf/fuzz.sh
-// builds and runs it.
+// Any bytes as a configuration, for libFuzzer: no crash, no sanitizer's finding, no second of work,
+// and messages of bounded length that have a place. Bytes up to the first U+0001 are the file, then
+// come --set and --var, one a line. perf/fuzz.sh builds and runs it.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

@@ -1,5 +1,6 @@
-// What the targets share: numbers and texts taken from the bytes of an input, a folder in memory for files, and the corpus that a
-// target begins with, which it writes itself with MELFLOW_FUZZ_SEEDS=FOLDER in the environment.
+// What the targets share: numbers and texts taken from the bytes of an input, a folder in memory
+// for files, and the corpus that a target begins with, which it writes itself with
+// MELFLOW_FUZZ_SEEDS=FOLDER in the environment.
 #pragma once
 
 #include <fcntl.h>
@@ -53,7 +54,8 @@ class Input {
   std::string_view rest_;
 };
 
-/// One for the process, in MELFLOW_FUZZ_FOLDER, since libFuzzer ends without destructors; empty again with clear().
+/// One for the process, in MELFLOW_FUZZ_FOLDER, since libFuzzer ends without destructors; empty
+/// again with clear().
 class Folder {
  public:
   Folder() {

@@ -1,6 +1,7 @@
-// Any bytes as the journal of a run, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is the file. An odd one: the rest says
-// which records are written, and which byte is damaged then: all records before it are read and none behind, they are what was
-// written, and the journal can be cut off there and go on.
+// Any bytes as the journal of a run, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is
+// the file. An odd one: the rest says which records are written, and which byte is damaged then:
+// all records before it are read and none behind, they are what was written, and the journal can be
+// cut off there and go on.
 #include <string>
 #include <utility>
 #include <variant>

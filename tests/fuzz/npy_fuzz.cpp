@@ -1,6 +1,6 @@
-// Any bytes as what numpy.save or npy_write make, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is an array. An odd one:
-// the lengths of rows and index follow, as two uint16, then rows, index and document: what is taken fits together, and all of its
-// rows can be read.
+// Any bytes as what numpy.save or npy_write make, for libFuzzer (perf/fuzz.sh). An even first byte:
+// the rest is an array. An odd one: the lengths of rows and index follow, as two uint16, then rows,
+// index and document: what is taken fits together, and all of its rows can be read.
 #include <string>
 
 #include "pipeline/base/problem.h"

@@ -1,6 +1,7 @@
-// Blocks of files in any order, for libFuzzer (perf/fuzz.sh): after each of them RowOrder has given what the rule says, worked out
-// from all that came so far: blocks of the oldest file that is not complete, and of all before it, each behind the rows of the files
-// before its own in the section; nothing of files that leave no rows; and at the end the rows are without a gap.
+// Blocks of files in any order, for libFuzzer (perf/fuzz.sh): after each of them RowOrder has given
+// what the rule says, worked out from all that came so far: blocks of the oldest file that is not
+// complete, and of all before it, each behind the rows of the files before its own in the section;
+// nothing of files that leave no rows; and at the end the rows are without a gap.
 #include <map>
 #include <memory>
 #include <set>

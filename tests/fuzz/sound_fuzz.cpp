@@ -1,5 +1,6 @@
-// Any bytes as a sound file, for libFuzzer (perf/fuzz.sh): what its head says, where its container and its pages end, and its samples,
-// which do not depend on how many are asked for at once, nor on whether the file lies in memory or is read through a window.
+// Any bytes as a sound file, for libFuzzer (perf/fuzz.sh): what its head says, where its container
+// and its pages end, and its samples, which do not depend on how many are asked for at once, nor on
+// whether the file lies in memory or is read through a window.
 #include <sys/mman.h>
 #include <unistd.h>
 

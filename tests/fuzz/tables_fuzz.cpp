@@ -1,5 +1,6 @@
-// Any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are CSV or a
-// table with tabs, with quotes or without, JSON lines, or a pattern, its first line, for the paths that are its other lines.
+// Any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are CSV
+// or a table with tabs, with quotes or without, JSON lines, or a pattern, its first line, for the
+// paths that are its other lines.
 #include <sys/mman.h>
 #include <unistd.h>
 

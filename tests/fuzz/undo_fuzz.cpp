@@ -1,5 +1,6 @@
-// Any bytes as an undo file, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is the file. An odd one: a file is saved and
-// then written to where that is allowed: undoing makes it what it was; an undo file that was damaged in any two bytes is refused.
+// Any bytes as an undo file, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is the
+// file. An odd one: a file is saved and then written to where that is allowed: undoing makes it
+// what it was; an undo file that was damaged in any two bytes is refused.
 #include <string>
 
 #include "pipeline/base/problem.h"

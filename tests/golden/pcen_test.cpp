@@ -1,5 +1,5 @@
-// Per-channel energy normalisation against librosa.pcen, as make_pcen.py stored it, and that it does
-// not depend on the pieces that rows come in.
+// Per-channel energy normalisation against librosa.pcen, as make_pcen.py stored it, and that it
+// does not depend on the pieces that rows come in.
 
 #include <doctest/doctest.h>
 

@@ -188,8 +188,8 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
     }
     return out;
   };
-  // Bytes that batches are padded by, but for the one with the longest clip, of which all of its padding
-  // is; and whether they rise or fall all the way.
+  // Bytes that batches are padded by, but for the one with the longest clip, of which all of its
+  // padding is; and whether they rise or fall all the way.
   const auto padding_of = [](const Batches& batches, bool& is_sorted) {
     std::size_t padding = 0;
     std::vector<std::size_t> longest;

@@ -1,5 +1,5 @@
-// concat in whole runs: its rows are those that its inputs give by themselves, side by side, bit for
-// bit, whatever the blocks, the memory and the number of workers are.
+// concat in whole runs: its rows are those that its inputs give by themselves, side by side, bit
+// for bit, whatever the blocks, the memory and the number of workers are.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -228,8 +228,8 @@ TEST_CASE("concat: a file whose inputs give other numbers of rows fails and says
   other: {stage: mel, from: b2, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 10}
   all: {stage: concat, from: [mel, other]}
 )" + Corpus::write("all", "all.h5");
-  // Silence from sample 8000 of b on, of which the frame of 2048 samples that begins at 7168 has some:
-  // 9216 samples stay, and every 80th begins a frame.
+  // Silence from sample 8000 of b on, of which the frame of 2048 samples that begins at 7168 has
+  // some: 9216 samples stay, and every 80th begins a frame.
   const TempFolder folder;
   std::vector<float> sound(16000, 0.5F);
   for (std::size_t i = 1; i < sound.size(); i += 2) sound[i] = -0.5F;

@@ -188,7 +188,8 @@ TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and
     const Filled<make_corpus> folder;
     const Ran expected = run_feed(folder, "", {}, segment);
     REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
-    // Each way builds a cache, and each reads what another way has built: not the same one with every segment.
+    // Each way builds a cache, and each reads what another way has built: not the same one with
+    // every segment.
     const std::vector<Knobs> ways = ways_to_run();
     for (std::size_t way = 0; way < ways.size(); ++way) {
       CAPTURE(ways[way].text());

@@ -1,5 +1,5 @@
-// Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those that
-// were written, or a warning says what is dropped. perf/odd_recordings.py tries thousands.
+// Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those
+// that were written, or a warning says what is dropped. perf/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>

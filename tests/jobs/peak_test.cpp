@@ -1,5 +1,5 @@
-// Conditions on the peak of a file, the largest |sample|: of its whole length, also where it comes in
-// several blocks. What libsndfile reads says how large that is.
+// Conditions on the peak of a file, the largest |sample|: of its whole length, also where it comes
+// in several blocks. What libsndfile reads says how large that is.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Several results of a recording: the rows of each are those of a file that is what the result is,
-// whatever the blocks, the memory and the number of workers are; and the output says which are whose,
-// also where they were kept by an update, found again by --resume or merged.
+// whatever the blocks, the memory and the number of workers are; and the output says which are
+// whose, also where they were kept by an update, found again by --resume or merged.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Runs that go on with what one that was interrupted has left: what is kept, what is not trusted, and
-// what is said. tests/apps/kill_walk.py kills runs and compares every byte.
+// Runs that go on with what one that was interrupted has left: what is kept, what is not trusted,
+// and what is said. tests/apps/kill_walk.py kills runs and compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

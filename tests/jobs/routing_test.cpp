@@ -1,5 +1,5 @@
-// Routes, filters, joins and branches that fail alone, in whole runs: every output has the rows that
-// a plain run over its files alone makes, and says what became of the others.
+// Routes, filters, joins and branches that fail alone, in whole runs: every output has the rows
+// that a plain run over its files alone makes, and says what became of the others.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -266,7 +266,8 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
   const std::string tail = Corpus::chain("decode", "all.h5");
   for (const bool is_alone : {true, false}) {
     CAPTURE(is_alone);
-    // A window of a second: short files are skipped, and long ones fail in a rate that is not theirs.
+    // A window of a second: short files are skipped, and long ones fail in a rate that is not
+    // theirs.
     const std::string branch = fmt::format(
         "  route: {{stage: route, from: decode, outputs: {{seven: {{path: \"*/7.wav\"}}}}, else: "
         "others{}}}\n"

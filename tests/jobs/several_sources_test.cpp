@@ -97,7 +97,8 @@ std::string split_of(const Output& out, const Output::File& f) {
   return f.split < 0 ? "" : out.splits.at(static_cast<std::size_t>(f.split));
 }
 
-// Each file of `one` is in `all` under the name of its source, with its rows and all that is said of it.
+// Each file of `one` is in `all` under the name of its source, with its rows and all that is said
+// of it.
 void check_holds(const Output& all, const Output& one, const std::string& source) {
   for (const Output::File& f : one.files) {
     const std::string path = source + "/" + f.path;

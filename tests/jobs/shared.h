@@ -33,8 +33,8 @@ struct Knobs {
   }
 };
 
-/// `segment` and `mel`: further options of those stages, such as ", length: 4000"; `after_mel`: stages
-/// between mel and the output, such as "stage: mfcc".
+/// `segment` and `mel`: further options of those stages, such as ", length: 4000"; `after_mel`:
+/// stages between mel and the output, such as "stage: mfcc".
 inline std::string speech_pipeline(const Knobs& k, const std::string& segment = "",
                                    const std::string& mel = "", const std::string& top = "",
                                    const std::vector<std::string>& after_mel = {}) {
@@ -89,8 +89,8 @@ struct Clips {
   std::int64_t long_frames;  ///< length of those
 };
 
-/// Clips of those kinds and of several rates in turn, in four folders, and three that leave no rows:
-/// clips/1/bad.wav, clips/2/empty.wav, clips/3/short.wav.
+/// Clips of those kinds and of several rates in turn, in four folders, and three that leave no
+/// rows: clips/1/bad.wav, clips/2/empty.wav, clips/3/short.wav.
 inline void write_clips(const TempFolder& folder, const std::vector<const char*>& kinds,
                         const Clips& clips) {
   std::mt19937 random(clips.seed);

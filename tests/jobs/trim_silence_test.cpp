@@ -1,5 +1,5 @@
-// Whole runs with trim_silence: rows are those of recordings that were trimmed before, whatever blocks
-// they come in and whatever stands behind it.
+// Whole runs with trim_silence: rows are those of recordings that were trimmed before, whatever
+// blocks they come in and whatever stands behind it.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

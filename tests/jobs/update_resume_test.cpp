@@ -1,5 +1,5 @@
-// Updates that go on with what one that was interrupted has left. tests/apps/kill_walk.py kills updates and
-// compares every byte.
+// Updates that go on with what one that was interrupted has left. tests/apps/kill_walk.py kills
+// updates and compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -23,13 +23,15 @@ std::string pipeline(const std::string& write, const std::string& stage = "hdf5_
   return rows_pipeline("include: [\"*.wav\"]", write + ", checkpoint: 1", stage);
 }
 
-// With one worker files are done in their order, so that those which are done when it stops are the first.
+// With one worker files are done in their order, so that those which are done when it stops are the
+// first.
 LoadOptions in_order(LoadOptions options) {
   options.workers = 1;
   return options;
 }
 
-// An update of an output of 20 files, by 20 new ones, that is stopped when at least three of these are done.
+// An update of an output of 20 files, by 20 new ones, that is stopped when at least three of these
+// are done.
 struct Stopped {
   explicit Stopped(std::string text, std::string output = "out.h5", Update how = Update::append)
       : yaml(std::move(text)), out(std::move(output)), kind(how) {
@@ -179,7 +181,8 @@ TEST_CASE(
     "there") {
   const TempFolder folder;
   const std::string yaml = pipeline("sync: false");
-  // Of a stopped run that has less than 32 KiB of rows a small file is made, which is not gone on with.
+  // Of a stopped run that has less than 32 KiB of rows a small file is made, which is not gone on
+  // with.
   for (unsigned i = 0; i < kFiles; ++i) write_wav(folder.file(clip(i)), 40'000, 8000, i);
   const LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   std::size_t before = 0;

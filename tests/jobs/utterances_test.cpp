@@ -1,6 +1,6 @@
-// Utterances of recordings: the rows of each are those of a file with the same samples, whatever the
-// blocks, the memory and the number of workers are; each has its own record, whatever becomes of its
-// recording.
+// Utterances of recordings: the rows of each are those of a file with the same samples, whatever
+// the blocks, the memory and the number of workers are; each has its own record, whatever becomes
+// of its recording.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-// For random valid options: what an utterance's rows are does not depend on the blocks its samples come
-// in, nor on the pieces its rows are finished in. For random changes that make options invalid: a
-// message that names the option, and no plan.
+// For random valid options: what an utterance's rows are does not depend on the blocks its samples
+// come in, nor on the pieces its rows are finished in. For random changes that make options
+// invalid: a message that names the option, and no plan.
 
 #include <doctest/doctest.h>
 

@@ -31,7 +31,8 @@ Graph forked() {
   return Graph().node("files", "numbers").node("f", "fork", "files", {{"outputs", "2"}});
 }
 
-// A stage whose requirements and properties a test can see; and stages that find fault with their options.
+// A stage whose requirements and properties a test can see; and stages that find fault with their
+// options.
 struct PlainOptions {
   int level = 1;
   std::string node;
@@ -631,7 +632,8 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
           test::stepped(test::stepped(test::stepped(test::first_value(row.item), "a.before"), "a"),
                         "a.behind"));
 
-  // What is wrong with a node of the chain is said with that node's name and the place it came from.
+  // What is wrong with a node of the chain is said with that node's name and the place it came
+  // from.
   Graph bad = g;
   bad.set("a", "levle", "3");
   CHECK(problems_of(bad, world)

@@ -113,8 +113,8 @@ std::string RandomGraph::before_cut(const Node& up) const {
   return may[draw() % (may_expand ? 4 : 3)];
 }
 
-// What is of several sources meets in one node, at once or behind some of each one's own; or not, unless
-// it has to.
+// What is of several sources meets in one node, at once or behind some of each one's own; or not,
+// unless it has to.
 void RandomGraph::draw_sources(bool meet) {
   mixed_ = one_in(2);
   std::vector<int> ends;
@@ -256,8 +256,8 @@ void RandomGraph::draw_step(Node& n) {
   }
 }
 
-// Up to two nodes have something to say of an item, each of one of its blocks; those before a node of
-// parts of the first, which is of all parts.
+// Up to two nodes have something to say of an item, each of one of its blocks; those before a node
+// of parts of the first, which is of all parts.
 void RandomGraph::draw_fates() {
   if (refused() >= 0 || (!two_fates_ && !one_in(2))) return;
   std::vector<std::size_t> nodes;

@@ -67,7 +67,8 @@ class RandomGraph {
     std::uint64_t place = 0;
     int row = 0;  // in its sub-item
   };
-  /// What a node says of one block of an item, and what a way that parts from others takes from sinks.
+  /// What a node says of one block of an item, and what a way that parts from others takes from
+  /// sinks.
   struct Fate {
     enum Kind { failed, thrown, skipped, parted, of_a_source, warned };
     std::size_t node = 0;

@@ -1,6 +1,6 @@
-// Odd mixtures: graphs with random concurrency, queues, batches, memory, workers and dedicated threads.
-// Whatever the mixture, the result is the one of the plainest run; whatever is stopped or fails in
-// the middle, every item is accounted for and every bound holds.
+// Odd mixtures: graphs with random concurrency, queues, batches, memory, workers and dedicated
+// threads. Whatever the mixture, the result is the one of the plainest run; whatever is stopped or
+// fails in the middle, every item is accounted for and every bound holds.
 //
 // MELFLOW_STRESS=20 runs twenty times as many, MELFLOW_STRESS_SEED=7 others. A failure names its
 // seed; the same seed gives the same mixture again, though not the same timing.

@@ -1,5 +1,5 @@
-// Several items of one: what each is numbered by, that a recording is ok only if all of them are, and
-// that those of long recordings come within the least memory that suffices.
+// Several items of one: what each is numbered by, that a recording is ok only if all of them are,
+// and that those of long recordings come within the least memory that suffices.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

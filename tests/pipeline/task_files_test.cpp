@@ -256,7 +256,8 @@ TEST_CASE("files per task: auto leaves files alone that are work enough") {
   const Watchdog watchdog("files per task: auto, dear files");
   World world;
   Tasks tasks(world);
-  // At least so long, which is more than a task is to take; on a slow machine they are dearer still.
+  // At least so long, which is more than a task is to take; on a slow machine they are dearer
+  // still.
   world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
     return {};

@@ -646,8 +646,8 @@ class Join final : public HandsOn<ItemStage> {
   }
 };
 
-// A row for each block: row p of an item is made of what each input has there. The blocks of input k
-// are k * lag rows late, but for the last one, which has all that is left.
+// A row for each block: row p of an item is made of what each input has there. The blocks of input
+// k are k * lag rows late, but for the last one, which has all that is left.
 template <class In>
 class Beside : public SideBySide, protected Common {
  public:

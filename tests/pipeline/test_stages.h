@@ -1,9 +1,10 @@
-// Small stages over numbers. Everything that a stage measures from inside, and every hook a test hangs
-// into it, is in a World.
+// Small stages over numbers. Everything that a stage measures from inside, and every hook a test
+// hangs into it, is in a World.
 //
-//   numbers -> Number      step, expand, running, parts: Number -> Number      gather: Number -> Batch
-//   batch_step: Batch -> Batch      keep: Number sink      batch_keep: Batch sink      to_word: Number -> Word
+//   numbers -> Number      step, expand, running, parts: Number -> Number
+//   gather: Number -> Batch      batch_step: Batch -> Batch      to_word: Number -> Word
 //   beside: Numbers -> Batch      batch_beside: Batches -> Batch
+//   keep: Number sink      batch_keep: Batch sink
 //
 // What leaves a sink is a list of rows (item, block, value), in the order it was written; with
 // `ordered` the sink writes in the source's order and parks what comes too early, as a writer of
@@ -145,19 +146,22 @@ class World {
 /// Value of one item after the nodes of a chain of plain steps.
 std::uint64_t first_value(std::size_t item);
 std::uint64_t stepped(std::uint64_t value, const std::string& node);
-/// Value of a row of a `beside` node: of what is left of it, 0 for nothing, and the next input's block.
+/// Value of a row of a `beside` node: of what is left of it, 0 for nothing, and the next input's
+/// block.
 std::uint64_t beside(std::uint64_t left, std::uint64_t value, std::int64_t row);
 /// Number of the output by which an item leaves a `fork` node; -1, where it drops some, for none.
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops);
-/// Where the items of a `numbers` node with `group` begin: each stands for the numbers up to the next.
+/// Where the items of a `numbers` node with `group` begin: each stands for the numbers up to the
+/// next.
 bool begins_group(std::size_t number, int group);
-/// Which of several `numbers` nodes each number is of, with so many in each: one node after the other or,
-/// `mixed`, in any order; all of an item with `group` are of one.
+/// Which of several `numbers` nodes each number is of, with so many in each: one node after the
+/// other or, `mixed`, in any order; all of an item with `group` are of one.
 std::vector<std::size_t> owners_of(const std::vector<int>& counts, int group, bool mixed);
-/// The blocks of an item, of which there are `blocks`, that number `k` of its parts is made of; in a
-/// `parts` node.
+/// The blocks of an item, of which there are `blocks`, that number `k` of its parts is made of; in
+/// a `parts` node.
 std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks);
-/// Blocks that an `expand` or `divide` node with `blocks` gives for that block of an item: 1 to `blocks`.
+/// Blocks that an `expand` or `divide` node with `blocks` gives for that block of an item: 1 to
+/// `blocks`.
 int block_count(std::size_t item, int blocks, int block = 0);
 /// Whether a sub-item that a `divide` node makes ends with the piece of that value.
 bool ends_sub_item(std::uint64_t value);

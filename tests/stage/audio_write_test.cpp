@@ -1,5 +1,5 @@
-// Sound files that are written: their samples and bytes, their names, and what is left of those that
-// come to nothing.
+// Sound files that are written: their samples and bytes, their names, and what is left of those
+// that come to nothing.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -131,8 +131,8 @@ class Output {
   std::string before_;
 };
 
-// What a folder holds, to be put back; names of one file are so again. To end a program in a certain call again and
-// again is slow: a sanitizer's memory is copied each time.
+// What a folder holds, to be put back; names of one file are so again. To end a program in a
+// certain call again and again is slow: a sanitizer's memory is copied each time.
 class Kept {
  public:
   explicit Kept(const TempFolder& folder) : folder_(folder) {

@@ -30,7 +30,8 @@ struct JobResult {
   std::vector<std::string> plan_warnings;
 
   [[nodiscard]] bool complete() const { return started && report.ending == Ending::complete; }
-  /// "not run", "failed: decode: <reason>" for each file that is skipped, failed or ok with a warning, by its name.
+  /// "not run", "failed: decode: <reason>" for each file that is skipped, failed or ok with a
+  /// warning, by its name.
   [[nodiscard]] std::map<std::string, std::string> remarks_by_name() const;
   /// Counts, error and warnings, for failure messages.
   [[nodiscard]] std::string text() const;

@@ -24,8 +24,8 @@ struct Named {
   MelOptions options;
 };
 
-// The presets without what is done to whole utterances, and every setting that matters to a kernel, for
-// one n_fft.
+// The presets without what is done to whole utterances, and every setting that matters to a kernel,
+// for one n_fft.
 std::vector<Named> front_ends(int n_fft);
 
 // For reference::click, which is at every place of a frame in turn.
@@ -35,8 +35,8 @@ std::vector<std::int16_t> recording(std::int64_t n);
 // At full scale 1.
 std::vector<double> exact(const std::vector<std::int16_t>& samples);
 
-// The frames of an utterance; those that reach over its ends are gathered behind it. Frames that the host
-// conditions are floats, one after another.
+// The frames of an utterance; those that reach over its ends are gathered behind it. Frames that
+// the host conditions are floats, one after another.
 struct Batch {
   std::vector<std::int16_t> int16;  // empty for those
   std::vector<float> float32;       // the same values, full scale 1

@@ -9,8 +9,8 @@ namespace melflow::test {
 
 using Samples = std::vector<std::int16_t>;
 
-/// {package, path, sha256, sample_rate, samples} below the folder MELFLOW_TEST_AUDIO. Throws when it is
-/// not there or not the same file.
+/// {package, path, sha256, sample_rate, samples} below the folder MELFLOW_TEST_AUDIO. Throws when
+/// it is not there or not the same file.
 Samples read_recording(const nlohmann::json& recording);
 
 }  // namespace melflow::test

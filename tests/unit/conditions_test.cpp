@@ -1,5 +1,5 @@
-// Conditions on files: whatever the parser suggests in place of what was written can be written, and means what was
-// meant.
+// Conditions on files: whatever the parser suggests in place of what was written can be written,
+// and means what was meant.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Configurations that nobody writes: too deep, too long, too many, bytes that are no text. All of them end at once, with
-// a message of bounded length that says where.
+// Configurations that nobody writes: too deep, too long, too many, bytes that are no text. All of
+// them end at once, with a message of bounded length that says where.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -68,8 +68,8 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
     else
       CHECK(remark(with_size(row.kind, row.promised, row.bytes)) == row.remark);
   }
-  // Bytes behind the end are samples where a size wrapped; tags and a few zeros may stand behind any
-  // file, where nothing follows them.
+  // Bytes behind the end are samples where a size wrapped; tags and a few zeros may stand behind
+  // any file, where nothing follows them.
   const std::string wav =
       "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
   const auto left_out = [](std::size_t bytes) {

@@ -1,4 +1,5 @@
-// Lengths of mel in time are the samples they last at the stage's rate, in all that is kept of them.
+// Lengths of mel in time are the samples they last at the stage's rate, in all that is kept of
+// them.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -66,7 +66,8 @@ TEST_CASE("shuffle buffer: while it fills, one sample leaves for every four that
         left <= 500 ? 4 * left : std::min<std::int64_t>(8000, 1500 + left);
     CHECK(one.came[static_cast<std::size_t>(i)] == expected);
   }
-  // How far from its place a sample leaves grows with what is held, which is three for each that left.
+  // How far from its place a sample leaves grows with what is held, which is three for each that
+  // left.
   const auto mean_distance = [&one](std::size_t begin, std::size_t end) {
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i)

@@ -484,7 +484,8 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   // Asked when all are read.
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
             .empty());
-  // What is implied from outside of the file leaves what stands in it; what is given there, too, is meant.
+  // What is implied from outside of the file leaves what stands in it; what is given there, too, is
+  // meant.
   const Mark outside{std::make_shared<const std::string>("--set"), 0, 1};
   const Value::Entry how{"how", Value::scalar("deflate"), {}};
   const Value::Entry like{"like", Value::scalar("2", outside), outside};

@@ -43,8 +43,9 @@ std::optional<Chunk> au_samples(const Head& head) {
   return Chunk{head.number(4, 4, big), head.number(8, 4, big)};
 }
 
-// Creative's VOC: blocks of a kind (one byte) and a size (three), up to one of kind 0. Those of kinds 1
-// and 9 are samples, behind 2 and 12 bytes of format (sox.sourceforge.net, AudioFormats, 11.5).
+// Creative's VOC: blocks of a kind (one byte) and a size (three), up to one of kind 0. Those of
+// kinds 1 and 9 are samples, behind 2 and 12 bytes of format (sox.sourceforge.net, AudioFormats,
+// 11.5).
 std::optional<Chunk> voc_samples(const ReadAt& read, const Head& head) {
   if (!head.is("Creative Voice File\x1A") || head.count < 22) return std::nullopt;
   std::uint64_t at = head.number(20, 2, false);

@@ -22,10 +22,10 @@ bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 /// Bytes of the samples by the header; nothing where it does not say.
 std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
-/// A warning when a file of `size` bytes is cut off, goes on behind the end that its header gives, or
-/// holds something other than chunks behind its samples (their size in the header is too small);
-/// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size
-/// yet, count as unknown.
+/// A warning when a file of `size` bytes is cut off, goes on behind the end that its header gives,
+/// or holds something other than chunks behind its samples (their size in the header is too small);
+/// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size yet, count
+/// as unknown.
 std::string cut_off_remark(const ReadAt& read, std::uint64_t size);
 
 struct EndedRecording {

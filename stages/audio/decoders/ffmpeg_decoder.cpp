@@ -1,6 +1,6 @@
-// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR) by
-// FFmpeg. Its libraries are loaded when the first such file comes: they bring over a hundred others,
-// and a machine may be without them.
+// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR) by FFmpeg. Its
+// libraries are loaded when the first such file comes: they bring over a hundred others, and a
+// machine may be without them.
 #include "stages/audio/decoders/sound_decoder.h"
 
 #ifndef MELFLOW_HAS_FFMPEG
@@ -45,7 +45,8 @@ namespace {
 constexpr const char* kFormats = "mov,matroska,asf,aac,amr,ogg,ape,wv,tta";
 constexpr int kBuffer = 32 << 10;  // between the input and FFmpeg [bytes]
 
-// Of the major versions whose headers it was compiled with: in each the layout of structures is fixed.
+// Of the major versions whose headers it was compiled with: in each the layout of structures is
+// fixed.
 class Ffmpeg {
  public:
   Ffmpeg() {

@@ -21,8 +21,8 @@ namespace {
 // Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
 constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
 
-// Bytes of FLAC in Ogg before "fLaC", with which a FLAC file begins (RFC 9639, 10.1): the header of a
-// page with one segment, and nine more.
+// Bytes of FLAC in Ogg before "fLaC", with which a FLAC file begins (RFC 9639, 10.1): the header of
+// a page with one segment, and nine more.
 constexpr std::uint64_t kOggHead = 28 + 9;
 
 struct FlacDeleter {

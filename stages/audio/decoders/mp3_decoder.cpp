@@ -132,9 +132,9 @@ class Mp3Decoder final : public SoundDecoder {
     end_ = at + frame.framesize;
   }
 
-  // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames that
-  // are counted, the last ones may have been dropped as padding, and where many are missing the
-  // count tells more.
+  // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames
+  // that are counted, the last ones may have been dropped as padding, and where many are missing
+  // the count tells more.
   void look_at_end() {
     const auto size = static_cast<off_t>(input_.size());
     if (end_ < 0 || (!is_guess_ && count_ + 2 * 1152 < info_.frames)) return;

@@ -1,5 +1,5 @@
-// What libsndfile reads. It is asked for the same numbers of frames whatever the caller asks for: of a
-// call in which something is wrong it gives nothing, or less than it has.
+// What libsndfile reads. It is asked for the same numbers of frames whatever the caller asks for:
+// of a call in which something is wrong it gives nothing, or less than it has.
 #include <sndfile.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
   return std::to_integer<std::int64_t>(skip[0]) | std::to_integer<std::int64_t>(skip[1]) << 8;
 }
 
-// libsndfile reads these to the end of the file, whatever is behind their samples. The frames that the
-// header counts; SF_COUNT_MAX for other formats.
+// libsndfile reads these to the end of the file, whatever is behind their samples. The frames that
+// the header counts; SF_COUNT_MAX for other formats.
 std::int64_t counted_frames(SoundInput& input, const SF_INFO& info) {
   const int format = info.format & SF_FORMAT_TYPEMASK, type = info.format & SF_FORMAT_SUBMASK;
   const int bytes = type == SF_FORMAT_PCM_24                              ? 3

@@ -87,8 +87,9 @@ class SoundDecoder {
   [[nodiscard]] virtual std::optional<Fault> fault() const = 0;
 
   static constexpr std::int64_t kAllTimed = std::numeric_limits<std::int64_t>::max();
-  /// The first frame, of those read so far, that may not be at its time, because before it something was lost of which
-  /// nobody knows how long it was; all behind it may not be either. kAllTimed: there is none.
+  /// The first frame, of those read so far, that may not be at its time, because before it
+  /// something was lost of which nobody knows how long it was; all behind it may not be either.
+  /// kAllTimed: there is none.
   [[nodiscard]] virtual std::int64_t untimed_from() const { return kAllTimed; }
 
  protected:

@@ -64,7 +64,8 @@ std::uint64_t behind_tags(const ReadAt& read, std::uint64_t at, std::uint64_t (*
 }
 
 // Of any tag that may follow frames. One of ID3v1 has 128 bytes; one of APE has a size without its
-// header of 32 bytes, and flags that say whether there is one (wiki.hydrogenaud.io, APE Tags Header).
+// header of 32 bytes, and flags that say whether there is one (wiki.hydrogenaud.io, APE Tags
+// Header).
 std::uint64_t tag_size(Bytes head) {
   if (starts_with(head, "TAG")) return 128;
   if (!starts_with(head, "APETAGEX") || head.size() < 32) return id3_size(head);
@@ -116,8 +117,8 @@ std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t fil
   return out.count > 0 && at >= file_size ? std::optional(out) : std::nullopt;
 }
 
-// The bytes of a frame of MPEG audio (ISO 11172-3, 2.4.3.1, and 13818-3), whose header has to be one;
-// 0 where its bit rate is free.
+// The bytes of a frame of MPEG audio (ISO 11172-3, 2.4.3.1, and 13818-3), whose header has to be
+// one; 0 where its bit rate is free.
 std::uint64_t mp3_frame_size(Bytes head) {
   // [kbit/s] of MPEG 1, Layer I to III, and of MPEG 2 and 2.5, Layer I, then II and III.
   constexpr std::array<std::array<std::uint16_t, 15>, 5> kRates{
@@ -157,8 +158,8 @@ bool are_mp3_frames(const ReadAt& read, std::uint64_t at, int count) {
   return true;
 }
 
-// Where they begin, from `at` on, as many as bytes that are none do not look like by chance; nothing
-// where that is not soon.
+// Where they begin, from `at` on, as many as bytes that are none do not look like by chance;
+// nothing where that is not soon.
 std::optional<std::uint64_t> first_mp3_frames(const ReadAt& read, std::uint64_t at) {
   constexpr std::uint64_t kSoon = 1 << 20;
   constexpr int kEnough = 4;

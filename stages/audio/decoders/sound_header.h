@@ -61,8 +61,8 @@ bool is_mp3_without_count(const ReadAt& read, std::uint64_t begin);
 /// The bytes of the frame of MPEG audio at `at`; 0 where none is, or its bit rate is free.
 std::uint64_t mp3_frame_size(const ReadAt& read, std::uint64_t at);
 
-/// Whether that frame needs bits of frames before it, which are not there: the file was cut out of a
-/// stream (main_data_begin, ISO 11172-3, 2.4.1.7).
+/// Whether that frame needs bits of frames before it, which are not there: the file was cut out of
+/// a stream (main_data_begin, ISO 11172-3, 2.4.1.7).
 bool is_mp3_without_begin(const ReadAt& read, std::uint64_t begin);
 
 }  // namespace melflow

@@ -33,8 +33,8 @@ class FileKeys {
 
 class CacheStore final : public AudioStore {
  public:
-  /// Opens the cache file, to be written on too where `access` says so: it makes the file then, and its
-  /// folder if need be. Throws RunError when there is no cache and none can be made.
+  /// Opens the cache file, to be written on too where `access` says so: it makes the file then, and
+  /// its folder if need be. Throws RunError when there is no cache and none can be made.
   CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place,
              AudioCacheFile::Access access);
 

@@ -57,8 +57,8 @@ class Feed {
   }
 
   /// Opens the store, if one is to be used; to be called once the files are listed. `settings`: all
-  /// settings that decide the stored samples. Without a budget of memory, where recordings are asked
-  /// for one by one, a cache is read and nothing is stored.
+  /// settings that decide the stored samples. Without a budget of memory, where recordings are
+  /// asked for one by one, a cache is read and nothing is stored.
   void open(RunContext& run, const Value& settings);
   /// The store; null when everything is streamed.
   [[nodiscard]] AudioStore* store() const { return store_.get(); }

@@ -75,8 +75,8 @@ std::optional<std::pair<PackingCost::Estimate, PackingCost::Estimate>> PackingCo
 }
 
 // Rows come nearly in order: a thread is at one chunk, and between what two of them write another
-// one is begun; at the end of every file the last one waits for rows. A thread that packs has a copy
-// with the bytes in another order and one that is compressed.
+// one is begun; at the end of every file the last one waits for rows. A thread that packs has a
+// copy with the bytes in another order and one that is compressed.
 std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, std::size_t files) {
   constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // of libdeflate's, from level 10 on
   const auto n = static_cast<std::size_t>(threads);

@@ -30,8 +30,8 @@
 
 namespace melflow {
 
-/// What packing takes, by a sample of the chunks: each as it is packed and, where that is beyond level
-/// 1, at level 1, too.
+/// What packing takes, by a sample of the chunks: each as it is packed and, where that is beyond
+/// level 1, at level 1, too.
 class PackingCost {
  public:
   struct Estimate {

@@ -76,8 +76,8 @@ class FeatureFile {
 
   /// Its index_hash(), as the file says it; of what it says, where an earlier program made it.
   [[nodiscard]] std::string hash() const;
-  /// False: what the file says of its files or of itself is not what was written. Outputs of earlier
-  /// programs do not tell.
+  /// False: what the file says of its files or of itself is not what was written. Outputs of
+  /// earlier programs do not tell.
   [[nodiscard]] bool is_index_as_written() const;
 
  private:

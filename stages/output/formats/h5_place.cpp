@@ -58,7 +58,8 @@ void transfer(const H5Place& where, const char* name, const std::string& bytes, 
   expect(there == bytes, name);
 }
 
-// Texts likewise, which end in '\0'. let_go(texts): HDF5 has read them, and they are not needed any more.
+// Texts likewise, which end in '\0'. let_go(texts): HDF5 has read them, and they are not needed any
+// more.
 template <class Write, class Read, class LetGo>
 void transfer(const H5Place& where, const char* name, const std::vector<const char*>& texts,
               const Write& write, const Read& read, const LetGo& let_go) {

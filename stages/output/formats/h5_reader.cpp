@@ -261,7 +261,8 @@ class H5Rows final : public FeatureRows {
     if (!is_plain) to_float(halves.data(), values, *type_, out.data());
     return out;
   }
-  // HDF5 1.10 goes over all chunks to say where one is. It reads one by its index, so it is let read.
+  // HDF5 1.10 goes over all chunks to say where one is. It reads one by its index, so it is let
+  // read.
   [[nodiscard]] RowPlaces places() const override {
     const QuietHdf5 quiet;
     RowPlaces out = layout_;

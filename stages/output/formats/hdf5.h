@@ -40,8 +40,8 @@ class Hid {
 /// file has the same bytes whenever it is made.
 Hid without_times(hid_t properties);
 
-/// Properties of a transfer that converts values, with the memory which that takes: HDF5 1.10 destroys
-/// its own where the system has none for it.
+/// Properties of a transfer that converts values, with the memory which that takes: HDF5 1.10
+/// destroys its own where the system has none for it.
 class H5Conversion {
  public:
   H5Conversion();

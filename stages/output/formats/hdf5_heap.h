@@ -1,6 +1,7 @@
-// The collections of a file's global heap, in which HDF5 stores texts. HDF5 1.10 trusts the sizes in
-// them, and the numbers that datasets have of their objects: with damaged ones it reads and writes
-// beyond its own buffers. So the library gets sound collections only, and texts are looked up here.
+// The collections of a file's global heap, in which HDF5 stores texts. HDF5 1.10 trusts the sizes
+// in them, and the numbers that datasets have of their objects: with damaged ones it reads and
+// writes beyond its own buffers. So the library gets sound collections only, and texts are looked
+// up here.
 #pragma once
 
 #include <cstddef>

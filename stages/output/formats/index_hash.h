@@ -1,4 +1,5 @@
-// The identity of the index of an output: a hash of its entries and attributes, the same for both formats.
+// The identity of the index of an output: a hash of its entries and attributes, the same for both
+// formats.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ inline constexpr const char* kIndexHash = "index_hash";
 std::string index_hash(const OutputIndex& index);
 std::string index_hash(const FeatureData& data);
 
-/// What the files of one run have in common, likewise: of the paths of all its files and the hashes of
-/// their rows.
+/// What the files of one run have in common, likewise: of the paths of all its files and the hashes
+/// of their rows.
 std::string run_hash(const OutputIndex& index);
 
 }  // namespace melflow

@@ -6,7 +6,8 @@ namespace melflow {
 namespace {
 
 constexpr const char* kStage = "npy_write";
-// Rows that an earlier run left are known by the length of their header, which numpy's are shorter than.
+// Rows that an earlier run left are known by the length of their header, which numpy's are shorter
+// than.
 constexpr const char* kLongHeader = "\xF6\x0F{'descr': ";
 constexpr const char* kNoRows = "'fortran_order': False, 'shape': (0, ";
 static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);

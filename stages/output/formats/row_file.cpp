@@ -13,8 +13,9 @@ namespace {
 // first one takes a few KiB, so that one begins at exactly RowFile::kDataOffset.
 constexpr hsize_t kAlignedFrom = 32 * 1024;
 
-// One that an earlier run left has an attribute of melflow's: HDF5 puts it anywhere in a file that was
-// closed. Chunks have one at the front from the first moment on, since HDF5 cannot open a file that was not.
+// One that an earlier run left has an attribute of melflow's: HDF5 puts it anywhere in a file that
+// was closed. Chunks have one at the front from the first moment on, since HDF5 cannot open a file
+// that was not.
 bool is_melflows(int fd) {
   static const Recognizer is_unfinished = has_one_of({"melflow_"});
   if (is_unfinished(fd)) return true;

@@ -76,8 +76,8 @@ class RowPartFile : public PartFile {
     const RowRange range{row, values, count};
     write({&range, 1});
   }
-  /// Writes rows that are at byte `at` of another file as they are stored here. From any thread. Throws
-  /// RunError that names `from`, too.
+  /// Writes rows that are at byte `at` of another file as they are stored here. From any thread.
+  /// Throws RunError that names `from`, too.
   struct Elsewhere {
     int fd = -1;
     std::uint64_t at = 0;

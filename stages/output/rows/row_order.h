@@ -19,8 +19,9 @@ namespace melflow {
 
 /// What an output says of a file beside its rows.
 struct AboutFile : FileAudio {
-  /// Where a stage makes several items of one (SubItem): a JSON list with an entry for each of them that
-  /// has rows, in the order of their rows: {"rows": 98, "number": {"repeat": 1}, "seconds": [0, 1]}.
+  /// Where a stage makes several items of one (SubItem): a JSON list with an entry for each of them
+  /// that has rows, in the order of their rows: {"rows": 98, "number": {"repeat": 1}, "seconds":
+  /// [0, 1]}.
   std::string results;
 };
 
@@ -34,8 +35,8 @@ struct PlacedPart {
   std::shared_ptr<const MelPart> part;  ///< null: the file's rows are copied from an earlier output
   Origin origin;
   std::size_t input = 0;  ///< by which the part came, where a file's rows come by several
-  /// Of the sub-item that the part is of, or of the file, which `part` counts from: the first row in the
-  /// file; in its completing part the number of rows, else -1.
+  /// Of the sub-item that the part is of, or of the file, which `part` counts from: the first row
+  /// in the file; in its completing part the number of rows, else -1.
   std::int64_t begin = 0, rows = -1;
 
   /// The part's first row, in the section.
@@ -44,16 +45,17 @@ struct PlacedPart {
   [[nodiscard]] bool is_whole() const { return part->is_whole() && begin == 0 && file_rows >= 0; }
 };
 
-/// Of the batch's parts only their rows are charged from now on, since they may wait for those of earlier
-/// files. To be called without a lock, before RowOrder::take().
+/// Of the batch's parts only their rows are charged from now on, since they may wait for those of
+/// earlier files. To be called without a lock, before RowOrder::take().
 void keep_only_rows(const MelBatch& batch, const ItemContext& context);
 
 /// Not thread-safe: the writer guards it.
 class RowOrder {
  public:
   /// `is_void(file)`: whether the file is closed and leaves no rows. `sections`: the first file of
-  /// each section, ascending from 0; every section counts its rows from 0. `inputs`: by so many come
-  /// rows of each file, and it is complete when it is by all; only the rows of the first are counted.
+  /// each section, ascending from 0; every section counts its rows from 0. `inputs`: by so many
+  /// come rows of each file, and it is complete when it is by all; only the rows of the first are
+  /// counted.
   RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
            std::vector<std::size_t> sections = {0}, std::size_t inputs = 1);
 

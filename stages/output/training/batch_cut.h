@@ -48,8 +48,8 @@ struct BatchCut {
 /// In the order of the list; `lengths`: of its samples [rows].
 BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimits& limits);
 
-/// Of similar length. With draws, neighbours in the order of lengths come together at random, so that
-/// equal lists give different batches, and the rest may have any length.
+/// Of similar length. With draws, neighbours in the order of lengths come together at random, so
+/// that equal lists give different batches, and the rest may have any length.
 BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
                        Draws* draws);
 

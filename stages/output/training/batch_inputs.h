@@ -11,8 +11,8 @@
 
 namespace melflow {
 
-/// `names`: the option of that name. Reports what does not fit to `check`; empty where that, or what
-/// is before an input, has an error.
+/// `names`: the option of that name. Reports what does not fit to `check`; empty where that, or
+/// what is before an input, has an error.
 std::vector<BatchInput> batch_inputs(const std::vector<PairedInputs::Input>& inputs,
                                      const std::vector<std::string>& names, PlanCheck& check);
 

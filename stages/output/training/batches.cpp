@@ -1,21 +1,17 @@
-// batches: gives rows to a program that trains, in batches that wait in a short
-// queue.
+// batches: gives rows to a program that trains, in batches that wait in a short queue.
 //
-// In:  MelBatch: rows of features, or of samples; of several nodes, which give
-// rows of the same
+// In:  MelBatch: rows of features, or of samples; of several nodes, which give rows of the same
 //      samples.
-// Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one,
-// as under `melflow
+// Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one, as under `melflow
 //      run`, batches are made, counted and dropped.
 //
-// A recording's rows are given when it is complete by all inputs, in the order
-// of the list: what comes does not depend on which thread is first, nor on
-// where a recording was found to be broken. From then on they are no part of
-// the memory budget, so a program that keeps them does not stop the run.
+// A recording's rows are given when it is complete by all inputs, in the order of the list: the
+// order does not depend on which thread is first, nor on where a recording was found to be broken.
+// From then on they are not part of the memory budget, so a program that keeps them does not stop
+// the run.
 //
-// Batches are made, and wait for the program, on the stage's own thread while
-// rows come, else on a second one: a recording that fails makes rows of others
-// ready on a worker, which must not wait.
+// Batches are made, and wait for the program, on the stage's own thread while rows come, else on a
+// second one: a recording that fails makes rows of others ready on a worker, which must not wait.
 
 #include <algorithm>
 #include <atomic>

@@ -26,20 +26,22 @@ class RecordingRows {
   }
   /// Makes room for so many rows of the recording that follows.
   void reserve(std::int64_t rows) { bytes_.reserve(static_cast<std::size_t>(rows) * row_bytes()); }
-  /// Rows that come as they are wanted stay in their blocks, which are held until the next clear(): they are asked for by row(),
-  /// and not by data(). Else the blocks of a recording, if it has several, are copied together.
+  /// Rows that come as they are wanted stay in their blocks, which are held until the next clear():
+  /// they are asked for by row(), and not by data(). Else the blocks of a recording, if it has
+  /// several, are copied together.
   void leave_in_blocks() { are_left_ = true; }
-  /// Adds a block; `rows`: of the recording, where this block is the last that was missing, else -1.
-  /// True: all rows are there.
+  /// Adds a block; `rows`: of the recording, where this block is the last that was missing, else
+  /// -1. True: all rows are there.
   [[nodiscard]] bool add(std::shared_ptr<const MelPart> part, std::int64_t rows);
-  /// Rows first() to first() + count() of the recording, [count(), frames, columns]; valid until the next clear() or add().
+  /// Rows first() to first() + count() of the recording, [count(), frames, columns]; valid until
+  /// the next clear() or add().
   [[nodiscard]] const std::byte* data() const { return data_; }
   /// Of a recording that is complete, row `r` [frames, columns]; valid as data() is.
   [[nodiscard]] const std::byte* row(std::int64_t r) const;
   [[nodiscard]] std::int64_t first() const { return first_; }
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// Of a recording whose blocks came in order, the rows from `begin` on that are there before it is
-  /// complete. Not where rows are unfinished until then (MelPart::pending).
+  /// Of a recording whose blocks came in order, the rows from `begin` on that are there before it
+  /// is complete. Not where rows are unfinished until then (MelPart::pending).
   [[nodiscard]] std::vector<std::byte> take_begun() { return std::move(bytes_); }
   /// What data() shows, which is not valid any more.
   [[nodiscard]] std::vector<std::byte> take();

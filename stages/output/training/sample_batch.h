@@ -19,8 +19,8 @@ namespace melflow {
 
 struct SampleBatch {
   struct Rows {
-    /// [samples, frames, columns], or for whole recordings [samples, rows, columns], padded with 0 to
-    /// the longest. Without the last axis for rows of samples.
+    /// [samples, frames, columns], or for whole recordings [samples, rows, columns], padded with 0
+    /// to the longest. Without the last axis for rows of samples.
     Buffer data;
     std::vector<std::size_t> shape;
     std::vector<std::int64_t> lengths;  ///< of whole recordings [rows]; else empty
@@ -68,7 +68,8 @@ struct BatchDelivery {
   std::uint64_t epoch = 0;
   std::uint64_t skip = 0;  ///< so many samples were delivered before the pass was broken off
   std::string split;       ///< whose recordings it takes; "": all
-  /// Of `ranks` programs this one takes every `ranks`-th of these recordings, from the number `rank` on.
+  /// Of `ranks` programs this one takes every `ranks`-th of these recordings, from the number
+  /// `rank` on.
   std::size_t rank = 0, ranks = 1;
 };
 
