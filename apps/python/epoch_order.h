@@ -1,4 +1,4 @@
-// The samples of each batch of an epoch, for batches of rows by number (`melflow.open(...).batches`).
+// The samples of each batch of an epoch, for batches of rows by number (Python: open().batches).
 // A Loader's order is another: recordings by `BatchRun`, samples by
 // stages/output/training/sample_batcher.
 #pragma once
