@@ -262,8 +262,9 @@ void GraphNode::send_to(const std::vector<std::size_t>& branches,
     work->came = begins ? Came::past_queue : Came::by_queue;
     work->maker = begins ? nullptr : this;
     if (begins) {
+      const Message message(work);
       tsan::release(work);
-      d.run_->try_put(Message(work));
+      d.run_->try_put(message);
     } else {
       d.put_in_queue(work);
       d.offer(now, Came::by_queue);

@@ -240,8 +240,10 @@ TEST_CASE("results: stretches that a stage marks have the rows of files with the
           rows.insert(rows.end(), of_part.begin(), of_part.end());
           CHECK(results[i].rows == parts.file(part).count);
           REQUIRE(results[i].seconds.size() == 2);
-          CHECK(results[i].seconds[0] == doctest::Approx(own[i].first / 16000.0));
-          CHECK(results[i].seconds[1] == doctest::Approx(own[i].second / 16000.0));
+          CHECK(results[i].seconds[0] ==
+                doctest::Approx(static_cast<double>(own[i].first) / 16000));
+          CHECK(results[i].seconds[1] ==
+                doctest::Approx(static_cast<double>(own[i].second) / 16000));
         }
         CHECK(out.rows_of(e.path) == rows);
       }
@@ -326,6 +328,48 @@ TEST_CASE("results: an update keeps those that are there, and .npy has them as w
     CHECK(read_output(folder / "updated.h5").rows_of(fresh.files()[i].path) ==
           read_output(folder / "fresh.h5").rows_of(fresh.files()[i].path));
   }
+}
+
+TEST_CASE(
+    "results: concat puts those of several branches side by side, batches has each as a sample") {
+  const TempFolder folder;
+  for (const Recording& r : corpus())
+    write_audio(folder.file("clips/" + r.name), r.kind, kRate, r.samples);
+  Knobs k;
+  k.block = "64KiB";
+  k.workers = 4;
+  std::string yaml = speeds(k);
+  yaml +=
+      "  wide: {stage: mel, from: batch, sample_rate: 16000, n_fft: 1024, hop: 160, n_mels: 30, "
+      "normalize: per_feature}\n"
+      "  both: {stage: concat, from: [mel, wide]}\n"
+      "  both_h5: {stage: hdf5_write, from: both, path: \"${OUT}.both.h5\", overwrite: true}\n"
+      "  wide_h5: {stage: hdf5_write, from: wide, path: \"${OUT}.wide.h5\", overwrite: true}\n"
+      "  samples: {stage: batches, from: both, size: 4}\n";
+  const JobResult job = run_job(yaml, in_out(folder / "clips", folder / "out.h5"));
+  check_ok(job);
+  const FeatureFile mel(folder / "out.h5"), wide(folder / "out.h5.wide.h5"),
+      both(folder / "out.h5.both.h5");
+  REQUIRE(both.rows() == mel.rows());
+  const std::vector<float> left = mel.read_rows(0, mel.rows()),
+                           right = wide.read_rows(0, mel.rows()),
+                           all = both.read_rows(0, mel.rows());
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < mel.rows(); ++r)
+    wrong += std::equal(&left[r * 20], &left[r * 20] + 20, &all[r * 50]) &&
+                     std::equal(&right[r * 30], &right[r * 30] + 30, &all[r * 50 + 20])
+                 ? 0
+                 : 1;
+  CHECK(wrong == 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(results_of(both.files()[i]).size() == 3);
+    CHECK(both.files()[i].results == mel.files()[i].results);
+  }
+  const auto& summary = job.stage("samples").summary;
+  const auto samples = std::find_if(summary.begin(), summary.end(),
+                                    [](const auto& entry) { return entry.first == "samples"; });
+  REQUIRE(samples != summary.end());
+  CHECK(samples->second.text() == "9");
 }
 
 TEST_CASE("results: what cannot be is refused with the way out") {
