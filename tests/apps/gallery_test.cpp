@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <regex>
 
 #include "stages/output/formats/feature_file.h"
 #include "tests/apps/process.h"
