@@ -68,6 +68,7 @@ foreach(library ${libraries})
   string(FIND ${real} ${BINARY}/ of_this_build)
   if(of_this_build EQUAL 0)
     set(package melflow)
+    file(RPATH_REMOVE FILE ${folder}/${place}/${name})  # else that of the programs does not hold for it
     if(STRIP)
       execute_process(COMMAND ${STRIP} ${folder}/${place}/${name} COMMAND_ERROR_IS_FATAL ANY)
     endif()

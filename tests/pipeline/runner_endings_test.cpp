@@ -283,7 +283,7 @@ TEST_CASE("runner: too many failures in one node end the run, those of others do
        {Case{"20", "10", ""}, Case{"10%", "", ""},
         Case{"19", "10", "20 of 200 files failed in a, more than a.max_failures (19) "},
         Case{"", "9", "10 of 200 files failed in b, more than b.max_failures (9) "},
-        Case{"", "4%", "10 of 200 files failed in b, more than b.max_failures (4%) "}})
+        Case{"", "4.9%", "10 of 200 files failed in b, more than b.max_failures (4.9%) "}})
     for (const int workers : kWorkers) {
       CAPTURE(std::string(c.error));
       CAPTURE(workers);

@@ -77,7 +77,7 @@ const std::vector<std::string>& OutputIndex::text_names() const {
 }
 
 double OutputIndex::duration(std::size_t file) const {
-  const AboutFile& a = order.about(first + file);
+  const FileAudio& a = order.audio(first + file);
   return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
 }
 

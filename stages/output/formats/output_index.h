@@ -45,10 +45,10 @@ struct OutputIndex {
   [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
   [[nodiscard]] std::int32_t sample_rate(std::size_t file) const {
-    return order.about(first + file).sample_rate;
+    return order.audio(first + file).sample_rate;
   }
   [[nodiscard]] const std::string& results(std::size_t file) const {
-    return order.about(first + file).results;
+    return order.results(first + file);
   }
   [[nodiscard]] FileStamp stamp(std::size_t file) const;
   [[nodiscard]] bool has_spans() const { return manifest != nullptr && manifest->has_spans(); }

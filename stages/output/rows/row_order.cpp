@@ -36,13 +36,19 @@ RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
       sections_(std::move(sections)),
       totals_(sections_.size(), 0),
       rows_(files, 0),
-      about_(files) {}
+      audio_(files) {}
+
+void RowOrder::set_about(std::size_t file, const AboutFile& about) {
+  audio_[file] = about;
+  results_.erase(file);
+  if (!about.results.empty()) results_[file] = about.results;
+}
 
 void RowOrder::keep(std::size_t file, Kept how, std::int64_t rows, const AboutFile& about) {
   kept_.resize(rows_.size(), Kept::no);
   kept_[file] = how;
   rows_[file] = rows;
-  about_[file] = about;
+  set_about(file, about);
 }
 
 void RowOrder::stays(std::size_t file, std::int64_t row, std::int64_t rows,
@@ -105,9 +111,9 @@ void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
     count.sub_item = in.origin.sub_item;
     count.is_last = count.sub_item == nullptr || in.origin.last;
   }
-  AboutFile& about = about_[in.file];
-  about.sample_rate = part.file.sample_rate;
-  about.frames = std::max(about.frames, part.file.frames);
+  FileAudio& audio = audio_[in.file];
+  audio.sample_rate = part.file.sample_rate;
+  audio.frames = std::max(audio.frames, part.file.frames);
   const auto is_complete = [](const Count& c) { return c.rows == c.expected; };
   in.section = section_;
   in.file_row = totals_[section_];
@@ -118,9 +124,11 @@ void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
   if (!std::all_of(counts_.begin(), counts_.end(), is_complete)) return;
   const Count& own = counts_.front();
   sub_begin_ += own.rows;
-  if (own.sub_item != nullptr)
-    about.results += (about.results.empty() ? "[" : ", ") + entry_of(*own.sub_item, own.rows) +
-                     (own.is_last ? "]" : "");
+  if (own.sub_item != nullptr) {
+    std::string& results = results_[current_];
+    results += (results.empty() ? "[" : ", ") + entry_of(*own.sub_item, own.rows) +
+               (own.is_last ? "]" : "");
+  }
   if (own.is_last) {
     rows_[current_] = sub_begin_;
     totals_[section_] += sub_begin_;
@@ -141,7 +149,7 @@ void RowOrder::next() {
 void RowOrder::resume(std::int64_t rows, const AboutFile& about) {
   if (!stays(current_)) {
     rows_[current_] = rows;
-    about_[current_] = about;
+    set_about(current_, about);
     totals_[section_] += rows;
   }
   next();
@@ -166,7 +174,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
     if (is_void_(file)) {
       if (sub_begin_ + counts_.front().rows > 0)
         rolled_back_.push_back({section_, totals_[section_]});
-      about_[file] = {};  // how much of it had arrived is a matter of chance
+      set_about(file, {});  // how much of it had arrived is a matter of chance
       next();
       continue;
     }
@@ -198,7 +206,7 @@ void RowOrder::forget(std::size_t file) {
   const auto behind = std::upper_bound(sections_.begin(), sections_.end(), file);
   totals_[static_cast<std::size_t>(behind - sections_.begin()) - 1] -= rows_[file];
   rows_[file] = 0;
-  about_[file] = {};
+  set_about(file, {});
 }
 
 }  // namespace melflow

@@ -1,13 +1,14 @@
 // Numbers rows in manifest order. Blocks of the first unfinished file, and of its first unfinished
-// sub-item where it has several, may be written at once;
-// later ones wait here, within the memory budget, until every file before theirs is
-// complete or known to leave no rows. So the output never has a gap.
+// sub-item where it has several, may be written at once; later ones wait here, within the memory
+// budget, until every file before theirs is complete or known to leave no rows. So the output never
+// has a gap.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -96,7 +97,13 @@ class RowOrder {
   /// Files have sub-items, as the plan has it: an output says so of each, also where none came.
   void expect_sub_items() { has_sub_items_ = true; }
   [[nodiscard]] bool has_sub_items() const { return has_sub_items_; }
-  [[nodiscard]] const AboutFile& about(std::size_t file) const { return about_[file]; }
+  [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
+  [[nodiscard]] const std::string& results(std::size_t file) const {
+    static const std::string none;
+    const auto it = results_.find(file);
+    return it == results_.end() ? none : it->second;
+  }
+  [[nodiscard]] AboutFile about(std::size_t file) const { return {audio(file), results(file)}; }
   /// The number of rows of all complete files of a section so far.
   [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
   struct Row {
@@ -134,6 +141,7 @@ class RowOrder {
   std::vector<Count> counts_;   // of that, by each input
   enum class Kept : std::uint8_t { no, stays, taken_over };
   void keep(std::size_t file, Kept how, std::int64_t rows, const AboutFile& about);
+  void set_about(std::size_t file, const AboutFile& about);
   std::vector<Kept> kept_;                          // of each file, where any is
   std::map<std::size_t, std::int64_t> rows_begin_;  // of files that stay
   std::vector<std::int64_t> begins_;                // of new rows, in each section
@@ -143,7 +151,8 @@ class RowOrder {
   std::vector<Row> rolled_back_;
   bool has_sub_items_ = false;
   std::vector<std::int64_t> rows_;
-  std::vector<AboutFile> about_;
+  std::vector<FileAudio> audio_;
+  std::map<std::size_t, std::string> results_;              // of files that have sub-items
   std::map<std::size_t, std::vector<PlacedPart>> waiting_;  // without their places
 };
 
