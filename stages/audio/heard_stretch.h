@@ -11,6 +11,9 @@
 
 namespace melflow {
 
+/// [Hz] where none is known: what may be held is bounded.
+inline constexpr double kAssumedRate = 48'000;
+
 /// Frames of a recording, in samples.
 struct LevelFrames {
   std::int64_t frame = 0, hop = 0;

@@ -19,8 +19,6 @@
 namespace melflow {
 namespace {
 
-constexpr double kAssumedRate = 48'000;  // [Hz] where none is known: what may be held is bounded
-
 struct MarkSoundOptions {
   Level threshold{-40};
   Length frame{2048}, hop{512};

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-constexpr double kLeast = 0.25, kMost = 4;
+constexpr double kLeastFactor = 0.25, kMostFactor = 4;
 
 struct SpeedOptions {
   std::vector<double> factors;
@@ -48,7 +48,7 @@ class Speed final : public Transform<Waveform, Waveform> {
     if (!has_factors())
       check.error("factors", fmt::format("write a list of numbers from {} to {}, such as "
                                          "[0.9, 1, 1.1]",
-                                         kLeast, kMost));
+                                         kLeastFactor, kMostFactor));
     else if (!repeated)
       check.error(
           "factors",
@@ -86,7 +86,7 @@ class Speed final : public Transform<Waveform, Waveform> {
   [[nodiscard]] bool has_factors() const {
     return !options_.factors.empty() &&
            std::all_of(options_.factors.begin(), options_.factors.end(),
-                       [](double f) { return f >= kLeast && f <= kMost; });
+                       [](double f) { return f >= kLeastFactor && f <= kMostFactor; });
   }
 
   SpeedOptions options_;

@@ -24,8 +24,7 @@
 namespace melflow {
 namespace {
 
-constexpr double kLeast = 1e-10;         // mean square; librosa's amin of 1e-5
-constexpr double kAssumedRate = 48'000;  // [Hz] where none is known: what may be held is bounded
+constexpr double kLeastLevel = 1e-10;  // mean square; librosa's amin of 1e-5
 
 // In samples of one recording.
 struct TrimLengths : LevelFrames {
@@ -179,9 +178,9 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     if (!in.last) return all.begin;
     std::vector<double> levels(static_cast<std::size_t>(l.count(all.end())));
     for (std::size_t i = 0; i < levels.size(); ++i)
-      levels[i] = std::max(kLeast, all.mean_square(l, static_cast<std::int64_t>(i)));
+      levels[i] = std::max(kLeastLevel, all.mean_square(l, static_cast<std::int64_t>(i)));
     const double loudest =
-        levels.empty() ? kLeast : *std::max_element(levels.begin(), levels.end());
+        levels.empty() ? kLeastLevel : *std::max_element(levels.begin(), levels.end());
     const double limit = loudest * std::pow(10.0, -*options_.top_db / 10);
     for (std::size_t i = 0; i < levels.size(); ++i)
       if (levels[i] > limit) sound_at(static_cast<std::int64_t>(i), l, state);
