@@ -25,7 +25,7 @@ struct NewValue {
 
 /// The text with these values: in the place of a plain scalar, or as a new entry of the node. An
 /// option that cannot be put there (its value has another form) is left
-/// as it was: whoever must know reads the result. `name` stands for the file in messages.
+/// as it was: a caller that must know reads the result. `name` stands for the file in messages.
 /// Throws ConfigError where the text cannot be read.
 std::string edited_text(std::string text, const std::string& name,
                         const std::vector<NewValue>& values);

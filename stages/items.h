@@ -57,8 +57,8 @@ struct RawBytes {
 enum class SampleType : std::uint8_t { int16, float32 };
 constexpr std::size_t size_of(SampleType t) { return t == SampleType::int16 ? 2 : 4; }
 
-/// Mono samples [count] and whoever keeps them there, if that takes anything. int16 counts as value
-/// / 32768.
+/// Mono samples [count] and the owner of their memory, if they have one. int16 counts as
+/// value / 32768.
 struct Samples {
   std::shared_ptr<const void> owner;
   const std::byte* data = nullptr;

@@ -75,6 +75,7 @@ class Runner::Impl {
   struct FailureLimit {
     std::string node;  // "": in any
     CountOrShare most;
+    double allowed = 0;  // `most` of the files found
     std::atomic<std::size_t> failed{0};
   };
   std::deque<FailureLimit> failure_limits_;
@@ -147,11 +148,14 @@ void Runner::Impl::resume_sinks(RunContext& run) {
 }
 
 void Runner::Impl::watch_failures() {
-  const auto add = [this](const std::string& node, const CountOrShare& most) {
+  const std::size_t found = ledger_.counts().found;
+  const auto add = [&](const std::string& node, const CountOrShare& most) {
     if (!most.is_set()) return;
     FailureLimit& limit = failure_limits_.emplace_back();
     limit.node = node;
     limit.most = most;
+    limit.allowed =
+        most.count ? static_cast<double>(*most.count) : *most.share * static_cast<double>(found);
   };
   add("", plan_.max_failures);
   for (const PlanNode& n : plan_.nodes) add(n.name, n.max_failures);
@@ -160,17 +164,14 @@ void Runner::Impl::watch_failures() {
     if (outcome != Outcome::failed) return;
     for (FailureLimit& limit : failure_limits_) {
       if (!limit.node.empty() && ledger_.entry(index).stage != limit.node) continue;
-      const auto failed = static_cast<double>(++limit.failed);
-      const auto found = static_cast<double>(ledger_.counts().found);
       const FailureLimit* none = nullptr;
       // Without a lock: the graph outlives every stream. Before there is one, pass() looks.
-      if ((failed > static_cast<double>(limit.most.count.value_or(ledger_.counts().found)) ||
-           failed > limit.most.share.value_or(1) * found) &&
+      if (static_cast<double>(++limit.failed) > limit.allowed &&
           exceeded_.compare_exchange_strong(none, &limit) && graph_)
         graph_->stop();
     }
   };
-  for (std::size_t i = 0; i < ledger_.counts().found; ++i) closed(i, ledger_.outcome(i));
+  for (std::size_t i = 0; i < found; ++i) closed(i, ledger_.outcome(i));
   ledger_.subscribe(closed);
 }
 

@@ -26,7 +26,7 @@ class SideBySide : public ItemStage, public PairedInputs {
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                        ItemContext& context) final;
 
-  /// Lets go of reservations when nothing in the graph moves, so that whoever waits for memory can
+  /// Lets go of reservations when nothing in the graph moves, so that what waits for memory can
   /// go on: rows wait only for blocks that are not made yet then, which is a few of each stream;
   /// they are copied. False: there are none.
   bool release_parked();

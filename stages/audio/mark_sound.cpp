@@ -27,8 +27,7 @@ struct MarkSoundOptions {
   void describe(Schema& s) {
     s.field("threshold", threshold,
             "a frame at or below this level is silent; 0dB is a mean square of 1 (a full-scale "
-            "sine is "
-            "at -3dB)")
+            "sine is at -3dB)")
         .range(-200, 0);
     s.field("frame", frame, "length of a frame, whose mean square is its level");
     s.field(

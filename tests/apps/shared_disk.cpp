@@ -8,7 +8,7 @@
 //                           that each is given
 //      MELFLOW_STALE=N      a name in the folders of job/ is looked for N times before it is seen,
 //                           unless this program has made it; making a new file of that name fails
-//                           at once, as servers see to it
+//                           at once, as servers guarantee
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
