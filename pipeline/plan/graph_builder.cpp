@@ -74,7 +74,7 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
         return up.gets_sub_items() || up.traits().divides;
       }));
   n.outputs = d.outputs;
-  if (!d.from.empty()) n.port = graph.port_of(d.from.front().node);
+  if (!d.from.empty()) n.port = graph.port_of(d.from.front());
   if (n.faces.passes != nullptr) n.faces.passes->set_port(n.port);
   n.fails_branch = d.common.on_failure
                        ? *d.common.on_failure == OnFailure::branch

@@ -17,15 +17,16 @@ namespace melflow {
 namespace {
 
 // "files, bytes or waveforms".
-std::string taken_by(const StageInfo& stage) {
-  if (stage.ports.empty()) return plural(stage.traits.in.name);
+std::string taken_by(const StageInfo& stage, std::size_t input = 0) {
+  if (stage.ports.empty()) return plural(input_port(stage.traits, input).name);
   std::string out = plural(stage.ports.front().name);
   for (std::size_t i = 1; i < stage.ports.size(); ++i)
     out += (i + 1 == stage.ports.size() ? " or " : ", ") + plural(stage.ports[i].name);
   return out;
 }
 
-void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
+void check_pair(GraphDraft& graph, std::size_t number, const NodeDraft& d) {
+  const PlanInput& input = d.from[number];
   const NodeDraft& up = graph.node(input.node);
   const NodeSpec& spec = d.spec;
   if (d.common.start_at > 0 && up.info->traits.lends)
@@ -34,15 +35,17 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
                             "that come after wait for one; set it where batches come in, before "
                             "the device",
                             spec.name, up.spec.name, up.info->name));
-  const PortType given = graph.port_of(input.node);
+  const PortType given = graph.port_of(input);
+  const bool has_types = !d.info->traits.ins.empty() || !up.info->traits.outs.empty();
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec.name, up.info->name));
-  } else if (!fits(*d.info, given)) {
+  } else if (!fits(*d.info, given, number)) {
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
-                            taken_by(*d.info), written_text(graph, input.node), plural(given.name),
-                            input_advice(graph, d, input.node)));
+                            taken_by(*d.info, number), written_text(graph, input.node),
+                            plural(given.name),
+                            has_types ? "" : input_advice(graph, d, input.node)));
   }
 }
 
@@ -101,9 +104,10 @@ void check_expansion(GraphDraft& graph) {
   }
 }
 
-// Each of several outputs is taken by somebody.
+// Each of several outputs is taken by a node; else items would be lost that leave by one alone.
 void check_outputs(GraphDraft& graph, int index) {
   const NodeDraft& d = graph.node(index);
+  if (d.info->traits.splits) return;
   const std::vector<int> readers = graph.readers_of(index);
   for (std::size_t o = 0; o < d.outputs.size() && !readers.empty(); ++o) {
     const auto takes = [&](int reader) {
@@ -139,7 +143,7 @@ std::string sinks_of(const GraphDraft& graph, int node) {
 std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
   std::vector<std::string> fitting;
   for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
-    if (fits(*node.info, graph.port_of(node.from[i].node))) fitting.push_back(node.common.from[i]);
+    if (fits(*node.info, graph.port_of(node.from[i]))) fitting.push_back(node.common.from[i]);
   const bool are_known = std::all_of(node.from.begin(), node.from.end(), [&](const PlanInput& in) {
     return graph.node(in.node).info != nullptr;
   });
@@ -262,9 +266,9 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                             node.info->name, node.common.from.size(),
                             fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
   const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
-  for (const PlanInput& input : node.from)
-    if (graph.node(input.node).info != nullptr && !is_source && !has_too_many)
-      check_pair(graph, input, node);
+  for (std::size_t i = 0; i < node.from.size(); ++i)
+    if (graph.node(node.from[i].node).info != nullptr && !is_source && !has_too_many)
+      check_pair(graph, i, node);
   if (node.info->traits.joins && node.from.size() == node.common.from.size())
     check_join(graph, node);
   if (node.info->traits.pairs && node.from.size() == node.common.from.size() && !node.from.empty())

@@ -118,11 +118,16 @@ std::vector<int> GraphDraft::readers_of(int node) const {
   return out;
 }
 
-PortType GraphDraft::port_of(int index) const {
-  const NodeDraft* at = &node(index);
-  while (at->info != nullptr && !at->info->ports.empty() && !at->from.empty())
-    at = &node(at->from.front().node);
-  return at->info == nullptr ? PortType{} : at->info->traits.out;
+PortType GraphDraft::port_of(PlanInput from) const {
+  const NodeDraft* at = &node(from.node);
+  while (at->info != nullptr && !at->info->ports.empty() && !at->from.empty()) {
+    from = at->from.front();
+    at = &node(from.node);
+  }
+  if (at->info == nullptr) return {};
+  const StageTraits& traits = at->info->traits;
+  return from.output < 0 || traits.outs.empty() ? traits.out
+                                                : traits.outs[static_cast<std::size_t>(from.output)];
 }
 
 const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {

@@ -41,8 +41,10 @@ struct GraphDraft {
   }
   /// The nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
-  /// What it gives: where it hands on what comes, that; void where nobody knows.
-  [[nodiscard]] PortType port_of(int index) const;
+  /// The type of a node's output, the first of several; where it hands on what comes, of that; void
+  /// where nobody knows.
+  [[nodiscard]] PortType port_of(PlanInput from) const;
+  [[nodiscard]] PortType port_of(int node) const { return port_of(PlanInput{node}); }
   /// The description of a node, as it was written or as it was made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };

@@ -142,7 +142,7 @@ bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
   if (d.info == nullptr || d.from.size() != 1) return false;
   const NodeDraft& up = graph.node(d.from.front().node);
   return up.info != nullptr && up.info->traits.kind != StageKind::sink &&
-         !fits(*d.info, graph.port_of(d.from.front().node));
+         !fits(*d.info, graph.port_of(d.from.front()));
 }
 
 std::string written_name(const GraphDraft& graph, int node) {
@@ -168,9 +168,9 @@ std::vector<int> nodes_before(const GraphDraft& graph, int node) {
   }
 }
 
-bool fits(const StageInfo& stage, const PortType& port) {
+bool fits(const StageInfo& stage, const PortType& port, std::size_t input) {
   const std::vector<PortType>& known = stage.ports;
-  return known.empty() ? port == stage.traits.in
+  return known.empty() ? port == input_port(stage.traits, input)
                        : std::find(known.begin(), known.end(), port) != known.end();
 }
 

@@ -13,7 +13,7 @@ namespace melflow {
 std::vector<int> nodes_before(const GraphDraft& graph, int node);
 
 /// Whether a stage takes what crosses that port.
-bool fits(const StageInfo& stage, const PortType& port);
+bool fits(const StageInfo& stage, const PortType& port, std::size_t input = 0);
 
 /// Whether a node takes one input, which does not fit.
 bool is_misled(const GraphDraft& graph, const NodeDraft& d);

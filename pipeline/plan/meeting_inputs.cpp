@@ -28,11 +28,15 @@ std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& i
 }
 
 // Whether they are behind different outputs of one node, so that an item comes by one of them only.
+// By the outputs of a stage that splits it comes by all.
 bool are_apart(const GraphDraft& graph, const PlanInput& a, const PlanInput& b) {
   const std::map<int, std::set<int>> way_a = ways_of(graph, a), way_b = ways_of(graph, b);
   return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
     const auto other = way_b.find(at.first);
     if (other == way_b.end() || at.second.contains(-1) || other->second.contains(-1)) return false;
+    if (const StageInfo* info = at.first < 0 ? nullptr : graph.node(at.first).info;
+        info != nullptr && info->traits.splits)
+      return false;
     return std::none_of(at.second.begin(), at.second.end(),
                         [&](int o) { return other->second.contains(o); });
   });
@@ -70,8 +74,8 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
   if (d.from.size() < 2)
     return error(
-        fmt::format("puts the rows of several nodes side by side, but {} is one node; name all of "
-                    "them: from: [{}, ...]",
+        fmt::format("takes the outputs of several nodes, but {} is one node; name all of them: "
+                    "from: [{}, ...]",
                     d.common.from.front(), d.common.from.front()));
   if (const auto apart = never_together(graph, d))
     return error(
@@ -81,7 +85,7 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
   for (std::size_t a = 0; a < d.from.size(); ++a) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b) {
-      if (d.from[a].node == d.from[b].node)
+      if (d.from[a].node == d.from[b].node && d.from[a].output == d.from[b].output)
         return error(fmt::format("names {} twice; name two different nodes", d.common.from[a]));
     }
     for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
@@ -92,7 +96,7 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
     if (inputs < d.from.size() && up.info != nullptr &&
         (up.info->traits.expands || up.info->traits.cuts))
       return error(
-          fmt::format("takes rows of the same blocks, but only some of its inputs come by {} ({}), "
+          fmt::format("takes the same blocks by all of its inputs, but only some of its inputs come by {} ({}), "
                       "which cuts files into blocks; let all of them come by the same {}",
                       up.spec.name, up.info->name, up.info->name));
   }

@@ -77,8 +77,7 @@ struct EdgeReport {
   double start_wait_seconds = 0;
 };
 
-/// An edge of the flow graph, by names of nodes of the plan; `.waiting` and `.places` behind a name
-/// mean its queue and its limiter.
+/// An edge of the flow graph, by names of nodes of the plan.
 struct Joint {
   std::string from, to;
   const char* leads_to = "";  ///< oneTBB's class of the node `to`

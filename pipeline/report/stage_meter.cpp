@@ -26,28 +26,23 @@ double ServiceTimes::middle(std::size_t bucket) {
 void ServiceTimes::add(std::int64_t nanoseconds, std::size_t items) {
   if (items == 0) return;
   const std::int64_t took = std::max<std::int64_t>(nanoseconds, 0);
-  counts_[bucket(static_cast<std::uint64_t>(took))].fetch_add(items, std::memory_order_relaxed);
-  count_.fetch_add(items, std::memory_order_relaxed);
-  std::int64_t greatest = greatest_.load(std::memory_order_relaxed);
-  while (took > greatest &&
-         !greatest_.compare_exchange_weak(greatest, took, std::memory_order_relaxed)) {
-  }
+  counts_[bucket(static_cast<std::uint64_t>(took))] += items;
+  count_ += items;
+  greatest_ = std::max(greatest_, took);
 }
 
 double ServiceTimes::percentile(double share) const {
-  std::uint64_t total = 0;
-  for (const auto& c : counts_) total += c.load(std::memory_order_relaxed);
-  if (total == 0) return 0;
+  if (count_ == 0) return 0;
   const auto rank = std::max<std::uint64_t>(
-      1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(total))));
+      1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_))));
   std::uint64_t below = 0;
   std::size_t at = 0;
-  while ((below += counts_[at].load(std::memory_order_relaxed)) < rank) ++at;
+  while ((below += counts_[at]) < rank) ++at;
   return std::min(middle(at) * 1e-9, greatest());
 }
 
 double ServiceTimes::greatest() const {
-  return static_cast<double>(greatest_.load(std::memory_order_relaxed)) * 1e-9;
+  return static_cast<double>(greatest_) * 1e-9;
 }
 
 std::int64_t StageMeter::thread_cpu() {
@@ -60,18 +55,16 @@ void StageMeter::add(const Visit& visit) {
   if (!kMeasures) return;
   const std::size_t calls = std::max<std::size_t>(visit.calls, 1);
   times_.add(visit.took / static_cast<std::int64_t>(calls), calls);
-  const std::uint64_t before = visits_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t before = visits_++;
   if (visit.cpu >= 0) {
     const std::int64_t weight = before < kAll ? 1 : kEvery;
-    cpu_.fetch_add(weight * visit.cpu, std::memory_order_relaxed);
-    measured_.fetch_add(weight * visit.took, std::memory_order_relaxed);
+    cpu_ += weight * visit.cpu;
+    measured_ += weight * visit.took;
   }
-  if (visit.is_of_files && visit.took > slow_from_.load(std::memory_order_relaxed))
-    keep_slow(visit);
+  if (visit.is_of_files && visit.took > slow_from_) keep_slow(visit);
 }
 
 void StageMeter::keep_slow(const Visit& visit) {
-  const std::lock_guard lock(mutex_);
   const SlowVisit slow{static_cast<double>(visit.took) * 1e-9, visit.index, visit.files};
   const auto at = std::find_if(slow_.begin(), slow_.end(), [&slow](const SlowVisit& other) {
     return other.seconds < slow.seconds;
@@ -79,14 +72,12 @@ void StageMeter::keep_slow(const Visit& visit) {
   slow_.insert(at, slow);
   if (slow_.size() > kSlowest) slow_.pop_back();
   if (slow_.size() == kSlowest)
-    slow_from_.store(static_cast<std::int64_t>(slow_.back().seconds * 1e9),
-                     std::memory_order_relaxed);
+    slow_from_ = static_cast<std::int64_t>(slow_.back().seconds * 1e9);
 }
 
 double StageMeter::processor_share() const {
-  const auto measured = static_cast<double>(measured_.load(std::memory_order_relaxed));
-  if (measured <= 0) return 0;
-  return std::min(1.0, static_cast<double>(cpu_.load(std::memory_order_relaxed)) / measured);
+  if (measured_ <= 0) return 0;
+  return std::min(1.0, static_cast<double>(cpu_) / static_cast<double>(measured_));
 }
 
 ServiceReport StageMeter::service() const {
@@ -95,11 +86,6 @@ ServiceReport StageMeter::service() const {
           .p90 = times_.percentile(0.9),
           .p99 = times_.percentile(0.99),
           .greatest = times_.greatest()};
-}
-
-std::vector<SlowVisit> StageMeter::slowest() const {
-  const std::lock_guard lock(mutex_);
-  return slow_;
 }
 
 }  // namespace melflow

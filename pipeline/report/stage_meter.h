@@ -11,13 +11,13 @@
 // The processor's clock costs a call of the system, so it is read for the first 64 visits and then
 // for one in eleven, which counts for eleven: a prime, so that it is not in step with batches of
 // files. processor_share() is the ratio of both clocks.
+//
+// Both classes are used under a lock of their owner.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "pipeline/base/measuring.h"
@@ -27,10 +27,10 @@ namespace melflow {
 
 class ServiceTimes {
  public:
-  /// Counts `items` items that took `nanoseconds` each. From any thread, without a lock.
+  /// Counts `items` items that took `nanoseconds` each.
   void add(std::int64_t nanoseconds, std::size_t items = 1);
 
-  [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
   /// The time within which the `share` (0 to 1) of the items was done [s]; 0 without items.
   [[nodiscard]] double percentile(double share) const;
   [[nodiscard]] double greatest() const;  ///< [s]
@@ -43,9 +43,9 @@ class ServiceTimes {
   static std::size_t bucket(std::uint64_t nanoseconds);
   static double middle(std::size_t bucket);  // [ns]
 
-  std::array<std::atomic<std::uint64_t>, kBuckets> counts_{};
-  std::atomic<std::uint64_t> count_{0};
-  std::atomic<std::int64_t> greatest_{0};
+  std::array<std::uint64_t, kBuckets> counts_{};
+  std::uint64_t count_ = 0;
+  std::int64_t greatest_ = 0;
 };
 
 class StageMeter {
@@ -61,11 +61,11 @@ class StageMeter {
   };
   void add(const Visit& visit);
 
-  /// Whether the visit that begins should measure its processor time.
-  [[nodiscard]] bool wants_cpu() const {
-    const std::uint64_t n = visits_.load(std::memory_order_relaxed);
-    return kMeasures && (n < kAll || n % kEvery == 0);
+  /// Whether a visit that begins after `visits` others should measure its processor time.
+  [[nodiscard]] static bool wants_cpu(std::uint64_t visits) {
+    return kMeasures && (visits < kAll || visits % kEvery == 0);
   }
+  [[nodiscard]] std::uint64_t visits() const { return visits_; }
   /// The processor time of the calling thread so far [ns].
   static std::int64_t thread_cpu();
 
@@ -73,7 +73,7 @@ class StageMeter {
   [[nodiscard]] double processor_share() const;
   [[nodiscard]] ServiceReport service() const;
   /// The visits that took longest, at most kSlowest, the longest first.
-  [[nodiscard]] std::vector<SlowVisit> slowest() const;
+  [[nodiscard]] const std::vector<SlowVisit>& slowest() const { return slow_; }
 
   static constexpr std::size_t kSlowest = 5;
 
@@ -82,10 +82,9 @@ class StageMeter {
   void keep_slow(const Visit& visit);
 
   ServiceTimes times_;
-  std::atomic<std::uint64_t> visits_{0};
-  std::atomic<std::int64_t> cpu_{0}, measured_{0};  // [ns], weighted
-  std::atomic<std::int64_t> slow_from_{0};          // what took less is not among the slowest [ns]
-  mutable std::mutex mutex_;                        // of slow_
+  std::uint64_t visits_ = 0;
+  std::int64_t cpu_ = 0, measured_ = 0;  // [ns], weighted
+  std::int64_t slow_from_ = 0;           // the least of the slowest, once there are enough [ns]
   std::vector<SlowVisit> slow_;
 };
 

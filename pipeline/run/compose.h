@@ -28,6 +28,7 @@
 #include "pipeline/options/option_list.h"
 #include "pipeline/plan/graph_builder.h"
 #include "pipeline/run/runner.h"
+#include "pipeline/stage/join.h"
 
 namespace melflow {
 
@@ -137,6 +138,69 @@ class Compose {
     return add<Several>(name, with_from(from, options), std::move(make), growth);
   }
 
+  /// One item in, a payload by each of the outputs NAME.first and NAME.second, which may be of two
+  /// types: `make` takes `const In&` and gives a std::pair<First, Second>; otherwise as map(). Both
+  /// together have at most `growth` times as many bytes as the In.
+  template <class In, class First, class Second, class F>
+  requires std::is_invocable_r_v < std::pair<First, Second>,
+  const F, const In& > Compose& split(const std::string& name, const std::string& from, F make,
+                                      double growth = 1, const OptionList& options = {}) {
+    class Parted final : public Split<In, First, Second> {
+     public:
+      using typename Split<In, First, Second>::Parts;
+      Parted(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      static std::vector<std::string> outputs(const NodeSpec&) { return {"first", "second"}; }
+      Result<Parts> process(std::shared_ptr<const In> in, ItemContext&) const override {
+        Parts out;
+        const auto make = [&] {
+          auto both = make_(*in);
+          out = {std::make_shared<const First>(std::move(both.first)),
+                 std::make_shared<const Second>(std::move(both.second))};
+        };
+        if (auto error = caught(make)) return std::move(*error);
+        return out;
+      }
+      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
+      }
+
+     private:
+      F make_;
+      double growth_;
+    };
+    return add<Parted>(name, with_from(from, options), std::move(make), growth);
+  }
+
+  /// One item of two payloads that were made of the same one, on two branches: `make` takes
+  /// `const First&` of the node `first` and `const Second&` of the node `second` and gives an Out;
+  /// otherwise as map(). An Out has at most `growth` times as many bytes as both together.
+  template <class First, class Second, class Out, class F>
+  requires std::is_invocable_r_v<Out, const F, const First&, const Second&> Compose& join(
+      const std::string& name, const std::string& first, const std::string& second, F make,
+      double growth = 1) {
+    class Joined final : public Join<First, Second, Out> {
+     public:
+      Joined(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      Result<std::shared_ptr<const Out>> process(std::shared_ptr<const First> a,
+                                                 std::shared_ptr<const Second> b,
+                                                 ItemContext&) const override {
+        std::shared_ptr<const Out> out;
+        if (auto error = caught([&] { out = std::make_shared<const Out>(make_(*a, *b)); }))
+          return std::move(*error);
+        return out;
+      }
+      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
+      }
+
+     private:
+      F make_;
+      double growth_;
+    };
+    return add<Joined>(name, {{"from", std::vector<std::string>{first, second}}}, std::move(make),
+                       growth);
+  }
+
   /// Takes items: `take` gets `const In&`; one call at a time, in any order, as do blocks of one
   /// item.
   template <class In, class F>
@@ -204,6 +268,7 @@ class Compose {
     info.summary = "made of a lambda";
     info.affects_features = true;
     info.traits = S(args...).traits();
+    if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
     info.configure = [args...] {
       return std::make_unique<Config>([args...] { return std::make_unique<S>(args...); });
     };

@@ -1,18 +1,17 @@
-// One node of the graph, made of nodes of oneTBB:
+// One node of the graph: a node of oneTBB that runs its stage, and the queue before it.
 //
-//                      ┌──────────── past the queue, where it may begin at once ───────────┐
-//   the node before it ┤                                                                   ├─► run
-//                      └─► waiting (priority_queue_node) ──► places (limiter_node) ────────┘
+//   the node before it ──► run                      (edges of oneTBB, one for each branch)
+//            │              ▲
+//            └─► NodeQueue ─┘
 //
-// `run` is a multifunction_node. `places` lets as many through as NodePlaces has admitted: fewer
-// than `concurrency` are in the stage then, and every queue behind it has a place for what it will
-// give. So a finished item never waits for a place, and nothing is ever rejected. It is one limiter
-// with the least of all of these, since one limiter cannot reserve from another; and no concurrency
-// in `run`, which would let items in only to keep them in a queue of its own.
+// `run` is a multifunction_node without a bound; for a stage with threads or an engine of its own
+// it is an async_node. Work that may begin as it is sent goes over the edge; other work waits in
+// NodeQueue (node_queue.h), and whoever makes room for it puts it into `run`. So oneTBB holds no
+// work but what may begin, and nothing is ever rejected.
 //
-// A stage with threads or an engine of its own is an async_node whose queue belongs to these
-// threads (own_threads.h); they take from it what is admitted, so no worker is needed for it to go
-// on.
+// Only NodeQueue has a lock, and no two of them are ever held at once. Work is sent in this order:
+// it arrives in the next node's queue, then this node's visit ends, so that work is never counted
+// by neither and the next node does not end early.
 #pragma once
 
 #include <tbb/flow_graph.h>
@@ -24,29 +23,23 @@
 #include <vector>
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/report/stage_meter.h"
 #include "pipeline/report/visit_log.h"
-#include "pipeline/run/node_places.h"
-#include "pipeline/run/stage_calls.h"
-#include "pipeline/run/turns.h"
+#include "pipeline/run/node_queue.h"
+#include "pipeline/run/stage_executor.h"
 #include "pipeline/stage/side_by_side.h"
 
 namespace melflow {
 
-class OwnThreads;
+class AsyncDriver;
 class TaskGraph;
 
 class GraphNode {
  public:
-  using Clock = NodePlaces::Clock;
-  using Run = tbb::flow::multifunction_node<Message, std::tuple<Message, Message>>;
-  using Async = tbb::flow::async_node<Message, Message>;
-  using Limiter = tbb::flow::limiter_node<Message, int>;
-  using Waiting = tbb::flow::priority_queue_node<Message, IsYounger>;
+  using Clock = NodeQueue::Clock;
+  using Run = tbb::flow::multifunction_node<Work*, std::tuple<Work*>>;
+  using Async = tbb::flow::async_node<Work*, Work*>;
 
-  /// The name of the oneTBB class at its beginning, for Joint::leads_to.
-  static const char* class_name(const Waiting&) { return "priority_queue_node"; }
-  static const char* class_name(const Limiter&) { return "limiter_node"; }
+  /// The name of the oneTBB class, for Joint::leads_to.
   static const char* class_name(const Run&) { return "multifunction_node"; }
   static const char* class_name(const Async&) { return "async_node"; }
 
@@ -55,7 +48,7 @@ class GraphNode {
   GraphNode(const GraphNode&) = delete;
   GraphNode& operator=(const GraphNode&) = delete;
 
-  /// Makes the edges between its own parts and to `down`, the nodes that take what it gives.
+  /// Makes the edges to `down`, the nodes that take its output.
   void join(const std::vector<GraphNode*>& down);
   /// Starts the threads that the stage needs; throws RunError when the system allows none.
   void start_threads();
@@ -63,152 +56,135 @@ class GraphNode {
 
   [[nodiscard]] const std::string& name() const { return plan_.name; }
   [[nodiscard]] bool is_source() const { return plan_.inputs.empty(); }
-  [[nodiscard]] bool is_last() const { return down_.empty(); }
   /// Whether its stage runs on the workers.
   [[nodiscard]] bool is_on_workers() const { return run_ != nullptr; }
   [[nodiscard]] const PlanNode& plan() const { return plan_; }
   [[nodiscard]] const StageTraits& traits() const { return plan_.stage->traits(); }
-  [[nodiscard]] StageCalls& calls() { return calls_; }
+  [[nodiscard]] StageExecutor& executor() { return executor_; }
 
-  // ---- items: on a worker, or on a thread of the stage's own
+  // ---- work that may begin: on a worker, or on a thread of the stage
 
-  /// Begins, processes and finishes work that was admitted.
+  /// Begins, processes and finishes work.
   void run(Work* work);
-  /// The steps of run(), for an engine. begin(): false where the work waits for its turn, or all of
-  /// its files have failed.
-  [[nodiscard]] bool begin(Work* work);
-  void finish(Work* work, const StageCalls::Outcome& outcome);
+  /// The steps of run(), for an engine.
+  void begin(Work& work);
+  void finish(Work* work, const StageExecutor::Outcome& outcome);
+  /// Releases the graph, which waits for work that a thread of the stage has taken.
+  void release_wait();
 
-  /// Ends a message that gets nowhere, of which its files are not done.
-  static void drop(Work* message);
+  // ---- work that was in the stage before
 
-  /// Called by dedicated threads of the stage when work that was admitted is done or waits
-  /// elsewhere.
-  void let_go();
-
-  /// Puts work that has been in the stage back into the queue, for its next block or its turn.
-  void wait_again(Work* work);
-  /// Lets in one more of what lies in the queue: what stands first there.
-  void offer_again() { offer(Clock::now(), Came::again); }
+  void resume(Work* work);
+  void resume_oldest();
   /// Begins the source's work.
-  void start();
+  void start_source();
 
   // ---- from the memory gate
 
   /// Goes on with `work`, which has got its memory.
   void granted(Work* work);
-  /// Whether nothing counts that the node would make of what is left of it.
+  /// Whether no further output of the node for `work` counts.
   [[nodiscard]] bool is_over(const Work& work) const;
   /// Ends `work`, which gets no memory because the run stops or it is over.
   void cut_off(Work* work);
 
   // ---- the beginning and the end
 
-  /// A node before it has ended.
-  void input_ended();
   /// Notes that no more items come; ends the node, and those behind it, once it has nothing left to
   /// do. False: that was known already.
   bool end_input();
-  /// Lets in items that wait for the queue to fill. False: there are none.
+  /// Opens a queue that fills. False: there is nothing in it, or it is open.
   bool open();
   /// Sends on an incomplete batch. False: there is none.
   bool flush();
-  /// Gives the places of items that wait for their turn to others. False: there are none.
-  bool clear_queue();
-  /// Lets go of memory that rows are charged to which wait for others. False: there are none.
+  /// Gives the slots of blocks that wait for an earlier block to others: the oldest file may be
+  /// among these, which gets memory first. False: there are none.
+  bool release_slots();
+  /// Releases memory that is charged to rows that wait for others. False: there are none.
   [[nodiscard]] bool release_parked() const {
     return plan_.faces.side_by_side != nullptr && plan_.faces.side_by_side->release_parked();
   }
-  [[nodiscard]] bool is_ended() const { return places_.is_ended(); }
+  [[nodiscard]] bool is_ended() const { return queue_.is_ended(); }
+  /// Ends work that gets no further; its files are not done.
+  static void drop(Work* work);
 
-  // ---- places and accounts
-
-  [[nodiscard]] NodePlaces& places() { return places_; }
-  [[nodiscard]] const NodePlaces& places() const { return places_; }
+  [[nodiscard]] const NodeQueue& queue() const { return queue_; }
   void fill(RunReport& report, Clock::time_point now) const;
 
  private:
   struct Body;
   struct AsyncBody;
 
-  // A node before this one, which is its branch number `branch`.
-  struct Up {
-    GraphNode* node;
-    std::size_t branch;
+  // Work for one of the nodes behind this one.
+  struct Parcel {
+    std::size_t branch = 0;
+    std::unique_ptr<Work> work;  // null from the time when another node has it
   };
-  [[nodiscard]] std::size_t branch_of(const GraphNode& up) const;
+  // All that is sent at once; nearly always it is one parcel, without an allocation.
+  struct Parcels {
+    Parcel first;
+    std::vector<Parcel> others;
+    template <class F>
+    void each(F&& f) {
+      if (first.work) f(first);
+      for (Parcel& p : others) f(p);
+    }
+  };
 
-  Work* own(Work* message) const;
-  static void let_go_of_share(Work* message);
-  void issue_turns(Work& work, std::size_t branch);
-  bool address(Work& work, Clock::time_point now);
-  void send(Work* work, Clock::time_point now);
   [[nodiscard]] bool takes(std::size_t branch, const Item& item) const;
-  [[nodiscard]] std::vector<std::size_t> branches_of(const std::vector<Item>& items) const;
-  bool address_to(const std::vector<std::size_t>& branches, bool has_turns, Clock::time_point now);
-  std::vector<std::unique_ptr<Work>> by_output(std::unique_ptr<Work> work,
-                                               const std::vector<std::size_t>& branches);
-  void send_to(const std::vector<std::size_t>& branches, std::vector<std::unique_ptr<Work>> parts,
-               bool begins, Clock::time_point now);
-  void put_in_queue(Work* work);
-  void go_on(Work* work);
-  void offer(Clock::time_point now, Came came) { let_in(places_.offer(now, came)); }
-  void let_in(int more);
-  void free_place(Clock::time_point now, std::size_t branch) {
-    let_in(places_.free_place(now, branch));
-  }
-  void leave(const std::vector<Turn>& turns);
-  void admit(Work* work);
-  void leave_by(int source, Stream& stream) const;
+  Parcels make_parcels(std::unique_ptr<Work> work);
+  std::vector<Parcel> copies(Work& work) const;
+  void arrive_downstream(Parcels& parcels, std::vector<std::size_t>& waiting,
+                         Clock::time_point now);
+  void send(Parcels& parcels);
+  void start(StartList& work);
+  void free_slot(Clock::time_point now, const Work::Sent& sent);
+  void admit(std::unique_ptr<Work> work);
   void make();
-  bool has_turn_again(Work* work, Clock::time_point now);
+  void leave_by(int source, Stream& stream) const;
   static void begin_visit(Work& work, Clock::time_point now);
-  void note_visit(const Work& work, Clock::time_point now, std::size_t calls);
-  [[nodiscard]] Visit visit_of(const Work& work, const NodePlaces::Finish& f) const;
+  [[nodiscard]] Visit visit_of(const Work& work, const NodeQueue::Finish& f) const;
+  [[nodiscard]] StageMeter::Visit meter_visit(const Work& work, Clock::time_point now,
+                                              std::size_t calls) const;
   void check_bound(const Item& item);
   [[nodiscard]] bool exceeds_bound() const;
   [[nodiscard]] bool is_behind_excess() const;
-  // Asked while nothing is in the stage.
-  [[nodiscard]] bool holds() const;
+  [[nodiscard]] bool holds() const;  // asked while nothing is in the stage
   void try_end();
+  void input_ended();
   void send_flush();
   std::unique_ptr<Work> new_work();
 
   TaskGraph& graph_;
   const int id_;
   PlanNode& plan_;
-  const bool in_order_;
-  // What waits for its turn here may have to wait for the memory of what is before it.
+  // Blocks that wait for an earlier one here may have to wait for memory of nodes before this one.
   const bool waits_for_memory_;
-  // What it gives is not held against its bound: rows of several blocks at once, in the name of
-  // one, where it pairs and another came late; or what is in the memory of a device.
+  // Its output is not held against its bound: rows of several blocks at once, in the name of one,
+  // where it pairs and another came late; or memory of a device.
   const bool is_unbound_;
-  std::vector<Up> ups_;
+  std::vector<GraphNode*> ups_, down_;
   std::atomic<std::size_t> ups_going_{0};
-  std::vector<GraphNode*> down_;
-  // Where it has named outputs and several nodes behind it: the outputs that each of these takes,
-  // as Item::output has them.
+  // If it has named outputs and several nodes behind it: the outputs that each of these takes, as
+  // Item::output has them.
   std::vector<std::vector<int>> outputs_;
 
-  // oneTBB's: `run_` with what is before it, or `async_`.
-  std::unique_ptr<Waiting> waiting_;
-  std::unique_ptr<Limiter> limiter_;
+  // oneTBB's: one of the first two; the port of the first branch is its own.
   std::unique_ptr<Run> run_;
   std::unique_ptr<Async> async_;
+  std::vector<std::unique_ptr<tbb::flow::broadcast_node<Work*>>> ports_;
 
-  std::unique_ptr<OwnThreads> threads_;
-  NodePlaces places_;
-  Turns turns_;
-  StageCalls calls_;
-  StageMeter meter_;
-  // What it gave against its word, by most.
+  std::unique_ptr<AsyncDriver> driver_;
+  NodeQueue queue_;
+  StageExecutor executor_;
+  // The largest excess of its output over its declared bound.
   struct Excess {
     std::size_t given = 0, declared = 0;  // [bytes]
     std::size_t index = 0;                // of the source item
   };
   std::mutex excess_mutex_;
   Excess excess_;
-  std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made
+  std::unique_ptr<Work> cursor_;  // of the source: begins whenever the next task should be made
 };
 
 }  // namespace melflow

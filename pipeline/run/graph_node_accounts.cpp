@@ -7,7 +7,7 @@
 
 #include "pipeline/base/threads.h"
 #include "pipeline/run/graph_node.h"
-#include "pipeline/run/own_threads.h"
+#include "pipeline/run/async_driver.h"
 #include "pipeline/run/task_graph.h"
 
 namespace melflow {
@@ -26,32 +26,32 @@ ConcurrencyOption concurrency_option(const PlanNode& plan) {
 }  // namespace
 
 void GraphNode::begin_visit(Work& work, Clock::time_point now) {
-  work.began = now;
-  work.began_at = work.at;
-  work.cpu = -1;
-  work.files = work.items.size() - work.at;
-  if (work.files != 1 || !work.items.back().origins) return;
+  work.timing = {.began = now,
+                 .began_at = work.progress.at,
+                 .files = work.items.size() - work.progress.at};
+  if (work.timing.files != 1 || !work.items.back().origins) return;
   const Stream* last = nullptr;  // of those in a batch
-  work.files = 0;
+  work.timing.files = 0;
   for (const Origin& o : *work.items.back().origins)
-    work.files += std::exchange(last, o.stream.get()) != o.stream.get() ? 1 : 0;
+    work.timing.files += std::exchange(last, o.stream.get()) != o.stream.get() ? 1 : 0;
 }
 
-void GraphNode::note_visit(const Work& work, Clock::time_point now, std::size_t calls) {
-  meter_.add({.took = (now - work.began).count(),
-              .cpu = work.cpu,
-              .calls = calls,
-              .index = work.index,
-              .files = work.files,
-              .is_of_files = !is_source() && !work.is_flush});
+StageMeter::Visit GraphNode::meter_visit(const Work& work, Clock::time_point now,
+                                         std::size_t calls) const {
+  return {.took = (now - work.timing.began).count(),
+          .cpu = work.timing.cpu,
+          .calls = calls,
+          .index = work.index,
+          .files = work.timing.files,
+          .is_of_files = !is_source() && !work.progress.is_flush};
 }
 
 // Without its end.
-Visit GraphNode::visit_of(const Work& work, const NodePlaces::Finish& f) const {
-  return {.began = work.began,
+Visit GraphNode::visit_of(const Work& work, const NodeQueue::Finish& f) const {
+  return {.began = work.timing.began,
           .ended = {},
           .node = id_,
-          .files = static_cast<std::uint32_t>(work.is_flush ? 0 : work.files),
+          .files = static_cast<std::uint32_t>(work.progress.is_flush ? 0 : work.timing.files),
           .index = work.index,
           .bytes_in = f.in.bytes,
           .bytes_out = f.out.bytes,
@@ -82,11 +82,12 @@ bool GraphNode::exceeds_bound() const {
 
 bool GraphNode::is_behind_excess() const {
   return std::any_of(ups_.begin(), ups_.end(),
-                     [](const Up& up) { return up.node->exceeds_bound(); });
+                     [](const GraphNode* up) { return up->exceeds_bound(); });
 }
 
 void GraphNode::fill(RunReport& report, Clock::time_point now) const {
-  const NodePlaces::Snapshot c = places_.snapshot(now);
+  const NodeQueue::Snapshot c = queue_.snapshot(now);
+  const StageMeter meter = queue_.meter();
   StageReport s;
   s.name = name();
   s.stage = plan_.info->name;
@@ -102,26 +103,26 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   s.files_in = c.in.files;
   s.on_workers = is_on_workers();
   s.time = c.time;
-  s.cpu_seconds = threads_ ? threads_->cpu_seconds() : meter_.processor_share() * c.time.busy;
-  s.service = meter_.service();
-  s.slowest = meter_.slowest();
+  s.cpu_seconds = driver_ ? driver_->cpu_seconds() : meter.processor_share() * c.time.busy;
+  s.service = meter.service();
+  s.slowest = meter.slowest();
   if (traits().kind == StageKind::sink && c.first_done) {
     const double first = std::chrono::duration<double>(*c.first_done - graph_.began()).count();
     double& earliest = report.first_row_seconds;
     earliest = earliest == 0 ? first : std::min(earliest, first);
   }
-  if (threads_ && threads_->count() > 0 && threads_->count() < plan_.concurrency)
+  if (driver_ && driver_->count() > 0 && driver_->count() < plan_.concurrency)
     report.warnings.push_back(
-        few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
+        few_threads_text(driver_->count(), plan_.concurrency, "threads of " + name()));
   if (excess_.given > 0 && !is_behind_excess())
     report.warnings.push_back(fmt::format(
         "{}: gave {} bytes for {} where it had declared {} at most (output_bound of a stage, "
         "growth of a lambda): the run may have taken more memory than memory.host",
         name(), excess_.given, graph_.context().source.name(excess_.index), excess_.declared));
   report.stages.push_back(std::move(s));
-  for (const Up& up : ups_) {
+  for (const GraphNode* up : ups_) {
     EdgeReport e;
-    e.from = up.node->name();
+    e.from = up->name();
     e.to = name();
     e.capacity = plan_.queue;
     e.max_depth = c.max_depth;

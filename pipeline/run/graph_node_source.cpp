@@ -9,39 +9,41 @@
 
 namespace melflow {
 
-void GraphNode::start() {
+void GraphNode::start_source() {
   cursor_ = new_work();
   if (cursor_ == nullptr) {
     end_input();
     return;
   }
-  cursor_->came = Came::again;
-  places_.expect(Clock::now());
-  wait_again(cursor_.get());
+  StartList list;
+  queue_.add_resumed(Clock::now(), *cursor_, list);
+  start(list);
 }
 
-// What was made keeps its places until there is memory for it; then the next is made.
+// The task keeps its slots until there is memory for it; then the next one is made.
 void GraphNode::make() {
   auto made = new_work();
-  const bool measures_cpu = meter_.wants_cpu();
+  const bool measures_cpu = queue_.wants_cpu();
   const std::int64_t cpu = measures_cpu ? StageMeter::thread_cpu() : 0;
-  if (!graph_.is_stopping()) calls_.run(*made);
-  NodePlaces::Finish f;
-  f.goes_on = f.gave = made != nullptr && !made->out.empty();
+  if (!graph_.is_stopping() && made != nullptr) executor_.run(*made);
+  const std::size_t files = made != nullptr ? made->progress.out.size() : 0;
+  NodeQueue::Finish f;
+  f.goes_on = f.gave = files > 0;
   const Clock::time_point now = Clock::now();
-  cursor_->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
-  if (f.gave) note_visit(*cursor_, now, made->out.size());
+  cursor_->timing.cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
+  if (f.gave) f.visit = meter_visit(*cursor_, now, files);
   Visit visit = visit_of(*cursor_, f);
   visit.index = f.gave ? made->index : 0;
-  visit.files = f.gave ? static_cast<std::uint32_t>(made->out.size()) : 0;
-  let_in(places_.finish(now, f, &visit.ended));
+  visit.files = static_cast<std::uint32_t>(files);
+  StartList list;
+  visit.ended = queue_.finish(now, f, list);
   if (VisitLog* log = graph_.visits()) log->add(visit);
+  start(list);
   if (f.goes_on) {
-    const std::size_t files = made->out.size();
     Work* work = made.release();
-    if (graph_.gate().ask(work, *this, work->cost)) granted(work);
-    // Others may make the next task meanwhile.
-    if (!graph_.is_stopping()) graph_.files().work_ahead(files);
+    if (graph_.gate().ask(work, *this, work->made->cost)) granted(work);
+    // Other workers may make the next task meanwhile.
+    if (!graph_.is_stopping()) graph_.feed().prefetch(files);
   } else {
     end_input();
   }
@@ -50,85 +52,81 @@ void GraphNode::make() {
 
 void GraphNode::granted(Work* work) try {
   if (is_source())
-    admit(work);
+    admit(std::unique_ptr<Work>(work));
   else
     graph_.resume(*this, work);
 } catch (...) {
   graph_.abort(std::current_exception());
 }
 
-// The next task may be made as soon as this one has its place downstream; the rest of this one is
-// made meanwhile.
-void GraphNode::admit(Work* work) {
+// The next task may be made at once, by another worker, while this one gets its streams.
+void GraphNode::admit(std::unique_ptr<Work> work) {
+  const std::unique_ptr<Work::Made> made = std::move(work->made);
   std::size_t end = work->index;
-  for (const Work::Made& made : work->made) end += made.records;
+  for (const Work::Made::One& one : made->each) end += one.records;
   graph_.admitted(end);
-  Passed out;
-  for (const Item& item : work->out) out.add(item);
-  std::shared_ptr<const Reservation> reservation = std::move(work->reservation);
-  work->items.swap(work->out);
-  work->renew();
-  const Clock::time_point now = Clock::now();
-  places_.note_given(out);
-  std::vector<std::size_t> branches;
-  bool begins = false;
-  if (outputs_.empty()) {
-    begins = address(*work, now);
-  } else {
-    branches = branches_of(work->items);
-    begins = address_to(branches, false, now);
+  const bool is_last = graph_.feed().is_exhausted();
+  if (!is_last) {
+    StartList list;
+    queue_.add_resumed(Clock::now(), *cursor_, list);
+    start(list);
   }
-  const bool is_last = graph_.files().is_exhausted();
-  if (is_last)
-    places_.forget(now);
-  else
-    wait_again(cursor_.get());
-  if (!outputs_.empty())
-    let_in(places_.free_places(now, begins ? std::vector<std::size_t>() : branches));
-  else if (begins)
-    free_place(now, 0);
+  Passed out;
+  for (const Item& item : work->progress.out) out.add(item);
+  std::shared_ptr<const Reservation> reservation = std::move(work->progress.reservation);
+  work->items.swap(work->progress.out);
+  work->renew();
   Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part};
   for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
-    records.count = work->made[i].records;
-    auto stream = std::make_shared<Stream>(graph_.context().ledger, records, work->made[i].cost,
-                                           graph_.reach(), std::move(work->made[i].bounds));
+    Work::Made::One& one = made->each[i];
+    records.count = one.records;
+    auto stream = std::make_shared<Stream>(graph_.context().ledger, records, one.cost,
+                                           graph_.reach(), std::move(one.bounds));
     if (const int output = work->items[i].output; output >= 0)
       leave_by(output - output_number(id_, 0), *stream);
     if (!records.is_cut) graph_.reach().keep(*stream);
     work->items[i].origins = one_origin({reservation, std::move(stream)});
   }
   reservation.reset();  // or it would come back after its files
-  if (outputs_.empty())
-    send(work, now);
-  else
-    send_to(branches, by_output(std::unique_ptr<Work>(work), branches), begins, now);
+  Parcels parcels = make_parcels(std::move(work));
+  std::vector<std::size_t> waiting;
+  const Clock::time_point now = Clock::now();
+  arrive_downstream(parcels, waiting, now);
+  StartList list;
+  queue_.sent_on(now, out, waiting, list);
+  start(list);
+  send(parcels);
   if (is_last) end_input();
+  try_end();
 }
 
-// Of several sources, that one's.
+// The stream goes to the nodes behind that one of several sources alone.
 void GraphNode::leave_by(int source, Stream& stream) const {
   if (graph_.reach().of(id_).outside[static_cast<std::size_t>(source)] != 0)
-    stream.route(id_, source,
+    stream.route(id_, {&source, 1},
                  ItemError::skipped("is of the source '" +
                                     plan_.outputs[static_cast<std::size_t>(source)] + "'"));
 }
 
 bool GraphNode::is_over(const Work& work) const {
-  for (std::size_t i = work.at; i < work.items.size(); ++i)
+  for (std::size_t i = work.progress.at; i < work.items.size(); ++i)
     if (!work.is_lost_to(id_, i)) return false;
   return true;
 }
 
 void GraphNode::cut_off(Work* work) try {
-  for (std::size_t i = work->at; i < work->items.size(); ++i)
-    cancel(*work->items[i].origins, id_, i == work->at ? work->given : 0);
-  const Clock::time_point now = Clock::now();
-  if (is_source())
-    for (std::size_t i = 0; i < down_.size(); ++i) free_place(now, i);
-  places_.forget(now);
-  const std::vector<Turn> turns = std::move(work->turns);
+  const Work::Progress& progress = work->progress;
+  for (std::size_t i = progress.at; i < work->items.size(); ++i)
+    cancel(*work->items[i].origins, id_, i == progress.at ? progress.given : 0);
+  const std::vector<const Stream*> streams = std::move(work->queued.streams);
   delete work;
-  leave(turns);
+  const Clock::time_point now = Clock::now();
+  StartList list;
+  if (is_source())
+    queue_.sent_on(now, {}, {}, list);
+  else
+    queue_.cut_off(now, streams, list);
+  start(list);
   if (is_source()) end_input();
   try_end();
 } catch (...) {

@@ -36,8 +36,8 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
         cut_off.push_back(w);
         continue;
       }
-      if (!(w.is_source && source_waits)) w.work->reservation = reserve(w);
-      if (w.work->reservation) {
+      if (!(w.is_source && source_waits)) w.work->progress.reservation = reserve(w);
+      if (w.work->progress.reservation) {
         granted.push_back(w);
       } else {
         source_waits |= w.is_source;
@@ -66,7 +66,7 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
 // Null where there is none, neither of the budget nor for the reservation itself.
 std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
   try {
-    return Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()),
+    return Reservation::try_make(*run_.budget, w.bytes, w.work->request.claim(run_.ledger.oldest_open()),
                                  w.is_source ? 0 : w.node->plan().kept_behind);
   } catch (const std::bad_alloc&) {
     return nullptr;

@@ -396,7 +396,7 @@ RunSample Runner::Impl::sample() const {
   s.reserved = index_bytes_ + kept_bytes_ + budget_->used();
   const Clock::time_point now = Clock::now();
   for (const auto& node : graph_->nodes()) {
-    const NodePlaces::Snapshot at = node->places().snapshot(now);
+    const NodeQueue::Snapshot at = node->queue().snapshot(now);
     s.nodes.push_back({at.waiting, at.time});
   }
   return s;

@@ -23,7 +23,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
       cpu_before_(process_usage().cpu_seconds()),
       arena_(tbb::task_arena::attach()),
       gate_(run),
-      files_(*this) {
+      feed_(*this) {
   const std::size_t nodes = reach.size();
   std::vector<std::vector<GraphNode*>> down(nodes);
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -55,7 +55,7 @@ void TaskGraph::settle() {
 // Where memory for the graph itself runs out, what is under way may be lost to it: it ends then
 // when nothing moves.
 void TaskGraph::run() {
-  nodes_.front()->start();
+  nodes_.front()->start_source();
   for (bool goes_on = true; goes_on;) {
     try {
       graph_.wait_for_all();
@@ -97,7 +97,7 @@ bool TaskGraph::set_going() {
   if (moved) return true;
   for (auto& n : nodes_) moved |= n->flush();
   if (moved || gate_.pump()) return true;
-  for (auto& n : nodes_) moved |= n->clear_queue();
+  for (auto& n : nodes_) moved |= n->release_slots();
   for (auto& n : nodes_) moved |= n->release_parked();
   if (moved) return true;
   if (gate_.is_telling() || gate_.told() != told) return true;
@@ -106,9 +106,9 @@ bool TaskGraph::set_going() {
   std::string state;
   const Clock::time_point now = Clock::now();
   for (auto& n : nodes_) {
-    const NodePlaces::Snapshot c = n->places().snapshot(now);
+    const NodeQueue::Snapshot c = n->queue().snapshot(now);
     state += fmt::format(" {}: {} waiting, {} running, {} to come again, {} places free;",
-                         n->name(), c.waiting, c.running, c.again, c.free);
+                         n->name(), c.waiting, c.running, c.announced, c.free);
   }
   abort(std::make_exception_ptr(RunError("no stage can go on (a bug in melflow):" + state)));
   return true;
@@ -123,7 +123,7 @@ struct TaskGraph::Resume {
   void operator()() const {
     tsan::acquire(address);
     try {
-      work == nullptr ? node->offer_again() : node->wait_again(work);
+      work == nullptr ? node->resume_oldest() : node->resume(work);
     } catch (...) {
       graph->abort(std::current_exception());
     }
@@ -132,7 +132,7 @@ struct TaskGraph::Resume {
 };
 
 void TaskGraph::resume(GraphNode& node, Work* work) {
-  if (!node.is_on_workers()) return work == nullptr ? node.offer_again() : node.wait_again(work);
+  if (!node.is_on_workers()) return work == nullptr ? node.resume_oldest() : node.resume(work);
   graph_.reserve_wait();
   void* const address = work == nullptr ? static_cast<void*>(&node) : work;
   tsan::release(address);
@@ -172,7 +172,7 @@ void TaskGraph::fill(RunReport& report) const {
   report.graph_began = began_;
   report.graph_seconds = std::chrono::duration<double>(now - began_).count();
   for (const auto& n : nodes_) n->fill(report, now);
-  if (std::string text = files_.not_kept(); !text.empty() && too_many_files(plan_).empty())
+  if (std::string text = feed_.not_kept(); !text.empty() && too_many_files(plan_).empty())
     report.warnings.push_back(std::move(text));
   report.memory_wait_seconds = gate_.wait_seconds();
   report.bytes_read = bytes_read();
@@ -206,14 +206,14 @@ std::size_t TaskGraph::memory_wanted() const {
 std::size_t TaskGraph::rows_taken() const {
   std::size_t rows = 0;
   for (const auto& n : nodes_)
-    if (n->traits().kind == StageKind::sink) rows += n->places().taken_in().rows;
+    if (n->traits().kind == StageKind::sink) rows += n->queue().taken_in().rows;
   return rows;
 }
 
 std::size_t TaskGraph::bytes_read() const {
   std::size_t bytes = 0;
   for (const auto& n : nodes_)
-    if (n->plan().from() == 0) bytes += n->places().given().bytes;
+    if (n->plan().from() == 0) bytes += n->queue().given().bytes;
   return bytes;
 }
 

@@ -1,12 +1,12 @@
 // A plan as a oneTBB flow graph: each node of the plan is a node that runs its stage, with a queue
-// and a limiter before it (graph_node.h), joined by make_edge; beside them only the gate of the
-// memory budget. docs/decisions/0001-graph.md has the reasons.
+// before it (graph_node.h), joined by make_edge; beside them only the gate of the memory budget.
+// docs/decisions/0001-graph.md has the reasons.
 //
-// The graph never blocks: an admitted item has memory for one block, so it needs only places, and
-// places become free from the sinks upwards, because a sink never refuses an item. Only the further
-// blocks of a long item need more memory; an item that waits for memory has no place in a queue and
-// does not count as concurrency, so no other item waits for it, and the oldest item has a reserve
-// of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when the
+// The graph never blocks: an admitted item has memory for one block, so it needs only slots in
+// queues, and these become free from the sinks upwards, because a sink never refuses an item. Only
+// the further blocks of a long item need more memory; an item that waits for memory has no slot
+// and does not count as concurrency, so no other item waits for it, and the oldest item has a
+// reserve of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when the
 // queue is full, when no more items can come, or when nothing else moves. Incomplete batches are
 // sent on when nothing else moves.
 #pragma once
@@ -25,7 +25,7 @@
 #include "pipeline/report/visit_log.h"
 #include "pipeline/run/graph_node.h"
 #include "pipeline/run/memory_gate.h"
-#include "pipeline/run/task_files.h"
+#include "pipeline/run/source_feed.h"
 #include "pipeline/stage/reach.h"
 
 namespace melflow {
@@ -72,13 +72,12 @@ class TaskGraph {
   [[nodiscard]] bool cuts() const { return cuts_; }
   [[nodiscard]] bool is_stopping() const { return is_stopping_.load(); }
   [[nodiscard]] bool is_aborting() const { return is_aborting_.load(); }
-  [[nodiscard]] TaskFiles& files() { return files_; }
+  [[nodiscard]] SourceFeed& feed() { return feed_; }
   /// Source items below `end` have a stream.
   void admitted(std::size_t end) { admitted_.store(end); }
-  /// Puts `work`, which has its memory, into its node's queue again, behind all tasks that workers
-  /// have already: they run the task that was spawned last first, so one long file would keep them
-  /// from all others. Null: it lies there already, so that the oldest of what lies there goes on
-  /// then.
+  /// Resumes `work`, which has its memory, behind all tasks that workers have already: they run the
+  /// task that was spawned last first, so one long file would keep them from all others. Null: it
+  /// was put back, and the oldest work of the node goes on.
   void resume(GraphNode& node, Work* work);
   /// Makes an edge and records it for the report; the program's only call of make_edge.
   template <class From, class To>
@@ -105,7 +104,7 @@ class TaskGraph {
   tbb::flow::graph graph_;
   MemoryGate gate_;
   std::vector<std::unique_ptr<GraphNode>> nodes_;
-  TaskFiles files_;
+  SourceFeed feed_;
   bool cuts_ = false;
   std::atomic<std::size_t> admitted_{0};
   std::atomic<bool> is_stopping_{false}, is_aborting_{false};

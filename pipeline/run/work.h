@@ -1,11 +1,10 @@
-// Work travels from node to node: one item or several small ones, with the place that they hold in
-// a queue and the state of the stage that has them. oneTBB's nodes pass a plain pointer, since they
-// copy their messages and keep the copies longer than a place or memory may be held; the node to
-// which Work was sent owns it. Private to the graph's own files.
+// Work travels from node to node: one item or several small ones, with the state of the stage that
+// has them. oneTBB's nodes pass a plain pointer, since they copy their messages and keep the copies
+// longer than memory may be held; the node to which Work was sent owns it. Private to the graph's
+// own files.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -19,24 +18,17 @@ namespace melflow {
 
 class GraphNode;
 
-/// The number of an item among its stream's blocks, for a stage that takes them in order.
-struct Turn {
-  const Stream* stream = nullptr;
-  std::uint32_t number = 0;
-  std::uint32_t branch = 0;  // of the fan-out before the stage
-};
-
-/// The way in which work comes to a node.
-enum class Came {
-  by_queue,
-  past_queue,  // it began as it was sent: it never had a place in the queue
-  again        // it was there before and has more to give, or is a flush
+/// How work came into a node.
+enum class Entry {
+  queued,  ///< through the queue, in which it has a slot until it begins
+  direct,  ///< it began as it was sent
+  resumed  ///< it was in the node before and has more to give, or is a flush: it has no slot
 };
 
 /// Counts what passed a node on one side.
 struct Passed {
   std::size_t items = 0, bytes = 0, rows = 0;
-  std::size_t files = 0;  // that began with one of these items
+  std::size_t files = 0;  ///< that began with one of these items
   void add(const Item& item) {
     ++items;
     if (item.origins)
@@ -54,95 +46,132 @@ struct Passed {
 };
 
 struct Work {
-  std::vector<Item> items;  // what the stage is given
-  std::size_t index = 0;    // of the oldest source item; lower goes first
-  std::uint64_t count = 0;  // among the blocks of one source item; lower goes first
-  Came came = Came::by_queue;
+  std::vector<Item> items;  ///< the input of the stage
+  std::size_t index = 0;    ///< of the oldest source item; the lowest goes first
+  std::uint64_t count = 0;  ///< among the blocks of one source item; the lowest goes first
 
-  int from = -1;  // the number of the node that made it
-  // The node that made it, and gets the place in the queue back when it has begun.
-  GraphNode* maker = nullptr;
-  // Branches that have not yet taken their copy of a message sent to several; else 0.
-  std::atomic<int> copies{0};
-  std::vector<Turn> turns;
+  /// Where it came from; `sender` gets the slot of a queued one back when it begins.
+  struct Sent {
+    int node = -1;
+    GraphNode* sender = nullptr;
+    std::size_t branch = 0;  ///< of the sender
+  } sent;
 
-  // In a stage.
-  bool is_flush = false;
-  std::size_t at = 0;                  // the item at hand; those before it are done
-  std::vector<Item> out;               // what the stage gave
-  std::unique_ptr<StageState> cursor;  // of the item at hand, when it gives several blocks
-  std::shared_ptr<const Reservation> reservation;  // for the next of them
-  std::uint64_t given = 0;                         // of such blocks, what Origin::block counts
-  // Of the present visit.
-  std::chrono::steady_clock::time_point began;
-  std::size_t began_at = 0;  // `at` then
-  std::size_t files = 1;     // source items in it
-  std::int64_t cpu = -1;     // [ns]; -1: not measured
+  /// Its state in NodeQueue, under the node's lock.
+  struct Queued {
+    Entry entry = Entry::queued;
+    std::vector<const Stream*> streams;  ///< of which it is a block that has to come in order
+    std::size_t behind = 0;              ///< streams of which an earlier block has not left
+    Work* next = nullptr;                ///< in a StartList
+  } queued;
 
-  // With an engine, which has all items at once.
-  struct Begun {
-    Work* work = nullptr;
-    std::size_t item = 0;
-    std::uint64_t observed = 0;  // what the observer calls it
+  /// How far the stage is with the items; begins anew in every node.
+  struct Progress {
+    bool is_flush = false;
+    std::size_t at = 0;                  ///< the present item; those before it are done
+    std::vector<Item> out;               ///< the output of the stage
+    std::unique_ptr<StageState> cursor;  ///< of the present item, if it gives several blocks
+    std::shared_ptr<const Reservation> reservation;  ///< for the next of these blocks
+    std::uint64_t given = 0;  ///< number of such blocks so far, as Origin::block counts them
+  } progress;
+
+  /// The present visit of a stage.
+  struct Timing {
+    std::chrono::steady_clock::time_point began;
+    std::size_t began_at = 0;  ///< Progress::at then
+    std::size_t files = 1;     ///< source items in it
+    std::int64_t cpu = -1;     ///< [ns]; -1: not measured
+  } timing;
+
+  /// All of its items are in an engine at once.
+  struct InEngine {
+    struct Tag {
+      Work* work = nullptr;
+      std::size_t item = 0;
+      std::uint64_t observed = 0;  ///< its number for the observer
+    };
+    std::vector<Tag> tags;
+    std::size_t in_flight = 0;
+    Passed passed;
   };
-  std::vector<Begun> begun;
-  std::size_t under_way = 0;
-  Passed passed;
+  std::unique_ptr<InEngine> in_engine;
 
-  // Of the source: what it made, until there is memory for it.
+  /// Made by the source, until there is memory for it.
   struct Made {
-    std::size_t cost = 0;     // [bytes]
-    std::size_t records = 1;  // of the ledger
-    std::vector<std::size_t> bounds;
+    struct One {
+      std::size_t cost = 0;     ///< [bytes]
+      std::size_t records = 1;  ///< in the ledger
+      std::vector<std::size_t> bounds;
+    };
+    std::vector<One> each;  ///< for each item of Progress::out
+    std::size_t cost = 0;   ///< of all [bytes]
   };
-  std::vector<Made> made;  // each item
-  std::size_t cost = 0;    // of all
+  std::unique_ptr<Made> made;
 
-  // What waits for memory: an item with these records, or a part of one with this record.
-  std::size_t record = 0, records = 1;
-  bool is_part = false;
-  std::size_t part_cost = 0;  // of the next payload of a stage that cuts [bytes]; 0: a whole block
-
-  [[nodiscard]] Claim claim(std::size_t oldest_open) const {
-    if (oldest_open < record || oldest_open - record >= records) return Claim::later;
-    return is_part ? Claim::oldest_part : Claim::oldest_item;
-  }
+  /// What waits for memory: an item with these records, or a part of one with this record.
+  struct Request {
+    std::size_t record = 0, records = 1;
+    bool is_part = false;
+    std::size_t part_cost = 0;  ///< of the next payload of a stage that cuts [bytes]
+    [[nodiscard]] Claim claim(std::size_t oldest_open) const {
+      if (oldest_open < record || oldest_open - record >= records) return Claim::later;
+      return is_part ? Claim::oldest_part : Claim::oldest_item;
+    }
+  } request;
 
   /// Makes it as new, to carry the output of the stage.
   void renew() {
-    out.clear();
-    at = 0;
-    is_flush = false;
-    is_part = false;
-    given = 0;
-    cursor.reset();
-    reservation.reset();
+    progress.out.clear();  // keeps its memory
+    progress.at = 0;
+    progress.is_flush = false;
+    progress.given = 0;
+    progress.cursor.reset();
+    progress.reservation.reset();
+    in_engine.reset();
+    made.reset();
+    request.is_part = false;
   }
-  /// Whether nothing of item number `i` counts that node number `node` would make of it.
+  /// Whether no output that node number `node` could make of item number `i` counts any more.
   [[nodiscard]] bool is_lost_to(int node, std::size_t i) const {
+    const std::uint64_t given = i == progress.at ? progress.given : 0;
     return std::all_of(items[i].origins->begin(), items[i].origins->end(), [&](const Origin& o) {
-      return o.stream->is_lost_to(node, o.block + (i == at ? given : 0));
+      return o.stream->is_lost_to(node, o.block + given);
     });
   }
 };
 
-/// The message that oneTBB's nodes pass. It includes the keys of its order, because a queue
-/// compares messages even after it has passed them on.
-struct Message {
-  Work* work = nullptr;
-  std::size_t index = 0;
-  std::uint64_t count = 0;
-
-  Message() = default;
-  explicit Message(Work* w) : work(w), index(w->index), count(w->count) {}
+/// Orders heaps of work: the oldest source item comes out first.
+struct IsYounger {
+  bool operator()(const Work* a, const Work* b) const {
+    return a->index != b->index ? a->index > b->index : a->count > b->count;
+  }
 };
 
-/// Orders the oldest source item first; as queues require it, the first is the greatest.
-struct IsYounger {
-  bool operator()(const Message& a, const Message& b) const {
-    return a.index != b.index ? a.index > b.index : a.count > b.count;
+/// Work that may begin now, in the order in which it should.
+class StartList {
+ public:
+  void add(Work* work) {
+    work->queued.next = nullptr;
+    *end_ = work;
+    end_ = &work->queued.next;
   }
-  bool operator()(Work* a, Work* b) const { return (*this)(Message(a), Message(b)); }
+  /// The first one, which leaves the list; null when it is empty.
+  Work* take() {
+    Work* work = first_;
+    if (work != nullptr) {
+      first_ = work->queued.next;
+      if (first_ == nullptr) end_ = &first_;
+    }
+    return work;
+  }
+
+  StartList() = default;
+  StartList(const StartList&) = delete;
+  StartList& operator=(const StartList&) = delete;
+
+ private:
+  Work* first_ = nullptr;
+  Work** end_ = &first_;
 };
 
 /// Number of an output among those of all nodes, for Item::output.
@@ -154,8 +183,8 @@ inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   return out;
 }
 
-/// The run stops, and these are not processed by node number `node`, which has given of them what
-/// Origin::block counts as `given`.
+/// The run stops before node number `node` processes these, of which it has given `given` blocks,
+/// as Origin::block counts them.
 inline void cancel(const Origins& origins, int node, std::uint64_t given = 0) {
   for (const Origin& o : origins)
     if (!o.stream->is_lost_to(node, o.block + given)) o.stream->cancel();

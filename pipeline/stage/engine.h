@@ -32,6 +32,9 @@ struct Emission {
   bool ends = true;
   std::optional<Span> span = std::nullopt;
   std::shared_ptr<const Origins> origins = nullptr;  ///< where they are not those of the item
+  /// Of a stage that splits, in place of all above: what leaves by each output; without a payload:
+  /// nothing.
+  std::vector<Emission> outputs = {};
 };
 
 template <class T>

@@ -20,12 +20,12 @@ void Stream::fail(int stage, ItemError error, std::uint64_t block) {
   lose({reach_.of(stage).lost_by_error, {stage, block}, std::move(error)});
 }
 
-void Stream::route(int stage, int output, ItemError reason, std::uint64_t block) {
+void Stream::route(int stage, std::span<const int> outputs, ItemError reason,
+                   std::uint64_t block) {
   const Reach::Node& node = reach_.of(stage);
-  lose({output < 0 ? node.sinks : node.outside[static_cast<std::size_t>(output)],
-        {stage, block},
-        std::move(reason),
-        true});
+  SinkSet lost = node.sinks;
+  for (const int output : outputs) lost &= node.outside[static_cast<std::size_t>(output)];
+  lose({lost, {stage, block}, std::move(reason), true});
 }
 
 void Stream::keep(int stage) {

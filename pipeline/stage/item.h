@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,9 +94,9 @@ class Stream {
   /// No sink gets it any more, or with `on_failure: branch` none behind the stage. `block`: that it
   /// is said of, Origin::block.
   void fail(int stage, ItemError error, std::uint64_t block = 0);
-  /// The same on purpose: of the stage's sinks, only those that its output number `output` leads to
-  /// get it; with -1 none.
-  void route(int stage, int output, ItemError reason, std::uint64_t block = 0);
+  /// The same on purpose: of the stage's sinks, only those to which one of its outputs `outputs`
+  /// leads get it.
+  void route(int stage, std::span<const int> outputs, ItemError reason, std::uint64_t block = 0);
   /// That stage, a sink, has its record from an earlier run: it gets nothing, and misses nothing.
   void keep(int stage);
   /// No sink gets it.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <typeindex>
 #include <utility>
@@ -103,7 +104,8 @@ class ItemContext {
   /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not
   /// get it.
   void route(int output, ItemError why) const {
-    origin().stream->route(stage_, output, std::move(why), block(0));
+    const std::span<const int> outputs(&output, output < 0 ? 0 : 1);
+    origin().stream->route(stage_, outputs, std::move(why), block(0));
   }
   /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its
   /// reservation goes back, unless others have memory by the same. To be called without a lock,

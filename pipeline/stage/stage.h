@@ -44,13 +44,19 @@ enum class BlockOrder {
 struct StageTraits {
   StageKind kind = StageKind::transform;
   PortType in = {}, out = {};
+  /// The types of its inputs and of its named outputs, in their order, where there are several;
+  /// `in` and `out` are the first of them. None: all are of one type.
+  std::vector<PortType> ins = {}, outs = {};
   BlockOrder order = BlockOrder::needed;
   /// The most items that may be processed at once; 0: any number.
   int max_concurrency = 0;
   /// Whether it takes the outputs of several nodes, by one of which only each item comes.
   bool joins = false;
-  /// Whether it takes the outputs of several nodes, by each of which every item comes (SideBySide).
+  /// Whether it takes the outputs of several nodes, by each of which every item comes (SideBySide,
+  /// Join).
   bool pairs = false;
+  /// Whether an item leaves by several of its named outputs (Emission::outputs), else by one.
+  bool splits = false;
   /// Whether one input may give several blocks; all but the first have to wait for memory.
   bool expands = false;
   /// Whether what it gives are sub-items (SubItem), each of one or more pieces; of a stage that
@@ -66,6 +72,11 @@ struct StageTraits {
   /// inside a stage until a later stage has given it back.
   bool lends = false;
 };
+
+/// The type that the stage takes by its input number `input`.
+inline PortType input_port(const StageTraits& traits, std::size_t input) {
+  return input < traits.ins.size() ? traits.ins[input] : traits.in;
+}
 
 /// Properties of a stage that follow from its options alone.
 struct StageResources {

@@ -6,6 +6,8 @@
 //   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
 //   OneToMany<In, Out>     one item in, several items out
 //   Divide<In, Out>        the same, each item in pieces
+//   Split<In, Outs...>     one item in, a payload of its own type by each of several outputs
+//   Join<In1, In2, Out>    two payloads of the same item in, one out (join.h)
 //   Combine<In, Out>       many items in, one out (batches)
 //   Sink<In>               takes items, gives none
 //
@@ -15,6 +17,7 @@
 
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -157,6 +160,35 @@ class OneToMany : public Divide<In, Out> {
     Many many_;
     std::size_t next_ = 0;
   };
+};
+
+/// Gives for one item a payload by each of its outputs, whose names are those of the class's
+/// `static std::vector<std::string> outputs(const NodeSpec&)`. output_bound() is of all of them
+/// together; plan() gives the properties of each.
+template <class In, class... Outs>
+class Split : public ItemStage {
+ public:
+  using Parts = std::tuple<std::shared_ptr<const Outs>...>;
+  /// A null pointer: the item does not leave by this output. All blocks of a recording, or of one
+  /// of its sub-items, leave by the same outputs.
+  virtual Result<Parts> process(std::shared_ptr<const In> in, ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    auto parts = process(payload_of<In>(item), context);
+    if (!parts) return std::move(parts.error());
+    Emission out;
+    std::apply([&](auto&... part) { (out.outputs.push_back(emission(std::move(part))), ...); },
+               *parts);
+    return out;
+  }
+
+ protected:
+  Split()
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In>(),
+                   .out = port_type<std::tuple_element_t<0, std::tuple<Outs...>>>(),
+                   .outs = {port_type<Outs>()...},
+                   .order = BlockOrder::kept,
+                   .splits = true}) {}
 };
 
 /// Combines items, one call at a time. The result of take() has the origins of all items added, in

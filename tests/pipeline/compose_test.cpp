@@ -62,6 +62,73 @@ TEST_CASE("compose: lambdas as stages, each item once, two ways from one") {
   }
 }
 
+TEST_CASE("compose: two outputs of two types, and a join of what was made of the same item") {
+  const Watchdog watchdog("compose: split and join");
+  constexpr std::size_t kItems = 500;
+  for (const int workers : {1, 2, 5}) {
+    std::vector<std::string> joined;
+    std::size_t letters = 0;
+    Compose graph(Registry{});
+    graph
+        .source<Text>("texts", names(kItems),
+                      [](std::size_t i) { return Text{std::string(i, 'x')}; })
+        .split<Text, Text, Length>(
+            "parts", "texts",
+            [](const Text& t) {
+              if (t.content.size() == 5) throw std::runtime_error("is five");
+              return std::pair(Text{t.content + "y"}, Length{t.content.size()});
+            },
+            9)
+        .map<Length, Length>("twice", "parts.second",
+                             [](const Length& n) {
+                               if (n.value == 7) throw std::runtime_error("is seven");
+                               return Length{2 * n.value};
+                             })
+        .join<Text, Length, Text>("both", "parts.first", "twice",
+                                  [](const Text& t, const Length& n) {
+                                    return Text{t.content + std::to_string(n.value)};
+                                  },
+                                  20)
+        .sink<Text>("all", "both", [&](const Text& t) { joined.push_back(t.content); })
+        .sink<Text>("other", "parts.first", [&](const Text& t) { letters += t.content.size(); });
+    graph.spec().workers = workers;
+    std::vector<Remark> remarks;
+    const RunReport report = graph.run(&remarks);
+    CHECK(report.ending == Ending::complete);
+    CHECK(report.counts.ok == kItems - 2);
+    REQUIRE(remarks.size() == 2);
+    CHECK(remarks[0].entry.reason == "is five");
+    CHECK(remarks[1].entry.stage == "twice");
+    REQUIRE(joined.size() == kItems - 2);
+    std::vector<std::string> expected;
+    for (std::size_t i = 0; i < kItems; ++i)
+      if (i != 5 && i != 7) expected.push_back(std::string(i, 'x') + "y" + std::to_string(2 * i));
+    std::sort(joined.begin(), joined.end());
+    std::sort(expected.begin(), expected.end());
+    CHECK(joined == expected);
+    CHECK(letters >= kItems * (kItems + 1) / 2 - 6 - 8);
+  }
+}
+
+TEST_CASE("compose: a join takes the types of its inputs, in their order, of two ways of an item") {
+  const auto problems_of = [](const std::string& first, const std::string& second) {
+    Compose graph(Registry{});
+    graph.source<Text>("texts", names(2), [](std::size_t) { return Text{"x"}; })
+        .split<Text, Text, Length>("parts", "texts",
+                                   [](const Text& t) { return std::pair(t, Length{1}); }, 9)
+        .join<Text, Length, Text>("both", first, second,
+                                  [](const Text& t, const Length&) { return t; })
+        .sink<Text>("all", "both", [](const Text&) {});
+    return test::problems_in([&] { return graph.run(); });
+  };
+  CHECK(problems_of("parts.first", "parts.second").empty());
+  const std::string swapped = problems_of("parts.second", "parts.first");
+  CHECK(swapped.find("both takes texts, but 'parts' (parts) gives lengths") != swapped.npos);
+  CHECK(swapped.find("both takes lengths, but 'parts' (parts) gives texts") != swapped.npos);
+  const std::string twice = problems_of("parts.first", "parts.first");
+  CHECK(twice.find("names parts.first twice; name two different nodes") != twice.npos);
+}
+
 TEST_CASE("compose: what a lambda throws fails its item alone, a RunError the run") {
   const Watchdog watchdog("compose: errors");
   const auto graph_of = [](const std::function<void()>& trouble) {

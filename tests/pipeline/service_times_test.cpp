@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <thread>
 #include <vector>
 
 namespace melflow::service_times_test {
@@ -69,18 +68,6 @@ TEST_CASE("service times: items that went together count as many") {
   CHECK(times.count() == 10);
   CHECK(times.percentile(0.9) == doctest::Approx(1e-6).epsilon(0.032));
   CHECK(times.percentile(0.91) == doctest::Approx(1e-3).epsilon(0.032));
-}
-
-TEST_CASE("service times: nothing is lost when many threads count") {
-  ServiceTimes times;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&times, t] {
-      for (int i = 0; i < 10000; ++i) times.add(1000 + t);
-    });
-  for (std::thread& t : threads) t.join();
-  CHECK(times.count() == 40000);
-  CHECK(times.greatest() == doctest::Approx(1003e-9));
 }
 
 }  // namespace melflow::service_times_test

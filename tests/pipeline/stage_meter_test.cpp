@@ -33,7 +33,7 @@ TEST_CASE("stage meter: the processor is measured in the first 64 visits, then i
   StageMeter meter;
   int measured = 0;
   for (int i = 0; i < 64 + 880; ++i) {
-    const bool wants = meter.wants_cpu();
+    const bool wants = StageMeter::wants_cpu(meter.visits());
     if (i < 64) CHECK(wants);
     measured += wants ? 1 : 0;
     // Every visit takes 100; at first half of that is the processor's, then a quarter.
@@ -51,7 +51,7 @@ TEST_CASE("stage meter: what is measured is not in step with batches") {
     const int visits = 64 + 11 * 32;
     for (int i = 0; i < visits; ++i) {
       const bool waits = i % batch == 0;
-      meter.add(visit(100, meter.wants_cpu() ? (waits ? 0 : 100) : -1));
+      meter.add(visit(100, StageMeter::wants_cpu(meter.visits()) ? (waits ? 0 : 100) : -1));
     }
     CHECK(meter.processor_share() == doctest::Approx(1 - 1.0 / batch).epsilon(0.02));
   }

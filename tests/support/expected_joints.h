@@ -1,6 +1,5 @@
 // The edges of oneTBB's graph that a plan demands, from docs/decisions/0001-graph.md and nothing of
-// the code: what is before each node, the queue of each branch, and the way past the queue where a
-// node has a single one behind it and both run on the workers.
+// the code: one for each edge of the plan.
 #pragma once
 
 #include <algorithm>
@@ -28,28 +27,11 @@ struct JointNode {
 /// "from -> to (class)", sorted; an edge that is there twice is there twice.
 inline std::vector<std::string> expected_joints(const std::vector<JointNode>& nodes) {
   std::vector<std::string> out;
-  const auto edge = [&out](const std::string& from, const std::string& to, const char* leads_to) {
-    out.push_back(fmt::format("{} -> {} ({})", from, to, leads_to));
-  };
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const JointNode& n = nodes[i];
-    if (n.on_workers) {
-      edge(n.name + ".waiting", n.name + ".places", "limiter_node");
-      edge(n.name + ".places", n.name, "multifunction_node");
-    }
-    for (int u = 0; u < static_cast<int>(nodes.size()); ++u) {
-      if (!n.takes(u)) continue;
-      const JointNode& up = nodes[static_cast<std::size_t>(u)];
-      if (n.on_workers)
-        edge(up.name, n.name + ".waiting", "priority_queue_node");
-      else
-        edge(up.name, n.name, "async_node");
-      const auto readers =
-          std::count_if(nodes.begin(), nodes.end(), [u](const JointNode& o) { return o.takes(u); });
-      if (readers == 1 && up.on_workers && n.on_workers)
-        edge(up.name, n.name, "multifunction_node");
-    }
-  }
+  for (const JointNode& n : nodes)
+    for (int u = 0; u < static_cast<int>(nodes.size()); ++u)
+      if (n.takes(u))
+        out.push_back(fmt::format("{} -> {} ({})", nodes[static_cast<std::size_t>(u)].name, n.name,
+                                  n.on_workers ? "multifunction_node" : "async_node"));
   std::sort(out.begin(), out.end());
   return out;
 }

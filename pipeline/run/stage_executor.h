@@ -5,16 +5,15 @@
 #include <string>
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/run/node_places.h"
 #include "pipeline/run/work.h"
 
 namespace melflow {
 
 class TaskGraph;
 
-class StageCalls {
+class StageExecutor {
  public:
-  StageCalls(TaskGraph& graph, int node, const PlanNode& plan);
+  StageExecutor(TaskGraph& graph, int node, const PlanNode& plan);
 
   /// Makes the stage the last one: no node takes what it gives, and an item is done after its call.
   void be_last() { is_last_ = true; }
@@ -33,9 +32,9 @@ class StageCalls {
   /// the graph.
   Outcome run(Work& work);
   /// Hands the next item to an engine. False: the engine did not take the item, which is done then.
-  bool begin(Engine& engine, Work& work, Passed& in);
+  bool begin(Engine& engine, Work& work);
   /// Takes the engine's result for an item.
-  void end(Work::Begun& tag, Result<Emission> result);
+  void end(Work::InEngine::Tag& tag, Result<Emission> result);
   /// Whether all items are done; then `work.out` has what they gave.
   bool is_done(Work& work);
 
@@ -51,6 +50,7 @@ class StageCalls {
   [[nodiscard]] std::size_t input_of(const Work& work) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void fail(const Origins& origins, const ItemError& error, std::uint64_t given = 0) const;
+  void settle_outputs(Work& work, const Item& item, Emission& result) const;
   bool add(Item& item);
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;
@@ -60,11 +60,11 @@ class StageCalls {
   const int node_;
   const std::string &name_, &written_;
   const Stage& stage_;
-  // The interface by which the stage is called; both are null for a source, which TaskFiles calls.
+  // The interface by which the stage is called; both are null for a source, which SourceFeed calls.
   ItemStage* const items_;
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
-  const bool cuts_, pairs_, divides_, must_give_ends_;
+  const bool cuts_, pairs_, divides_, splits_, must_give_ends_;
   const std::uint64_t block_step_;  // between the blocks that it gives of one
   bool is_last_ = false;
   Origins held_;

@@ -1,4 +1,4 @@
-#include "pipeline/run/own_threads.h"
+#include "pipeline/run/async_driver.h"
 
 #include <pthread.h>
 
@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <ctime>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -17,36 +18,13 @@
 namespace melflow {
 namespace {
 
-// Not locked: its owner is.
-class Queue {
- public:
-  Queue() = default;
-  Queue(const Queue&) = delete;
-  Queue& operator=(const Queue&) = delete;
-  // Work is left here when a run ended out of memory.
-  ~Queue() {
-    for (Work* work : heap_) GraphNode::drop(work);
-  }
-  void put(Work* work) {
-    heap_.push_back(work);
-    std::push_heap(heap_.begin(), heap_.end(), IsYounger());
-  }
-  void let_in(int more) { may_take_ += more; }
-  [[nodiscard]] bool can_take() const { return may_take_ > 0; }
-  /// The oldest; null where none is admitted.
-  Work* take() {
-    if (may_take_ == 0) return nullptr;
-    --may_take_;
-    std::pop_heap(heap_.begin(), heap_.end(), IsYounger());
-    Work* work = heap_.back();
-    heap_.pop_back();
-    return work;
-  }
-
- private:
-  std::vector<Work*> heap_;
-  int may_take_ = 0;
-};
+// Null where there is none.
+Work* take_first(std::deque<Work*>& queue) {
+  if (queue.empty()) return nullptr;
+  Work* work = queue.front();
+  queue.pop_front();
+  return work;
+}
 
 // [s]; the threads must not have been joined.
 double cpu_seconds_of(std::vector<std::thread>& threads) {
@@ -60,17 +38,17 @@ double cpu_seconds_of(std::vector<std::thread>& threads) {
   return out;
 }
 
-// Threads of a stage whose process() waits.
-class Waiters final : public OwnThreads {
+// The threads of a stage whose process() waits.
+class BlockingThreads final : public AsyncDriver {
  public:
-  explicit Waiters(GraphNode& node) : node_(node) {}
-  ~Waiters() override { join(); }
+  explicit BlockingThreads(GraphNode& node) : node_(node) {}
+  ~BlockingThreads() override { join(); }
 
   void start_threads() override {
     const auto work = [this] {
       while (Work* w = wait()) {
         node_.run(w);
-        node_.let_go();
+        node_.release_wait();
       }
     };
     for (int i = 0; i < node_.plan().concurrency && add_thread(threads_, node_.name(), work); ++i) {
@@ -90,39 +68,32 @@ class Waiters final : public OwnThreads {
   [[nodiscard]] int count() const override { return count_; }
   [[nodiscard]] double cpu_seconds() override { return cpu_seconds_of(threads_); }
   void put(Work* work) override {
-    const std::lock_guard lock(mutex_);
-    queue_.put(work);
-  }
-  void let_in(int more) override {
     {
       const std::lock_guard lock(mutex_);
-      queue_.let_in(more);
+      queue_.push_back(work);
     }
-    if (more == 1)
-      woken_.notify_one();
-    else
-      woken_.notify_all();
+    woken_.notify_one();
   }
 
  private:
   // Null when it is to end.
   Work* wait() {
     std::unique_lock lock(mutex_);
-    woken_.wait(lock, [this] { return is_closed_ || queue_.can_take(); });
-    return queue_.take();
+    woken_.wait(lock, [this] { return is_closed_ || !queue_.empty(); });
+    return take_first(queue_);
   }
 
   GraphNode& node_;
   std::mutex mutex_;
   std::condition_variable woken_;
-  Queue queue_;
+  std::deque<Work*> queue_;
   bool is_closed_ = false;
   std::vector<std::thread> threads_;
   int count_ = 0;
 };
 
-// The thread of a stage whose items are under way elsewhere.
-class EngineDriver final : public OwnThreads {
+// The thread of a stage whose items are in flight elsewhere.
+class EngineDriver final : public AsyncDriver {
  public:
   EngineDriver(GraphNode& node, std::unique_ptr<Engine> engine)
       : node_(node), engine_(std::move(engine)) {}
@@ -139,31 +110,25 @@ class EngineDriver final : public OwnThreads {
     thread_.clear();
   }
   [[nodiscard]] double cpu_seconds() override { return cpu_seconds_of(thread_); }
+  // Where the queue already had work, the thread was woken, or checks after its next result.
   void put(Work* work) override {
     const std::lock_guard lock(mutex_);
-    queue_.put(work);
-  }
-  // Where the queue already had work to take, the thread was woken, or checks after its next
-  // result.
-  void let_in(int more) override {
-    const std::unique_lock lock(mutex_);
-    const bool wakes = !queue_.can_take();
-    queue_.let_in(more);
-    if (wakes) engine_->wake();
+    queue_.push_back(work);
+    if (queue_.size() == 1) engine_->wake();
   }
 
  private:
   void drive() {
     std::vector<Engine::Done> done;
-    while (!is_closed_.load() || under_way_ > 0) {
-      while (under_way_ < node_.plan().concurrency && begin_next()) {
+    while (!is_closed_.load() || in_flight_ > 0) {
+      while (in_flight_ < node_.plan().concurrency && begin_next()) {
       }
       engine_->collect(done);
-      under_way_ -= static_cast<int>(done.size());
+      in_flight_ -= static_cast<int>(done.size());
       for (Engine::Done& d : done) {
-        auto& tag = *static_cast<Work::Begun*>(d.tag);
+        auto& tag = *static_cast<Work::InEngine::Tag*>(d.tag);
         Work* work = tag.work;
-        node_.calls().end(tag, std::move(d.result));
+        node_.executor().end(tag, std::move(d.result));
         finish_if_done(work);
       }
       done.clear();
@@ -172,51 +137,47 @@ class EngineDriver final : public OwnThreads {
 
   // False: nothing can begin now.
   bool begin_next() {
-    if (at_hand_ == nullptr) {
+    if (current_ == nullptr) {
       {
         const std::lock_guard lock(mutex_);
-        at_hand_ = queue_.take();
+        current_ = take_first(queue_);
       }
-      if (at_hand_ == nullptr) return false;
-      if (!node_.begin(at_hand_)) {
-        at_hand_ = nullptr;
-        node_.let_go();
-        return true;
-      }
+      if (current_ == nullptr) return false;
+      node_.begin(*current_);
     }
-    Work* work = at_hand_;
-    if (node_.calls().begin(*engine_, *work, work->passed)) ++under_way_;
-    if (work->at == work->items.size()) {
-      at_hand_ = nullptr;
+    Work* work = current_;
+    if (node_.executor().begin(*engine_, *work)) ++in_flight_;
+    if (work->progress.at == work->items.size()) {
+      current_ = nullptr;
       finish_if_done(work);
     }
     return true;
   }
 
   void finish_if_done(Work* work) {
-    if (!node_.calls().is_done(*work)) return;
-    node_.finish(work, {StageCalls::Rest::none, std::exchange(work->passed, {})});
-    node_.let_go();
+    if (!node_.executor().is_done(*work)) return;
+    node_.finish(work, {StageExecutor::Rest::none, work->in_engine->passed});
+    node_.release_wait();
   }
 
   GraphNode& node_;
   std::unique_ptr<Engine> engine_;
   std::atomic<bool> is_closed_{false};
   std::mutex mutex_;
-  Queue queue_;
-  int under_way_ = 0;
-  Work* at_hand_ = nullptr;          // some of its items are not begun yet
+  std::deque<Work*> queue_;
+  int in_flight_ = 0;
+  Work* current_ = nullptr;          // some of its items are not begun yet
   std::vector<std::thread> thread_;  // one; last: it uses all of them
 };
 
 }  // namespace
 
-std::unique_ptr<OwnThreads> OwnThreads::make(GraphNode& node) {
+std::unique_ptr<AsyncDriver> AsyncDriver::make(GraphNode& node) {
   const PlanNode& plan = node.plan();
   if (plan.faces.engine != nullptr)
     if (auto engine = plan.faces.engine->engine(plan.concurrency))
       return std::make_unique<EngineDriver>(node, std::move(engine));
-  if (plan.resources.blocking) return std::make_unique<Waiters>(node);
+  if (plan.resources.blocking) return std::make_unique<BlockingThreads>(node);
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
 // Which files go together in a task: how many, within what memory, what of them is omitted, and
 // how a run ends that is in the middle of one.
-#include "pipeline/run/task_files.h"
+#include "pipeline/run/source_feed.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/watchdog.h"
 
-namespace melflow::test::task_files_test {
+namespace melflow::test::source_feed_test {
 
 TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
   const Watchdog watchdog("files per task: the oldest file");
@@ -303,4 +303,4 @@ TEST_CASE("files per task: only a source says it, and only what makes sense") {
         std::string::npos);
 }
 
-}  // namespace melflow::test::task_files_test
+}  // namespace melflow::test::source_feed_test

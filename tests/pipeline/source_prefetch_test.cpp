@@ -1,5 +1,5 @@
 // Items of a source that are made before their turn, by other workers than the one that takes them.
-#include "pipeline/run/made_ahead.h"
+#include "pipeline/run/source_feed.h"
 
 #include <doctest/doctest.h>
 
@@ -15,10 +15,10 @@
 #include "tests/pipeline/files_per_task.h"
 #include "tests/support/watchdog.h"
 
-namespace melflow::test::made_ahead_test {
+namespace melflow::test::source_prefetch_test {
 namespace {
 
-constexpr std::size_t kItems = 20 * MadeAhead::kRange + 5;
+constexpr std::size_t kItems = 20 * SourceFeed::kRange + 5;
 
 Graph ahead(const std::string& files_per_task) {
   return Graph()
@@ -44,8 +44,8 @@ class Made {
 
 }  // namespace
 
-TEST_CASE("made ahead: each item is made once, and every one is there") {
-  const Watchdog watchdog("made ahead: once");
+TEST_CASE("source prefetch: each item is made once, and every one is there") {
+  const Watchdog watchdog("source prefetch: once");
   for (int workers : test::kWorkers)
     for (const char* files : {"1", "7", "64", "auto"}) {
       CAPTURE(workers);
@@ -60,8 +60,8 @@ TEST_CASE("made ahead: each item is made once, and every one is there") {
     }
 }
 
-TEST_CASE("made ahead: several are made at once, before it is their turn") {
-  const Watchdog watchdog("made ahead: at once");
+TEST_CASE("source prefetch: several are made at once, before it is their turn") {
+  const Watchdog watchdog("source prefetch: at once");
   // The first items of two ranges wait for each other, on two threads: the source alone would wait
   // for ever.
   World world;
@@ -69,7 +69,7 @@ TEST_CASE("made ahead: several are made at once, before it is their turn") {
   std::set<std::thread::id> in;
   std::condition_variable met;
   world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    if (n.item % MadeAhead::kRange != 0 || n.item == 0 || n.item > 2 * MadeAhead::kRange) return {};
+    if (n.item % SourceFeed::kRange != 0 || n.item == 0 || n.item > 2 * SourceFeed::kRange) return {};
     std::unique_lock lock(mutex);
     in.insert(std::this_thread::get_id());
     met.notify_all();
@@ -80,9 +80,9 @@ TEST_CASE("made ahead: several are made at once, before it is their turn") {
   CHECK(o.report.counts.ok == kItems);
 }
 
-TEST_CASE("made ahead: the source waits for what is being made, and does not make it again") {
-  const Watchdog watchdog("made ahead: the source waits");
-  constexpr std::size_t kHeld = MadeAhead::kRange;
+TEST_CASE("source prefetch: the source waits for what is being made, and does not make it again") {
+  const Watchdog watchdog("source prefetch: the source waits");
+  constexpr std::size_t kHeld = SourceFeed::kRange;
   // Counts the source's visits; each makes one item.
   class Visits final : public RunObserver {
    public:
@@ -125,11 +125,11 @@ TEST_CASE("made ahead: the source waits for what is being made, and does not mak
   }
 }
 
-TEST_CASE("made ahead: closed lines are passed over, whole ranges of them, too") {
-  const Watchdog watchdog("made ahead: closed lines");
+TEST_CASE("source prefetch: closed lines are passed over, whole ranges of them, too") {
+  const Watchdog watchdog("source prefetch: closed lines");
   for (const std::size_t first :
-       {std::size_t{0}, std::size_t{1}, MadeAhead::kRange, 2 * MadeAhead::kRange + 3})
-    for (const std::size_t count : {std::size_t{1}, MadeAhead::kRange, 7 * MadeAhead::kRange}) {
+       {std::size_t{0}, std::size_t{1}, SourceFeed::kRange, 2 * SourceFeed::kRange + 3})
+    for (const std::size_t count : {std::size_t{1}, SourceFeed::kRange, 7 * SourceFeed::kRange}) {
       CAPTURE(first);
       CAPTURE(count);
       World world;
@@ -146,11 +146,11 @@ TEST_CASE("made ahead: closed lines are passed over, whole ranges of them, too")
     }
 }
 
-TEST_CASE("made ahead: an error of the run counts when the run comes to its item") {
-  const Watchdog watchdog("made ahead: an error");
+TEST_CASE("source prefetch: an error of the run counts when the run comes to its item") {
+  const Watchdog watchdog("source prefetch: an error");
   for (int workers : test::kWorkers) {
     CAPTURE(workers);
-    constexpr std::size_t kBad = 3 * MadeAhead::kRange + 7;
+    constexpr std::size_t kBad = 3 * SourceFeed::kRange + 7;
     World world;
     world.check_edges = false;
     world.hooks["files"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
@@ -165,8 +165,8 @@ TEST_CASE("made ahead: an error of the run counts when the run comes to its item
   }
 }
 
-TEST_CASE("made ahead: a stop leaves the accounts whole, whatever was made") {
-  const Watchdog watchdog("made ahead: a stop");
+TEST_CASE("source prefetch: a stop leaves the accounts whole, whatever was made") {
+  const Watchdog watchdog("source prefetch: a stop");
   for (int workers : test::kWorkers) {
     CAPTURE(workers);
     World world;
@@ -190,4 +190,4 @@ TEST_CASE("made ahead: a stop leaves the accounts whole, whatever was made") {
   }
 }
 
-}  // namespace melflow::test::made_ahead_test
+}  // namespace melflow::test::source_prefetch_test

@@ -1,4 +1,4 @@
-#include "pipeline/run/stage_calls.h"
+#include "pipeline/run/stage_executor.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -68,7 +68,7 @@ void let_go(Item& item) { const Item done = std::move(item); }
 
 }  // namespace
 
-StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
+StageExecutor::StageExecutor(TaskGraph& graph, int node, const PlanNode& plan)
     : graph_(graph),
       node_(node),
       name_(plan.name),
@@ -80,11 +80,12 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
       cuts_(plan.stage->traits().cuts),
       pairs_(plan.stage->traits().pairs),
       divides_(plan.stage->traits().divides),
+      splits_(plan.stage->traits().splits),
       must_give_ends_(!pairs_ && plan.outputs.empty()),
       block_step_(plan.block_step) {}
 
 // Nothing behind the node waits for it, or it is on its way by another output.
-bool StageCalls::is_lost(const Work& work, std::size_t i) const {
+bool StageExecutor::is_lost(const Work& work, std::size_t i) const {
   const Item& item = work.items[i];
   if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
         return item.output == output_number(in.node, in.output);
@@ -94,58 +95,67 @@ bool StageCalls::is_lost(const Work& work, std::size_t i) const {
 }
 
 // By which of them it came; only a stage that pairs asks.
-std::size_t StageCalls::input_of(const Work& work) const {
-  const auto is_it = [&](const PlanInput& in) { return in.node == work.from; };
+std::size_t StageExecutor::input_of(const Work& work) const {
+  const int output = work.items[work.progress.at].output;
+  const auto is_it = [&](const PlanInput& in) {
+    return in.node == work.sent.node &&
+           (in.output < 0 || output == output_number(in.node, in.output));
+  };
   return pairs_ ? static_cast<std::size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_it) -
                                            inputs_.begin())
                 : 0;
 }
 
-StageCalls::Outcome StageCalls::run(Work& work) {
+StageExecutor::Outcome StageExecutor::run(Work& work) {
   Outcome o;
   try {
     if (makes()) {
       const Entered entered(graph_.observer(), node_);
-      graph_.files().make(work);
+      graph_.feed().make(work);
       return o;
     }
-    if (work.is_flush) {
+    if (work.progress.is_flush) {
       const Entered entered(graph_.observer(), node_);
       give_batch(work);
       return o;
     }
-    for (; work.at < work.items.size(); ++work.at) {
-      Item& item = work.items[work.at];
-      if (is_lost(work, work.at)) {
-        work.cursor.reset();
-        work.reservation.reset();
-        work.given = 0;
+    for (; work.progress.at < work.items.size(); ++work.progress.at) {
+      Item& item = work.items[work.progress.at];
+      if (is_lost(work, work.progress.at)) {
+        work.progress.cursor.reset();
+        work.progress.reservation.reset();
+        work.progress.given = 0;
         let_go(item);
         continue;
       }
       const Entered entered(graph_.observer(), node_);
-      if (!work.cursor) o.in.add(item);
+      if (!work.progress.cursor) o.in.add(item);
       if (combine_ != nullptr) {
         const bool is_complete = add(item);
         let_go(item);
         if (!is_complete) continue;
         give_batch(work);
-        if (++work.at < work.items.size()) o.rest = Rest::items;
+        if (++work.progress.at < work.items.size()) o.rest = Rest::items;
         return o;
       }
-      ItemContext context(graph_.context(), item, node_, input_of(work), work.given);
+      ItemContext context(graph_.context(), item, node_, input_of(work), work.progress.given);
       Result<Emission> result = Emission{};
-      if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
+      if (auto error = caught([&] { result = items_->run(item, work.progress.cursor, context); }))
         result = std::move(*error);
-      const bool has_more = settle(work, item, result, work.out.emplace_back());
-      work.reservation.reset();
-      if (!work.out.back().payload) work.out.pop_back();
+      if (splits_ && result) {
+        settle_outputs(work, item, *result);
+        let_go(item);
+        continue;
+      }
+      const bool has_more = settle(work, item, result, work.progress.out.emplace_back());
+      work.progress.reservation.reset();
+      if (!work.progress.out.back().payload) work.progress.out.pop_back();
       if (has_more) {
         o.rest = Rest::block;
         return o;
       }
-      work.cursor.reset();
-      work.given = 0;
+      work.progress.cursor.reset();
+      work.progress.given = 0;
       let_go(item);
     }
   } catch (...) {
@@ -154,16 +164,16 @@ StageCalls::Outcome StageCalls::run(Work& work) {
   return o;
 }
 
-void StageCalls::break_run(Work& work) {
+void StageExecutor::break_run(Work& work) {
   graph_.abort(run_error(name_));
-  if (makes()) work.out.clear();
+  if (makes()) work.progress.out.clear();
   for (Item& item : work.items)
     if (item.origins) cancel(*item.origins, node_);
-  work.at = work.items.size();
+  work.progress.at = work.items.size();
 }
 
 // Whether what is combined is full. An item that is refused is in no batch.
-bool StageCalls::add(Item& item) {
+bool StageExecutor::add(Item& item) {
   ItemContext context(graph_.context(), item, node_);
   Result<bool> is_complete = false;
   if (auto error = caught([&] { is_complete = combine_->add(item, context); }))
@@ -175,7 +185,7 @@ bool StageCalls::add(Item& item) {
   return is_complete && *is_complete;
 }
 
-void StageCalls::give_batch(Work& work) {
+void StageExecutor::give_batch(Work& work) {
   if (held_.empty()) return;
   Item batch;
   batch.origins = std::make_shared<const Origins>(std::exchange(held_, {}));
@@ -187,23 +197,23 @@ void StageCalls::give_batch(Work& work) {
   batch.payload = std::move(out->payload);
   batch.bytes = out->bytes;
   batch.rows = out->rows;
-  work.out.push_back(std::move(batch));
+  work.progress.out.push_back(std::move(batch));
 }
 
-void StageCalls::fail(const Origins& origins, const ItemError& error, std::uint64_t given) const {
+void StageExecutor::fail(const Origins& origins, const ItemError& error, std::uint64_t given) const {
   for (const Origin& o : origins) o.stream->fail(node_, error, o.block + given);
 }
 
-void StageCalls::cancel_held() {
+void StageExecutor::cancel_held() {
   cancel(held_, node_);
   held_.clear();
 }
 
 // What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
 // whether there is more.
-bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
+bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
   if (!result) {
-    fail(*item.origins, result.error(), work.given);
+    fail(*item.origins, result.error(), work.progress.given);
     return false;
   }
   if (is_last_) {
@@ -219,7 +229,7 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
         !given.more && must_give_ends_ && in.sub_item && in.ends() && !in.last)
       fail(*item.origins,
            ItemError::failed("its last block of a result came to nothing (a bug in a stage)"),
-           work.given);
+           work.progress.given);
     return given.more;
   }
   out.payload = std::move(given.payload);
@@ -228,12 +238,12 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   if (given.output >= 0) out.output = output_number(node_, given.output);
   if (cuts_) {
     PartOf& part = given.part;
-    if (part.stream == nullptr || work.reservation == nullptr)
+    if (part.stream == nullptr || work.progress.reservation == nullptr)
       throw std::logic_error("a stage that cuts gave what it had not announced");
     const std::uint64_t piece = part.stream->next_piece();
     part.stream->note_piece();
     out.origins =
-        one_origin({work.reservation, std::move(part.stream), part.first, part.last, piece});
+        one_origin({work.progress.reservation, std::move(part.stream), part.first, part.last, piece});
     return given.more;
   }
   if (given.origins) {
@@ -242,14 +252,14 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   }
   // One of several blocks: the first one is covered by the reservation of what it is cut from,
   // every other one has its own.
-  if (given.more || work.given > 0 || divides_) {
+  if (given.more || work.progress.given > 0 || divides_) {
     const Origin& in = item.origins->front();
-    const bool is_first = work.given == 0;
-    Origin origin{is_first ? in.reservation : work.reservation,
+    const bool is_first = work.progress.given == 0;
+    Origin origin{is_first ? in.reservation : work.progress.reservation,
                   in.stream,
                   in.first && is_first,
                   in.last && !given.more,
-                  in.block + work.given,
+                  in.block + work.progress.given,
                   in.sub_item,
                   in.is_last_of_sub_item && !given.more};
     if (divides_) {
@@ -260,43 +270,61 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
           node_, {in.sub_item, &stage_, written_, 0, 0, given.span}, given.ends);
     }
     out.origins = one_origin(std::move(origin));
-    work.given += block_step_;
+    work.progress.given += block_step_;
   } else {
     out.origins = std::move(item.origins);
   }
   return given.more;
 }
 
-void StageCalls::note_next_part(Work& work, const Emission& given) const {
-  work.is_part = given.more;
+// What the stage gave by each of its outputs. By which of them an item leaves is decided by its
+// first block.
+void StageExecutor::settle_outputs(Work& work, const Item& item, Emission& result) const {
+  std::vector<int> used;
+  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+    Emission& given = result.outputs[i];
+    if (!given.payload) continue;
+    used.push_back(static_cast<int>(i));
+    work.progress.out.push_back({item.origins, std::move(given.payload), given.bytes, given.rows,
+                                 output_number(node_, used.back())});
+  }
+  if (used.size() < result.outputs.size())
+    for (const Origin& o : *item.origins)
+      o.stream->route(node_, used, ItemError::skipped("leaves " + name_ + " by other outputs"),
+                      o.block);
+}
+
+void StageExecutor::note_next_part(Work& work, const Emission& given) const {
+  work.request.is_part = given.more;
   if (!given.more) return;
-  work.record = given.part.next_record;
-  work.records = 1;
-  work.part_cost = part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
+  work.request.record = given.part.next_record;
+  work.request.records = 1;
+  work.request.part_cost = part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
 }
 
 // ---- by an engine -------------------------------------------------------------------------------
 
-bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
-  if (work.begun.empty()) {
-    for (std::size_t i = 0; i < work.items.size(); ++i) work.begun.push_back({&work, i});
-    work.out.resize(work.items.size());
+bool StageExecutor::begin(Engine& engine, Work& work) {
+  if (work.in_engine == nullptr) {
+    work.in_engine = std::make_unique<Work::InEngine>();
+    for (std::size_t i = 0; i < work.items.size(); ++i) work.in_engine->tags.push_back({&work, i});
+    work.progress.out.resize(work.items.size());
   }
-  Work::Begun& tag = work.begun[work.at];
-  Item& item = work.items[work.at++];
-  if (!item.origins || is_lost(work, work.at - 1)) return false;
-  in.add(item);
+  Work::InEngine::Tag& tag = work.in_engine->tags[work.progress.at];
+  Item& item = work.items[work.progress.at++];
+  if (!item.origins || is_lost(work, work.progress.at - 1)) return false;
+  work.in_engine->passed.add(item);
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     tag.observed = observer->begin(node_);
   try {
     auto error =
         caught([&] { engine.begin(&tag, item, ItemContext(graph_.context(), item, node_)); });
     if (!error) {
-      ++work.under_way;
+      ++work.in_engine->in_flight;
       return true;
     }
     Result<Emission> nothing = std::move(*error);
-    settle(work, item, nothing, work.out[tag.item]);
+    settle(work, item, nothing, work.progress.out[tag.item]);
   } catch (...) {
     break_run(work);
   }
@@ -305,20 +333,19 @@ bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
   return false;
 }
 
-void StageCalls::end(Work::Begun& tag, Result<Emission> result) {
+void StageExecutor::end(Work::InEngine::Tag& tag, Result<Emission> result) {
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     observer->end(tag.observed);
   Work& work = *tag.work;
-  --work.under_way;
+  --work.in_engine->in_flight;
   Item& item = work.items[tag.item];
-  settle(work, item, result, work.out[tag.item]);
+  settle(work, item, result, work.progress.out[tag.item]);
   let_go(item);
 }
 
-bool StageCalls::is_done(Work& work) {
-  if (work.under_way > 0 || work.at < work.items.size()) return false;
-  std::erase_if(work.out, [](const Item& i) { return !i.payload; });
-  work.begun.clear();
+bool StageExecutor::is_done(Work& work) {
+  if (work.in_engine->in_flight > 0 || work.progress.at < work.items.size()) return false;
+  std::erase_if(work.progress.out, [](const Item& i) { return !i.payload; });
   return true;
 }
 

@@ -1,0 +1,75 @@
+// A stage that makes one payload of two that were made of the same item on two branches.
+//
+// A block waits in the state of its stream until that of the other branch has come. Both hold the
+// reservation of the block of which they were made, so what waits here holds up no memory that the
+// other one needs. The branches may not differ in the blocks that they give of an item.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/stage/paired_inputs.h"
+#include "pipeline/stage/stage_kinds.h"
+
+namespace melflow {
+
+template <class In1, class In2, class Out>
+class Join : public ItemStage, public PairedInputs {
+ public:
+  /// As Transform::process().
+  virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In1> first,
+                                                     std::shared_ptr<const In2> second,
+                                                     ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    std::unique_ptr<StageState>& state = context.state();
+    if (!state) state = std::make_unique<Waiting>();
+    auto& waiting = static_cast<Waiting&>(*state).inputs;
+    const Origin& origin = context.origin();
+    const std::size_t input = context.input();
+    waiting[input].push_back({origin.block, origin.ends(), origin.reservation, item.payload});
+    if (waiting[1 - input].empty()) return Emission{};
+    const Block mine = take(waiting[input]), other = take(waiting[1 - input]);
+    if (mine.block != other.block || mine.ends != other.ends)
+      return ItemError::failed(
+          fmt::format("{} and {} give other blocks of it (a bug in a stage)", inputs()[0].name,
+                      inputs()[1].name));
+    const Block& first = input == 0 ? mine : other;
+    const Block& second = input == 0 ? other : mine;
+    auto out = process(std::static_pointer_cast<const In1>(first.payload),
+                       std::static_pointer_cast<const In2>(second.payload), context);
+    if (!out) return std::move(out.error());
+    return emission(std::move(*out));
+  }
+
+ protected:
+  Join()
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In1>(),
+                   .out = port_type<Out>(),
+                   .ins = {port_type<In1>(), port_type<In2>()},
+                   .pairs = true}) {}
+
+ private:
+  struct Block {
+    std::uint64_t block = 0;
+    bool ends = false;
+    // Before the payload, so destroyed after it.
+    std::shared_ptr<const Reservation> reservation;
+    std::shared_ptr<const void> payload;
+  };
+  struct Waiting final : StageState {
+    std::array<std::deque<Block>, 2> inputs;
+  };
+  static Block take(std::deque<Block>& blocks) {
+    Block first = std::move(blocks.front());
+    blocks.pop_front();
+    return first;
+  }
+};
+
+}  // namespace melflow
