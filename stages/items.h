@@ -2,7 +2,7 @@
 //
 //   FileRef -> RawBytes -> Waveform -> (Waveform) -> Windows -> Batch -> MelBatch
 //
-// A stream is one file. Its samples are counted from 0 at the rate of the payload at hand; blocks
+// A stream is one file. Its samples are counted from 0 at the rate of the payload; blocks
 // of a long file follow each other without a gap.
 #pragma once
 
@@ -31,8 +31,7 @@ struct FileRef {
   static constexpr const char* kName = "file";
   std::string path;        ///< as the system opens it
   std::uint64_t size = 0;  ///< [bytes]; 0 also where the system could not tell it
-  /// The reason why the file is not to be read, or ""; points into the source, which outlives
-  /// items.
+  /// The reason why the file is not to be read, or ""; owned by the source, which outlives items.
   std::string_view problem;
   /// The file's decoded samples, where a store has them: then nothing is read.
   std::shared_ptr<const StoredAudio> stored;
@@ -180,7 +179,7 @@ inline constexpr std::string_view kConcatRows = "features";
 inline constexpr std::string_view kRowNames[] = {"mel",         "mfcc",      "spectrogram",
                                                  kWaveformRows, kWindowRows, kConcatRows};
 
-/// One node's columns in rows whose columns several nodes made.
+/// The columns of one node, in rows that are joined from several nodes.
 struct ColumnGroup {
   std::string node;  ///< the node that made the columns
   std::string name, unit;

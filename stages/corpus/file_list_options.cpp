@@ -198,7 +198,7 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
-// A manifest whose name shows that it is no list has an error already.
+// A manifest whose name shows that it is no list has an error already, and needs no second one.
 bool may_be_table(const FileListOptions& o) {
   return is_table(o.manifest) || !why_no_list(o.manifest).empty();
 }

@@ -14,7 +14,7 @@ namespace melflow {
 /// their paths (Manifest::recorded_path). Labels and splits are those of all; a target or text that
 /// a source lacks is NaN or "". With splits, the entries of each split follow each other, and
 /// splits come in the order in which the sources name them. The manifests must be closed, and have
-/// spans of one unit or none. `names`: those of the sources. Takes the manifests apart.
+/// spans of one unit or none. `names`: those of the sources. Empties `manifests`.
 Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& manifests);
 
 /// Returns a warning where some sources have names of a kind (labels, splits) and others have none,

@@ -34,7 +34,7 @@ struct Repair {
   std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries, ascending, of each output
 };
 
-/// What an update would do. Where the caller adds one to the services of a run, its sinks fill it
+/// A preview of an update. Where the caller adds one to the services of a run, its sinks fill it
 /// in, write nothing, and close every file: as ok where its rows would stay in all outputs, else as
 /// not run, with the reason of the first output that lacks its rows.
 struct UpdatePreview {

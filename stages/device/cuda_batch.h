@@ -2,7 +2,7 @@
 // results.
 //
 // In:  Batch of Windows.
-// Out: MelBatch, the same parts as the stage mel on the processor gives.
+// Out: MelBatch, with the same parts as from the stage mel on the processor.
 #pragma once
 
 #include <cstdint>

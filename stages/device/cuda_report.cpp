@@ -36,7 +36,7 @@ Value use_value(const cuda::DeviceUse& use) {
   return out;
 }
 
-// Appends what NVML reported.
+// Appends the use of the devices that NVML reported.
 void add_uses(const cuda::DeviceUses& uses, std::vector<std::pair<std::string, Value>>& summary) {
   if (!uses.why_none.empty()) {
     summary.emplace_back("device_use", words("not known: " + uses.why_none));

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-// A batch is full when another part like its last would be too much; it may be longer by this.
+// A batch is full when another part like its last would be too much; it may be that much longer.
 constexpr double kHeadroom = 1.25;
 
 // Frames of an utterance that reach over its ends; each needs a copy of its samples.

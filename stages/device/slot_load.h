@@ -55,7 +55,7 @@ struct DeviceGain {
   double rows = 0;     // to compute rows, which a device would take over
   double packing = 0;  // to put samples into page-locked memory and to take rows out of it
 };
-// Estimates them for `files` recordings with `samples` samples in total.
+// Returns the estimates for `files` recordings with `samples` samples in total.
 DeviceGain device_gain(const MelPlan& plan, const std::optional<WindowGrid>& grid, double files,
                        double samples);
 

@@ -1,7 +1,7 @@
 // Assembles an output from parts that other runs have made (output_part.h).
 //
 // For every file of the corpus the sink gets what a resumed run would find: the file's outcome, and
-// its rows at their position. The sink goes on from there as in any run.
+// its rows at their position. The sink then continues as in any run.
 #pragma once
 
 #include <cstddef>

@@ -65,7 +65,7 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] RunJournal::Facts row_facts() const;
 
  protected:
-  using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
+  using Shape = std::vector<std::uint64_t>;  // [rows, columns] or [rows, frames, columns]
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;

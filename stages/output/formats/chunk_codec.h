@@ -1,13 +1,12 @@
-// chunk_codec.h - packs a chunk of an HDF5 dataset as HDF5's shuffle and deflate filters would do
-// it.
+// chunk_codec.h - packs a chunk of an HDF5 dataset as HDF5's shuffle and deflate filters would.
 //
 // In:  the bytes of a chunk, elements of one size.
 // Out: zlib's format (RFC 1950) over shuffled bytes, which every HDF5 reader can read; made by
 //      libdeflate in any thread, whereas HDF5's own filters run under its one lock.
 //
 // The low bytes of floats are noise, on which deflate spends most of its time and gains nothing.
-// The shuffle puts them first: bytes at one position of the elements of which a sample does not
-// shrink go into stored blocks, in front of the compressed ones.
+// The shuffle puts them first. A sample of each byte of the elements is compressed; bytes whose
+// sample does not shrink go into stored blocks, in front of the compressed ones.
 #pragma once
 
 #include <cstddef>

@@ -68,7 +68,7 @@ class FeatureFile {
 
   /// The type of the stored values. Throws RunError for one that melflow does not write.
   [[nodiscard]] NumberType type() const;
-  /// Where the stored values are. Throws RunError where some of them are not in the file.
+  /// The positions of the stored values. Throws RunError where some of them are not in the file.
   [[nodiscard]] RowPlaces places() const;
   /// Returns what makes the rows and index unfit for use, as a message: the file is not complete,
   /// or the index differs from what was written; "" for nothing.

@@ -35,7 +35,7 @@ class RootGroup {
   const OpenH5& file_;
 };
 
-// Reads what all formats have; nothing where melflow did not write the file.
+// Reads the attributes that all formats have; nothing where melflow did not write the file.
 void read_format(const OpenH5& file, FeatureData& out) {
   const RootGroup root(file);
   if (!root.has("format") || !root.has("melflow_version")) return;

@@ -76,7 +76,7 @@ void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hs
            "selection");
 }
 
-// Makes a dataset for the rows of a split that has no bytes of its own: it shows those of /`name`.
+// Makes a dataset for the rows of a split, without bytes of its own: it shows those of /`name`.
 Hid make_view(hid_t where, hid_t rows, const std::string& name,
               const OutputIndex::SplitRows& split) {
   const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");

@@ -84,7 +84,7 @@ class TopLevel {
   const Json& document_;
 };
 
-// Reads what all formats have; nothing where melflow did not write the document.
+// Reads the entries that all formats have; nothing where melflow did not write the document.
 void read_format(const Json& document, FeatureData& out) {
   if (!document.is_object()) return;
   const auto format = document.find("format"), version = document.find("melflow_version");

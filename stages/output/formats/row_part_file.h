@@ -16,7 +16,7 @@
 
 namespace melflow {
 
-/// Rows [row, row + count) of the output, in the type that it stores or float32.
+/// Rows [row, row + count) of the output, in its stored type or float32.
 struct RowRange {
   std::int64_t row = 0;
   const void* values = nullptr;  ///< [count, values_per_row]

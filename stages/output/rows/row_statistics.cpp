@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostRuns = 16;  // of a file that are kept until they are added up
+constexpr std::size_t kMostRuns = 16;  // runs of a file that are kept before they are added up
 
 // Sums columns [at, at + Width) of a run; the sums stay in registers.
 template <std::size_t Width>

@@ -29,7 +29,7 @@ struct SampleBatch {
   NumberType type = NumberType::float32;
   std::vector<std::int64_t> files;    ///< positions of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
-  std::string remark;                 ///< on the pass as a whole, said once; "": none
+  std::string remark;                 ///< on the pass as a whole, in one of its batches; "": none
 };
 
 /// A bounded queue; one thread puts, one takes.
