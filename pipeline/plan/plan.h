@@ -67,8 +67,8 @@ inline constexpr int kMostExpanding = 3;
 
 /// The output that a node takes.
 struct PlanInput {
-  int node = -1;    ///< which of that node's named outputs; -1 if it has none
-  int output = -1;  ///< which of its named outputs; -1 where it has none
+  int node = -1;    ///< index of the node that yields it
+  int output = -1;  ///< which of that node's named outputs; -1 if it has none
 };
 
 struct PlanNode {
