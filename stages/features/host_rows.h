@@ -1,5 +1,5 @@
 // host_rows.h - computes the rows of batches on the processor: for the stage mel, and for its chain
-// on devices where none can be opened.
+// on devices if none can be opened.
 //
 // In:  Batch of Windows.
 // Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
