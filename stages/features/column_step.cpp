@@ -47,7 +47,7 @@ class Columns final : public UtteranceRows {
   }
 
   const UtteranceRows& rows_;
-  UtteranceRows* const to_;  // where to write them
+  UtteranceRows* const to_;  // where to write them; may be null
   const int first_;
 };
 
