@@ -42,7 +42,7 @@ struct OtherName {
 /// A value that an option does not accept, but that others use or that somebody might guess.
 struct OtherValue {
   std::string_view option;
-  std::string_view value;   ///< "hanning"; "*ms": any with that end; "*": any; "[]", "{}": list, map
+  std::string_view value;  ///< "hanning"; "*ms": any with that end; "*": any; "[]", "{}": list, map
   std::string_view advice;  ///< end of the message: "write hann"; VALUE stands for the given value
 };
 

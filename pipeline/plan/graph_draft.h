@@ -21,7 +21,7 @@ struct NodeDraft {
   NodeOptions common = {};
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config = nullptr;
-  std::vector<PlanInput> from = {};  ///< by index of the draft; several if it joins
+  std::vector<PlanInput> from = {};       ///< by index of the draft; several if it joins
   std::vector<std::string> outputs = {};  ///< names; empty if its output has no name
 };
 

@@ -261,9 +261,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   const Stage* channels_by_ = nullptr;             // with downmix: each, numbers the channels
   std::shared_ptr<UnderWay> under_way_;            // the run's; null before it
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // number of recordings
-  double expected_rate_ = 0;         // [Hz] required by later stages; 0 if unknown
-  std::int64_t block_multiple_ = 0;  // samples; 0: any
-  double lowest_rate_ = 0;           // [Hz] blocks of slower files are shortened in proportion
+  double expected_rate_ = 0;                       // [Hz] required by later stages; 0 if unknown
+  std::int64_t block_multiple_ = 0;                // samples; 0: any
+  double lowest_rate_ = 0;                         // [Hz] blocks of slower files become shorter
 };
 
 const RegisterStage<Decode, DecodeOptions> register_decode{

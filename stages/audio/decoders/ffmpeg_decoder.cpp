@@ -100,8 +100,7 @@ template <class T>
 using Owned = std::unique_ptr<T, Freer>;
 
 std::string text_of(int error) {
-  if (error ==
-      AVERROR(ENOMEM))  // mostly because of a damaged file: no reason to end the run
+  if (error == AVERROR(ENOMEM))  // mostly because of a damaged file: no reason to end the run
     return "it asks for more memory than FFmpeg can have: damaged, or memory is short";
   // Some decoders return -1 for any error, which would read "Operation not permitted".
   if (error == -1) error = AVERROR_INVALIDDATA;

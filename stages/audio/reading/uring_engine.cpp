@@ -62,8 +62,7 @@ class UringEngine final : public Engine {
  public:
   UringEngine(const FileReader& reader, int depth)
       : reader_(reader),
-        ring_(
-            static_cast<unsigned>(2 * depth + 8)),  // a slot is reused before its file is closed
+        ring_(static_cast<unsigned>(2 * depth + 8)),  // a slot is reused before its file is closed
         wake_(::eventfd(0, EFD_CLOEXEC)) {
     for (int i = 0; i < depth; ++i) {
       requests_.push_back(std::make_unique<Request>());
