@@ -14,14 +14,14 @@
 //   middle_store   butterflies r2, twiddles                      -> shared, in another order
 //   last           butterflies r3, even and odd part, power      -> registers
 //   store_power    power                                         -> shared, in place of the points
-//   exponent       (unless it is 2 without an offset) in place
-//   sum_bands      pieces of bands                               -> shared, behind the power
+//   exponent       in place, unless it is 2 and there is no offset
+//   sum_bands      pieces of bands                               -> shared, after the power
 //   write_...      bands or bins, logarithm                      -> row
 //
 // Squared magnitudes of bins k and points - k come from the transform Z of even (re) and odd (im)
 // samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n_fft) O[k], and
-// X[points - k] is the conjugate of E[k] - exp(...) O[k]. The halves in E = (Z[k] + conj Z[-k]) / 2
-// and O are in the window.
+// X[points - k] is the conjugate of E[k] - exp(...) O[k]. The window includes the factors 1/2 of
+// E = (Z[k] + conj Z[-k]) / 2 and of O.
 
 #pragma once
 

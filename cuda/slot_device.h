@@ -60,7 +60,7 @@ class SlotDevice {
   [[nodiscard]] const GpuInfo& info() const { return info_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Slot>>& slots() const { return slots_; }
   [[nodiscard]] std::string description() const { return program_->description(); }
-  // The size of the rows of so many frames. [bytes]
+  // The size of the rows of `frames` frames. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
 
   [[nodiscard]] bool is_out() const { return is_out_; }

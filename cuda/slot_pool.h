@@ -38,7 +38,7 @@ class SlotPool {
   // The largest batch of a slot.
   [[nodiscard]] const SlotSize& size() const { return size_; }
   [[nodiscard]] std::size_t count() const;
-  // The size of the rows of so many frames. [bytes]
+  // The size of the rows of `frames` frames. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
   [[nodiscard]] std::vector<GpuInfo> devices() const;
   [[nodiscard]] std::string description() const { return devices_.front()->description(); }

@@ -1,5 +1,5 @@
 // Reusable host memory. Buffers are leased from a pool and return to it when they go out of scope.
-// Of each size, the last one returned is leased first, while its bytes are still in cache.
+// Among those of one size, the last returned is leased first: its bytes are still in cache.
 #pragma once
 
 #include <cstddef>

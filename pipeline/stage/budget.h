@@ -29,8 +29,8 @@ class MemoryBudget {
   /// was refused. Waits until no thread is in the previous function, which must not call this.
   void on_release(std::function<void()> callback);
 
-  /// Of the bytes kept for the oldest source item, leaves `others` to its blocks in other stages:
-  /// the requester may come after those blocks in the order of the item.
+  /// Takes bytes, or returns false. Leaves `others` of the bytes kept for the oldest source item to
+  /// its blocks in other stages: the requester may come after those in the order of the item.
   [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim, std::size_t others = 0);
   /// Returns bytes to the budget. May be called from any thread.
   void release(std::size_t bytes);

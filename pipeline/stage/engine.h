@@ -58,8 +58,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  /// Begins an item without waiting for it. `context` may be copied; what it refers to stays valid
-  /// until the item is done. Throws as process() does, and then adds no Done for the item.
+  /// Begins an item without waiting for it. `context` may be copied; it stays valid until the item
+  /// is done. Throws as process() does, and then adds no Done for the item.
   virtual void begin(void* tag, const Item& item, const ItemContext& context) = 0;
   /// Appends the items that are done. Waits until there is one or wake() is called. Does not throw:
   /// an item that fails is done with an error.

@@ -58,15 +58,15 @@ struct SubItem {
 /// that order, so only later blocks are dropped.
 class Stream {
  public:
-  /// The records [first, first + count) of the ledger. `is_cut`: a stage makes parts of them, whose
-  /// block_cost() is `part_cost`.
+  /// The ledger's records [first, first + count). `is_cut`: a stage makes a part of each, with the
+  /// block_cost() `part_cost`.
   struct Records {
     std::size_t first = 0, count = 1;
     bool is_cut = false;
     std::size_t part_cost = 0;
   };
-  /// `reach` outlives it. `bounds`: the most bytes that each stage may give of one of its blocks;
-  /// none where that is not known.
+  /// `reach` must outlive the stream. `bounds`: the most bytes that each stage may emit for one
+  /// block; empty if that is not known.
   Stream(Ledger& ledger, Records records, std::size_t block_cost, const Reach& reach,
          std::vector<std::size_t> bounds = {})
       : ledger_(ledger),
@@ -78,7 +78,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
-  /// The item's place in the source's order, from 0: that of its first record.
+  /// The item's position in the source's order, from 0: that of its first record.
   [[nodiscard]] std::size_t index() const { return records_.first; }
   [[nodiscard]] const Records& records() const { return records_; }
   /// The largest number of budget bytes that one block of this stream needs.

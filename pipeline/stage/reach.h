@@ -40,7 +40,7 @@ class Reach {
   /// the sets of `keepers`.
   Reach(std::vector<Node> nodes, std::vector<NotesLeftOut*> sinks, std::vector<Keeper> keepers,
         std::shared_ptr<const KeptItems> kept);
-  /// Of `stages` nodes, the last `sinks` are sinks, and each takes from all other nodes.
+  /// Returns a graph of `stages` nodes; the last `sinks` are sinks that take from all others.
   static Reach plain(int sinks, std::size_t stages);
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }

@@ -2,12 +2,12 @@
 //
 //   Source<Out>            makes items by index; knows their names and sizes
 //   Transform<In, Out>     one item in, one out; const, many at a time
-//   StreamTransform<...>   the same with state that lives from block to block of one stream
+//   StreamTransform<...>   a Transform with state that is kept between blocks of a stream
 //   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
 //   OneToMany<In, Out>     one item in, several items out
-//   Divide<In, Out>        the same, each item in pieces
+//   Divide<In, Out>        one item in, several items out, each in pieces
 //   Combine<In, Out>       many items in, one out (batches)
-//   Sink<In>               takes items, gives none
+//   Sink<In>               takes items, yields none
 //
 // A payload type has `static constexpr const char* kName` and the members bytes() and rows(), which
 // the report counts.

@@ -1,4 +1,4 @@
-// decode: mono samples from the bytes of a sound file.
+// decode: makes mono samples from the bytes of a sound file.
 //
 // In:  RawBytes.
 // Out: Waveform blocks of at most `block` bytes (decoded_blocks.h), or those of a store.

@@ -25,7 +25,7 @@ using BlockCursor = Expand<RawBytes, Waveform>::Cursor;
 
 struct BlockSize {
   std::size_t bytes = 0;      ///< at most
-  std::int64_t multiple = 0;  ///< a full block is a multiple of so many samples; 0: any
+  std::int64_t multiple = 0;  ///< of which a full block is a multiple [samples]; 0: any
 };
 
 /// Where to note that a library is reading the file.

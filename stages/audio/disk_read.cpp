@@ -1,7 +1,7 @@
-// disk_read: the bytes of a file, without touching its access time.
+// disk_read: reads the bytes of a file without changing its access time.
 //
 // In:  FileRef.
-// Out: RawBytes; files up to `whole` in memory, larger ones open, to be read as they are decoded.
+// Out: RawBytes; files up to `whole` in memory, larger ones open, to be read while decoding.
 
 #include <fcntl.h>
 

@@ -279,7 +279,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
     }
 
    private:
-    // The phase step of one sample for a sine of so many mHz, where 2^64 is a turn; less than half.
+    // The phase step per sample for a sine of `mhz`, where 2^64 is a turn; less than half of it.
     [[nodiscard]] std::uint64_t turn(std::int64_t mhz) const {
       const std::uint64_t whole = static_cast<std::uint64_t>(signal_->sample_rate) * kMilli;
       std::uint64_t out = 0;

@@ -22,7 +22,7 @@ class HostRows {
   HostRows& operator=(const HostRows&) = delete;
   ~HostRows();
 
-  // Computes the rows of a batch. A part that cannot be computed fails its stream. From any thread.
+  // Computes the rows of a batch. A part that cannot be computed fails its stream. Thread-safe.
   [[nodiscard]] std::shared_ptr<const MelBatch> compute(const Batch& in,
                                                         ItemContext& context) const;
 

@@ -181,8 +181,8 @@ std::string MelFront::by_preset() const {
              : fmt::format(" (preset {})", preset->name);
 }
 
-// Of the bytes that enter a stage only those of one block's samples count, and a sample takes at
-// least two.
+// Assumes that all input bytes are samples of one block, and the smallest samples, of two bytes,
+// since these yield the most rows.
 std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
   const auto samples = static_cast<double>(input) / 2;
   const double rows =

@@ -63,7 +63,7 @@ class MelFront {
   // For recordings that are not cut: sets first_row and row_count of `out` to the frames that this
   // block completes; the last block completes all remaining ones.
   void ready_frames(const Windows& in, MelPart& out) const;
-  // Applies the finishing steps that are possible after the values are computed. Of windows, only
+  // Applies the finishing steps that are possible after the values are computed. For windows, only
   // rows with same_as < 0 were computed; the others become copies of these. `rows` have row_type().
   void finish_windows(std::span<const std::int64_t> same_as, void* rows) const;
   void finish_whole(const Windows& in, void* rows, MelPart& out) const;

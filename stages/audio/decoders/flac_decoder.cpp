@@ -93,7 +93,7 @@ class FlacDecoder final : public SoundDecoder {
                                other_.rate, other_.channels, other_.bits, format_.rate,
                                format_.channels, format_.bits, left_out_),
                    true};
-    // If there is a count, it shows what is missing at the end, and tags after it do no harm.
+    // If there is a count, it shows how much is missing, and tags at the end do no harm.
     const bool is_bad_end = is_over_ && suspect_ != nullptr && promised_ == 0;
     if (wrong_at_ < 0 && !is_bad_end) {
       if (header_fault_.empty()) return std::nullopt;

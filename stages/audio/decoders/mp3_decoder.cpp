@@ -23,7 +23,7 @@ struct Mp3Deleter {
 
 // Longest gap between two frames that is skipped: pictures, tags and other data put there.
 constexpr long kLongestGap = 1 << 20;
-// Frames with another rate or channels, up to so many samples, count as stray bytes.
+// Frames with another rate or channels, up to this many samples, count as stray bytes.
 constexpr std::int64_t kFewSamples = 8 * 1152;
 constexpr const char* kNoFrame = "there are bytes that are not a frame";
 

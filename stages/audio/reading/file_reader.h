@@ -1,7 +1,7 @@
 // file_reader.h - opens a file and checks it before its bytes are read, for every engine, and
 // detects whether it was written to while it was read.
 //
-// In:  FileRef, as it was listed.
+// In:  FileRef, as listed.
 // Out: RawBytes with memory for the file, or with the open file if it is large; or an ItemError.
 #pragma once
 

@@ -28,7 +28,7 @@ class ReadAhead {
   // Files that a thread takes at a time; files per thread that are loaded before their turn.
   static constexpr std::size_t kRange = 4;
   static constexpr std::size_t kAheadPerThread = 8;
-  // After so many files in a row that are in the cache already, the threads rest.
+  // The threads rest after this many files in a row that are in the cache already.
   static constexpr std::size_t kWarm = 128;
 
   // All arguments must outlive this object. Files whose ledger records are closed are skipped,

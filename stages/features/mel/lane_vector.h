@@ -1,5 +1,4 @@
-// lane_vector.h - the vectors of lane_loops_body.h: Lanes, `width` floats, one for each of `width`
-// frames.
+// lane_vector.h - the vectors of lane_loops_body.h: Lanes has `width` floats, one per frame.
 //
 // Every file that includes it is compiled for one instruction set and uses that set's widest
 // vector. All code is in an unnamed namespace and inlined, so that code for one processor never

@@ -1,7 +1,7 @@
 // mel_presets.h - the front ends of well-known libraries and models, option by option.
 //
 // In:  a preset's name.
-// Out: MelOptions with everything set, and where they come from.
+// Out: MelOptions with everything set, and their source.
 #pragma once
 
 #include <span>
