@@ -9,9 +9,9 @@
 
 namespace melflow {
 
-/// Returns the memory [bytes] that the system has available, limited by the rest that the control
-/// groups (v1 or v2) of this process allow; the page cache counts as free. `root`: the folder that
-/// contains proc and sys.
+/// Returns the memory [bytes] that the system and the control groups (v1 or v2) of this process
+/// still allow it to take; the page cache counts as free. `root`: the folder that contains proc and
+/// sys.
 std::uint64_t available_memory(const std::string& root = "");
 
 struct ControlGroup {

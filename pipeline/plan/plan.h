@@ -149,7 +149,7 @@ inline constexpr std::size_t kNoBound = ~std::size_t{0};
 /// of it, or kNoBound.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
                            std::vector<std::size_t>* bounds = nullptr);
-/// The most bytes of the budget that a piece of a part can need, which `node` cuts with `bytes`
+/// The most bytes of the budget that a piece of a part can need if `node` cuts it with `bytes`
 /// bytes.
 std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes);
 

@@ -37,7 +37,7 @@ constexpr int width = 4;
 using Floats = float __attribute__((vector_size(4 * width)));
 using Ints = std::int32_t __attribute__((vector_size(4 * width)));
 
-// Elements 0 1 2 3 4 ... of two vectors, taken in turn within each 128 bits.
+// Interleave the elements of two vectors within each 128 bits.
 #if defined(__AVX512F__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm512_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm512_unpackhi_ps(a, b); }
@@ -107,9 +107,9 @@ MELFLOW_INLINE Lanes mul_add(Lanes a, Lanes b, Lanes c) { return {fused(a.v, b.v
 // a * b - c
 MELFLOW_INLINE Lanes mul_sub(Lanes a, Lanes b, Lanes c) { return {fused_sub(a.v, b.v, c.v)}; }
 
-// Natural logarithm of x >= the smallest normal float; x itself if it is infinite or NaN. x = 2^e *
-// (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1); ln(1 + r) = r + r^2 Q(r), where Q of degree 7
-// minimises the relative error of the logarithm (3.5e-8 with the rounded coefficients). With the
+// Natural logarithm of x >= the smallest normal float; x itself if it is infinite or NaN.
+// x = 2^e * (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1); ln(1 + r) = r + r^2 Q(r), where Q of degree
+// 7 minimises the relative error of the logarithm (3.5e-8 with the rounded coefficients). With the
 // rounding of the arithmetic the error is 1.2e-7; the unit test allows 1e-6.
 MELFLOW_INLINE Lanes Lanes::ln() const {
   constexpr std::int32_t sqrt_half = 0x3f3504f3;  // bits of sqrt(1/2)
