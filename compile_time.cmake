@@ -1,12 +1,12 @@
-# What makes compiling shorter: headers that are compiled once, and files that are compiled together.
+# Shortens compile times: headers that are compiled once, and files that are compiled together.
 #
-# What most files include and no change of this repository touches, compiled once for several targets.
-#   melflow_precompile_headers(TARGET OWNER [HEADER...])   OWNER's headers, which have HEADER besides; TARGET is a target
-#                                                          whose options of the compiler are OWNER's, or OWNER itself
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, so that a file that lacks an include is found.
+# Precompiled: headers that most files include and that no change of this repository affects, shared by targets.
+#   melflow_precompile_headers(TARGET OWNER [HEADER...])   OWNER's headers, with HEADER in addition; TARGET is OWNER or
+#                                                          a target with the same compiler options
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them, to find files that lack an include.
 #
-# <regex>, <random> and nlohmann/json.hpp are omitted: GCC instantiates what their inline functions need in every file
-# again, which costs more than reading them where they are used.
+# <regex>, <random> and nlohmann/json.hpp are omitted: GCC instantiates the templates of their inline functions in every
+# file again, which costs more than reading the headers where they are used.
 set(MELFLOW_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem> <functional> <map>
   <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <utility> <vector> <fmt/format.h> <fmt/ranges.h>)
@@ -17,17 +17,17 @@ function(melflow_precompile_headers target owner)
   else()
     target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
-  # What ccache needs to see that a header was precompiled.
+  # ccache needs this to recognise precompiled headers.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()
 
-# Compiles files together (CMake's unity builds): most of the time of compiling goes into headers and what they instantiate.
+# Compiles files together (CMake's unity builds): compile time is mostly spent on headers and their templates.
 #   melflow_compile_rooms_together(TARGET)   the files of each folder, at most 16 at a time
-#   melflow_compile_alone(SOURCE...)   what is compiled by itself in a release: loops over samples and rows, so that what is
-#                                      inlined there does not depend on which files are neighbours
+#   melflow_compile_alone(SOURCE...)   files compiled separately in a release: loops over samples and rows, so that
+#                                      inlining there does not depend on the neighbouring files
 #   melflow_compile_tests_together(TARGET)   every few *_test.cpp, each of which is a namespace of its own
-# What stands in two files of a room needs two names, or is one piece.
-# -DMELFLOW_JOIN_FILES=OFF compiles every file by itself: a change of one file then compiles no other.
+# Names in unnamed namespaces must therefore be unique within a room.
+# -DMELFLOW_JOIN_FILES=OFF compiles every file separately: a change of one file then compiles no other.
 option(MELFLOW_JOIN_FILES "Compile the files of a room together" ON)
 
 function(melflow_compile_alone)
@@ -56,7 +56,7 @@ function(melflow_compile_rooms_together target)
     set_property(SOURCE ${folder}/${source} TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${room}_${group}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes a file that is included for a header, in which such types would be a mistake.
+  # GCC takes an included file for a header, in which such types would be an error.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 

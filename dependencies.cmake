@@ -1,9 +1,9 @@
-# The libraries that melflow is linked with, each with the Debian package that has it: for melflow's own build and,
-# installed beside melflowConfig.cmake, for find_package(melflow).
-#   melflow_find_public_dependencies()            those that what includes melflow's headers needs, too
+# The libraries that melflow links with, each with its Debian package: for melflow's own build and, installed with
+# melflowConfig.cmake, for find_package(melflow).
+#   melflow_find_public_dependencies()            those that users of melflow's headers need, too
 #   melflow_find_package(DEBIAN PACKAGE [...])    find_package(PACKAGE ...)
 #   melflow_find_module(DEBIAN NAME MODULE...)    PkgConfig::NAME, of the first module that pkg-config knows
-# What is not there is added to melflow_missing, by its Debian name, so that all of it is said at once.
+# Missing ones are added to melflow_missing, by Debian package, so that one message lists them all.
 macro(melflow_note_missing debian)
   if(NOT ${debian} IN_LIST melflow_missing)
     list(APPEND melflow_missing ${debian})

@@ -21,7 +21,7 @@
 namespace melflow {
 namespace {
 
-// Aliases of aliases double with every line; a configuration is far below these.
+// Aliases of aliases double with every line; real configurations are far below these limits.
 constexpr std::size_t kMostValues = 20'000;
 constexpr const char* kMergeKey = "<<";
 
@@ -114,7 +114,7 @@ class TreeBuilder final : public YAML::EventHandler {
   struct Open {
     Value value;
     YAML::anchor_t anchor = 0;
-    std::optional<Key> key;  // read, its value not yet
+    std::optional<Key> key;  // read already; its value is not
     std::set<std::string> keys, merged_keys;
     std::vector<Value::Entry> merged;
   };
@@ -132,7 +132,7 @@ class TreeBuilder final : public YAML::EventHandler {
             fmt::format("the tag {} has no meaning in a pipeline; remove it", excerpt(tag)));
   }
 
-  // yaml-cpp takes the rest of the text for a string whose closing quote is missing.
+  // Reports a missing closing quote: yaml-cpp takes the rest of the text as part of the string.
   void check_quote(const YAML::Mark& mark) {
     std::size_t at = mark.pos < 0 ? text_.size() : static_cast<std::size_t>(mark.pos);
     while (at < text_.size() && (text_[at] == '&' || text_[at] == '!')) {
@@ -154,7 +154,7 @@ class TreeBuilder final : public YAML::EventHandler {
     out_.complete = false;
   }
 
-  // What is read so far stays below the limits.
+  // Counts values and bytes; refuses a text beyond the limits.
   void take(const Size& more, const YAML::Mark& mark) {
     size_.values += more.values;
     size_.bytes += more.bytes;
@@ -243,7 +243,7 @@ class TreeBuilder final : public YAML::EventHandler {
   Size size_;
 };
 
-// Only says whether there is a document, and where.
+// Only detects whether there is another document, and where.
 class Probe final : public YAML::EventHandler {
  public:
   std::optional<YAML::Mark> start;
@@ -261,7 +261,7 @@ class Probe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// The usual cause of an error of the parser, which names the place where it gave up.
+// Returns the usual cause of a parser's error, whose mark is where the parser gave up.
 std::string_view hint_on(std::string_view reason) {
   using namespace YAML::ErrorMsg;
   struct Hint {
@@ -316,7 +316,7 @@ Document read_document(const std::string& given, const std::string& name) {
       return out;
     }
     Probe next;
-    // A syntax error in a second document is redundant beside it.
+    // A syntax error in a second document would be redundant here.
     try {
       parser.HandleNextDocument(next);
     } catch (const YAML::Exception&) {
@@ -332,7 +332,7 @@ Document read_document(const std::string& given, const std::string& name) {
     out.problems.add(refusal.mark, refusal.message);
   } catch (const YAML::Exception& e) {
     const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
-    if (out.complete)  // else a quote without an end has swallowed what is missing now
+    if (out.complete)  // else the error follows from an unclosed quote
       out.problems.add(
           {file, line + 1, column + 1},
           fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), hint_on(e.msg)));
@@ -349,7 +349,7 @@ std::string read_text(const std::string& path, const std::string& name) {
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError("this is a folder; name a YAML file", mark);
   InputFile file(path, Pipes::by_descriptor);
-  std::string text = file.read(kMostText + 1);  // the caller says where it is too long
+  std::string text = file.read(kMostText + 1);  // the caller reports where it is too long
   if (!file.problem().empty()) throw ConfigError(file.problem(), mark);
   return text;
 }
@@ -358,7 +358,7 @@ std::string read_text(const std::string& path, const std::string& name) {
 
 std::string read_configuration(const std::string& path) {
   if (path != kStandardInput) return read_text(path, path);
-  static const std::string given = read_text("/dev/stdin", path);  // it can be read once
+  static const std::string given = read_text("/dev/stdin", path);  // can be read only once
   return given;
 }
 

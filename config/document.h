@@ -1,12 +1,12 @@
 // Reads YAML text into a Value, with the line and column of everything in it.
 //
-// Uses yaml-cpp's events and not its node tree, which silently drops duplicate keys and forgets the
-// places of keys. The rest is done here: a key given twice, a second document and a quote that is
-// never closed are problems; anchors, aliases and merge keys (`<<: *base`, the entry's own keys
-// win) are resolved. Values from an alias keep the mark of the text that they stand for.
+// Uses yaml-cpp's events instead of its node tree, which silently drops duplicate keys and the
+// positions of keys. The rest is done here: duplicate keys, a second document and an unclosed quote
+// are problems; anchors, aliases and merge keys (`<<: *base`, the entry's own keys win) are
+// resolved. Values from an alias keep the mark of the original text.
 //
-// A text beyond the limits (too long, too deep, too many values) or not in UTF-8 is refused with
-// the place where that begins, before it takes time, memory or stack.
+// A text beyond the limits (too long, too deep, too many values) or not in UTF-8 is refused, with
+// the position where that begins, before it takes time, memory or stack.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@
 namespace melflow {
 
 constexpr std::size_t kMostDepth = 64;  ///< deepest nesting of maps and lists
-/// Longest texts and keys together, with what variables and aliases stand for [bytes].
+/// Limit of all texts and keys together, after variables and aliases are replaced [bytes].
 constexpr std::size_t kMostExpanded = std::size_t{4} << 20;
 
 struct Document {
   Value root;
-  /// False when the text could not be read to its end; `root` is not to be checked then, which
-  /// would only report false problems.
+  /// False if the text could not be read to its end; checks of `root` would then only report false
+  /// problems.
   bool complete = true;
   Problems problems;
 };
@@ -31,7 +31,7 @@ struct Document {
 /// The name under which a configuration is read from the standard input.
 inline constexpr const char* kStandardInput = "-";
 
-/// Reads a file, or what came by the standard input. Throws ConfigError.
+/// Reads a file, or the standard input. Throws ConfigError.
 std::string read_configuration(const std::string& path);
 
 /// Reads the text `given`. `name`: the file's path as the user wrote it, for marks.

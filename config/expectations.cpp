@@ -7,13 +7,13 @@ namespace {
 
 using Comparison = Bound::Comparison;
 
-// The longer ones first.
+// Longer ones first, since they begin with the shorter ones.
 constexpr std::pair<std::string_view, Comparison> kComparisons[] = {{"<=", Comparison::at_most},
                                                                     {">=", Comparison::at_least},
                                                                     {"<", Comparison::less},
                                                                     {">", Comparison::greater}};
 
-// Splits "< 600MiB". The value behind the comparison; nothing where there is none.
+// Splits "< 600MiB". Returns the value after the comparison; nullopt without a comparison.
 std::optional<Value> value_behind(const Value& v, Bound& out) {
   if (!v.is_scalar() || v.is_null()) return std::nullopt;
   const std::string_view text = v.text();

@@ -1,5 +1,5 @@
-// What a configuration expects of its run (`expect:`), checked at the end of it; the framework does
-// not look at it. A bound is a comparison and a value: "< 600MiB", ">= 20000", "<= 0.1%".
+// The expectations of a configuration for its run (`expect:`), checked after the run; the framework
+// ignores them. A bound is a comparison and a value: "< 600MiB", ">= 20000", "<= 0.1%".
 #pragma once
 
 #include <optional>
@@ -16,20 +16,20 @@ struct Bound {
   enum class Comparison { less, at_most, greater, at_least };
   Comparison comparison = Comparison::at_least;
   double limit = 0;
-  std::string text;  ///< as it was written
+  std::string text;  ///< as written
 
   [[nodiscard]] bool is_met_by(double value) const;
 };
-/// Of a number.
+/// A bound on a number.
 struct NumberBound : Bound {};
-/// Of bytes.
+/// A bound on bytes.
 struct SizeBound : Bound {};
-/// Of a number of files, or of a share of all.
+/// A bound on a number of files, or on a share of all.
 struct CountBound : Bound {
   bool is_share = false;  ///< then `limit` is 0 to 1
 };
 
-/// Of numbers of the JSON report, each by its place there ("edges.mel.mean_depth").
+/// Bounds on numbers of the JSON report, by their paths in it ("edges.mel.mean_depth").
 struct FigureBounds {
   std::vector<std::pair<std::string, NumberBound>> list;
 };

@@ -18,7 +18,7 @@ Json number(const Field& f, const char* type) {
   return out;
 }
 
-// With those that YAML takes for a number or a boolean as such, too.
+// Returns the choices, and also as numbers or booleans those that YAML reads as such.
 Json as_written(const std::vector<std::string>& choices) {
   Json values = choices;
   for (const std::string& choice : choices)
@@ -27,7 +27,7 @@ Json as_written(const std::vector<std::string>& choices) {
   return values;
 }
 
-// Types are known by their names in help; an unknown one allows anything.
+// Returns a schema for a type, by its name in help; an unknown type allows anything.
 Json value_schema(const Field& f, const std::string& type) {
   if (!f.children.empty())
     return {{"type", "object"},
@@ -50,7 +50,7 @@ Json value_schema(const Field& f, const std::string& type) {
 Json property(const Field& f) {
   Json value = value_schema(f, f.type);
   if (!value.empty()) {
-    // Any scalar may be a variable, and most options can be left to their default in words.
+    // Any scalar may be a variable, and most options accept a word for their default.
     Json any = Json::array({std::move(value)});
     if (f.children.empty()) any.push_back({{"$ref", "#/$defs/variable"}});
     if (f.default_text == "null")
@@ -106,7 +106,7 @@ std::string schema_json(const Registry& registry) {
   Schema top_fields;
   top.describe(top_fields);
   Json keys = properties(top_fields.fields());
-  Json put_in = Json::object();  // of which a node may have the options alone
+  Json put_in = Json::object();  // nodes that may consist of options alone
   for (const StageInfo* stage : registry.all())
     if (stage->is_put_in)
       put_in[stage->name]["anyOf"] = {

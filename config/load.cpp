@@ -62,7 +62,7 @@ class Reader {
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
 
-  // Tests are checked, and no part of the run: their variables are not asked for.
+  // Checks the tests and removes them: they are not part of the run, nor are their variables.
   void take_tests(Value& root) {
     std::vector<Value::Entry>& entries = root.entries();
     const auto tests = std::find_if(entries.begin(), entries.end(),
@@ -72,7 +72,7 @@ class Reader {
     entries.erase(tests);
   }
 
-  // Overrides, then variables; returns which variables were asked for.
+  // Applies overrides, then variables; returns the names of the variables used.
   std::set<std::string> fill_in(Value& root) {
     apply_overrides(root, options_.sets, problems_);
     Variables variables(options_.vars);
@@ -88,7 +88,7 @@ class Reader {
     std::vector<std::string> known = schema.names();
     known.emplace_back(kGraphKey);
     known.emplace_back(kTestsKey);
-    bool has_version = false;  // by another name
+    bool has_version = false;  // under another name
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end()) {
@@ -127,7 +127,7 @@ class Reader {
 
   void read_graph(const Value& root) {
     const Value* graph = root.find(kGraphKey);
-    if (graph == nullptr && has_unknown_key_) return;  // it has another name, as was said
+    if (graph == nullptr && has_unknown_key_) return;  // it was reported under another name
     if (graph == nullptr || graph->is_null() || (graph->is_map() && graph->entries().empty())) {
       error(graph == nullptr ? start_of(root) : graph->mark(),
             "graph: there are no nodes in it; `melflow init FILE` writes a pipeline to start from");
@@ -177,7 +177,7 @@ class Reader {
   }
 
   Plan build() {
-    // Of a graph that lacks nodes, what else would be found wrong only follows from that.
+    // For a graph that lacks nodes, further problems would only follow from that.
     if (spec_.nodes.empty() || is_in_parts_) throw ConfigError(without_repeats());
     std::set<Place> known;
     for (const Problem& p : problems_.sorted())
@@ -187,7 +187,7 @@ class Reader {
     try {
       plan = build_plan(spec_, registry_);
     } catch (const ConfigError& e) {
-      // What the plan finds wrong with a value that is already reported only follows from that.
+      // Skips the plan's problems with a value that is already reported.
       for (const Problem& p : e.problems().sorted())
         if (!known.contains(place_of(p.mark))) problems_.add(p.mark, p.message);
       warnings = warnings_beside(e);
@@ -200,7 +200,7 @@ class Reader {
     return std::move(*plan);
   }
 
-  // The option with the error has to be changed anyway.
+  // Keeps warnings about options without an error, since those have to be changed anyway.
   [[nodiscard]] std::vector<Problem> on_other_options(std::vector<Problem> warnings) const {
     const auto option = [](const Problem& p) { return p.message.substr(0, p.message.find(':')); };
     std::set<std::string> options;
@@ -215,7 +215,7 @@ class Reader {
     return warnings;
   }
 
-  // A value that several aliases stand for gives the same problem at the same place each time.
+  // A value with several aliases has the same problem at the same position each time.
   [[nodiscard]] Problems without_repeats() const {
     Problems out;
     std::set<std::pair<Place, std::string>> seen;
@@ -225,7 +225,7 @@ class Reader {
   }
 
   using Place = std::tuple<std::string, int, int>;
-  // Where a key that is missing is looked for.
+  // The position reported for a missing key.
   [[nodiscard]] Mark start_of(const Value& root) const {
     return root.mark().line > 0 ? root.mark() : Mark{file_, 1, 1};
   }

@@ -1,4 +1,4 @@
-// Makes a checked plan of a configuration (YAML, --var, --set), or reports all of its problems
+// Makes a checked plan from a configuration (YAML, --var, --set), or reports all of its problems
 // together.
 #pragma once
 
@@ -16,23 +16,22 @@ namespace melflow {
 struct LoadOptions {
   std::vector<Assignment> vars;
   /// NODE.OPTION=VALUE, also for options in groups (segment.long.length) and top-level options
-  /// (memory.host). A value is plain text, or YAML when it begins with one of [ { " '.
+  /// (memory.host). A value is plain text, or YAML if it begins with one of [ { " '.
   std::vector<Assignment> sets;
   std::optional<int> workers;  ///< overrides the configuration's number of workers
-  /// For a configuration that is examined and not run: gets the names of its variables. A variable
-  /// without a value is then no problem, and the caller calls check_unused().
+  /// Set to examine a configuration without running it: gets the names of its variables. A variable
+  /// without a value is then not a problem, and the caller must call check_unused().
   std::set<std::string>* asked = nullptr;
-  /// Gets the configuration with its variables and overrides filled in; or null.
+  /// Gets the configuration with its variables and overrides filled in; may be null.
   Value* filled_in = nullptr;
 };
 
-/// Reads a file and makes its plan, which has what the run is expected to be like (Expectations)
-/// among its services. Relative paths inside the configuration are relative to the current folder.
-/// Throws ConfigError.
+/// Reads a file and makes its plan, whose services include the run's Expectations. Relative paths
+/// in the configuration are relative to the current folder. Throws ConfigError.
 Plan load_plan(const std::filesystem::path& file, const LoadOptions& options = {},
                const Registry& registry = Registry::global());
 
-/// As load_plan(), for a text; `name` stands for the file in messages.
+/// Does the same for a text; `name` stands for the file in messages.
 Plan load_plan_text(const std::string& text, const std::string& name,
                     const LoadOptions& options = {}, const Registry& registry = Registry::global());
 

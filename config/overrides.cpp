@@ -32,7 +32,7 @@ void mark_all(Value& v, const Mark& mark) {
   }
 }
 
-// Plain texts are not read as YAML: a glob (**/*.wav) or a path with '#' in it means itself.
+// Does not read plain texts as YAML: a glob (**/*.wav) or a path with '#' is taken literally.
 Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
   Value v;
   if (set.value.find_first_of("[{\"'") == 0) {
@@ -89,7 +89,7 @@ class Override {
     return map.set(key, std::move(value));
   }
 
-  // The map that the rest of `path` leads on from; takes what it used off the path.
+  // Returns the map in which the rest of `path` starts; removes the part of the path it used.
   Value* start(std::vector<std::string>& path) {
     Value* graph = root_.find(kGraphKey);
     if (path.size() > 1 && path.front() == kGraphKey) path.erase(path.begin());
@@ -140,7 +140,7 @@ class Override {
 }  // namespace
 
 void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems) {
-  // Line 0 shows as "--set" alone; the column keeps the places of several apart.
+  // Line 0 appears as just "--set"; the column distinguishes several overrides.
   int number = 0;
   for (const Assignment& set : sets) {
     const auto& file = set.given_at.file ? set.given_at.file : kSetFile;

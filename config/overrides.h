@@ -9,8 +9,8 @@
 
 namespace melflow {
 
-/// Puts `sets` into `root`, in their order. A name that leads to no node and no top-level option is
-/// a problem; the plan checks later whether the node's stage has the option.
+/// Applies `sets` to `root`, in order. A name that leads to no node or top-level option is a
+/// problem; the plan checks later whether the node's stage has the option.
 void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems);
 
 }  // namespace melflow

@@ -12,8 +12,8 @@
 namespace melflow {
 namespace {
 
-// The entries of a map with names of the user's own, each of which must be a map itself or, where
-// `may_be_text`, may be anything.
+// Returns the entries of a map with user-defined names. Each must be a map if `have_options`, else
+// it may be anything.
 std::vector<Value::Entry> named(const Value& v, const std::string& path, const char* form,
                                 bool have_options, Problems& problems) {
   if (v.is_null() && !v.is_missing()) return {};
@@ -39,7 +39,7 @@ void read_options(T& target, const Value& map, const std::string& path, Problems
   schema.read(map, path + ".", problems);
 }
 
-// A value as --set and --var take it.
+// Returns a value in the form that --set and --var accept.
 std::string assigned(const Value& v) {
   return v.is_scalar() && !v.quoted() ? v.text() : to_json(v);
 }
@@ -52,7 +52,7 @@ std::vector<Assignment> assignments(const Value& v, const std::string& path, con
   return out;
 }
 
-// Numbers, or the path of a .npy file. `where`: the map that they should be in.
+// Reads numbers, or the path of a .npy file. `where`: the map that should contain them.
 void read_equal(ExpectedValues& out, const Mark& where, const std::string& path,
                 Problems& problems) {
   const Value& v = out.equal.value;
@@ -87,7 +87,7 @@ std::vector<ExpectedValues> read_values(const Value& v, const std::string& path,
   return out;
 }
 
-// Names of files, with or without how many rows they have.
+// Reads names of files, with or without their numbers of rows.
 std::vector<ExpectedOutput::Rows> read_files(const Value& v, const std::string& path,
                                              Problems& problems) {
   std::vector<ExpectedOutput::Rows> out;

@@ -16,7 +16,7 @@ void add_rows(const std::vector<Field>& fields, const std::string& prefix,
   }
 }
 
-// The characters of `special` would end the cell, or read as Markdown of their own.
+// Escapes the characters of `special`, which would end a table cell or be read as Markdown.
 std::string escaped(const std::string& text, const std::string& special) {
   std::string out;
   for (const char c : text) {
@@ -54,7 +54,7 @@ const char* kind_text(const StageTraits& traits) {
   return "";
 }
 
-// Whether they are, to the last word, those of the other stage `name`.
+// Whether the stage's options are exactly those of the other stage `name`.
 bool has_options_of(const StageInfo& stage, const std::string& name, const Registry& registry) {
   if (name == stage.name) return false;
   for (const StageInfo* other : registry.all())

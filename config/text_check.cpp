@@ -13,7 +13,7 @@ bool is_control(char c) {
 
 }  // namespace
 
-// The parser would take U+0004 for the end of the text, and guess at other encodings.
+// The parser would stop at U+0004, and guess at other encodings.
 std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
   if (text.starts_with("\x89HDF") || text.starts_with("\x93NUMPY")) {
     const std::string file = at.file != nullptr ? *at.file : "FILE";

@@ -1,4 +1,4 @@
-// The top-level options of a configuration, beside `graph`. This description serves reading, help
+// The top-level options of a configuration, besides `graph`. This description serves reading, help
 // and the schema for editors.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace melflow {
 
-/// The `version` this program reads.
+/// The `version` that this program reads.
 inline constexpr int kConfigVersion = 1;
 inline constexpr const char* kGraphKey = "graph";
 inline constexpr const char* kTestsKey = "tests";

@@ -21,7 +21,7 @@ bool is_name(std::string_view text) {
                              [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
 }
 
-// `text` begins behind "${": where its own } is, the ones of variables inside omitted.
+// Returns the position of the } that closes `text`, which begins after "${"; skips nested ones.
 std::size_t closing_brace(std::string_view text) {
   int depth = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,8 +31,8 @@ std::size_t closing_brace(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Nothing but one variable: as plain as what it stands for. Between braces it has to be quoted, and
-// `files: "${N}"` is meant to be a number all the same.
+// Whether the text is a single variable. Its value then counts as unquoted: a variable in braces
+// must be quoted, but `files: "${N}"` may still be meant as a number.
 bool is_one_variable(std::string_view text) {
   return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3;
 }

@@ -11,25 +11,24 @@
 
 namespace melflow {
 
-/// The argument of --var or --set: NAME=VALUE.
+/// An argument of --var or --set: NAME=VALUE.
 struct Assignment {
   std::string name;
   std::string value;
-  Mark given_at = {};  ///< of the value, where Python's argument for it is
+  Mark given_at = {};  ///< position of the value in Python's argument, if given there
 };
 
 class Variables {
  public:
-  /// Variables in `given` override those of the environment; of two with one name the later counts.
+  /// Variables in `given` override the environment's; the last of several with one name counts.
   explicit Variables(std::vector<Assignment> given) : given_(std::move(given)) {}
 
-  /// Replaces the variables in every scalar below `value`, but not in keys. A variable that cannot
-  /// be replaced stays as it is written and is a problem at its place. As in a shell, a default
-  /// also replaces a variable that is set but empty, and may itself contain variables, some levels
-  /// deep.
+  /// Replaces the variables in every scalar in `value`, but not in keys. A variable that cannot be
+  /// replaced stays unchanged and is reported with its position. As in a shell, a default also
+  /// replaces a variable that is set but empty, and may itself contain variables, some levels deep.
   void expand(Value& value, Problems& problems);
 
-  /// From now on a variable without a value stays as it is written and is no problem.
+  /// From now on, a variable without a value stays unchanged and is not a problem.
   void allow_missing() { may_be_missing_ = true; }
   [[nodiscard]] const std::set<std::string>& asked() const { return asked_; }
 
@@ -44,11 +43,11 @@ class Variables {
   std::vector<Assignment> given_;
   bool may_be_missing_ = false;
   std::set<std::string> asked_;
-  std::string empty_;      // that was asked for last, is set and has nothing in it
-  std::size_t bytes_ = 0;  // of all texts with variables, filled in
+  std::string empty_;      // the last variable used that is set but empty
+  std::size_t bytes_ = 0;  // of all texts with variables, after replacement
 };
 
-/// Reports variables in `given` that the configuration does not use, which are likely misspelt.
+/// Reports variables in `given` that the configuration does not use, which are probably misspelt.
 void check_unused(const std::vector<Assignment>& given, const std::set<std::string>& asked,
                   Problems& problems);
 

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-// Numbers, sizes and words: where a value may be one of these, it must not be in quotes.
+// Whether a text is a number, size or word, which may have to stay without quotes.
 bool is_plain(const std::string& text) {
   const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
   const auto may_be = [&](std::string_view others, char c) {
@@ -39,7 +39,7 @@ std::string flow(const Value& value) {
   return out;
 }
 
-// The byte at which a line begins; lines count from 1.
+// Returns the byte at which a line begins; lines count from 1.
 std::size_t begin_of(const std::string& text, int line) {
   std::size_t at = 0;
   for (int l = 1; l < line && at < text.size(); ++l) {
@@ -60,7 +60,7 @@ void put_remark(std::string& text, int line, const std::string& remark) {
   text.insert(begin, std::string(indent, ' ') + "# " + remark + "\n");
 }
 
-// Where a new entry of a map goes that has a line for each.
+// Returns the line for a new entry of a map that has one line per entry.
 int line_for_new(const std::vector<Value::Entry>& entries) {
   const Value::Entry& first = entries.front();
   const bool is_one_line =
@@ -95,7 +95,7 @@ void put(std::string& text, const Value& map, const std::string& key, const NewV
 
 }  // namespace
 
-// One dollar stands for itself where there are two.
+// Doubles every dollar sign, so that it stands for itself.
 std::string yaml_quoted(const std::string& text) {
   std::string out;
   for (const char c : text) out.append(c == '$' ? 2 : 1, c);

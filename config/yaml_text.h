@@ -1,5 +1,5 @@
-// Writes a configuration as YAML that reads as the same one, or puts values of options into the
-// text of one and leaves all else as it was written.
+// Writes a configuration as YAML that reads back the same, or changes options in the text of a
+// configuration and leaves everything else as written.
 #pragma once
 
 #include <string>
@@ -9,24 +9,23 @@
 
 namespace melflow {
 
-/// A configuration that is filled in (LoadOptions::filled_in) as the text of a file that has no
-/// variables, anchors. A text in it that is no UTF-8 stays as it is, and such a file cannot be
-/// read.
+/// Writes a filled-in configuration (LoadOptions::filled_in) as a file without variables and
+/// anchors. Text that is not UTF-8 is kept, but such a file cannot be read.
 std::string yaml_text(const Value& configuration);
 
-/// A text as a value that means just that, in quotes.
+/// Quotes a text so that YAML reads it literally.
 std::string yaml_quoted(const std::string& text);
 
 struct NewValue {
-  std::string option;  ///< NODE.OPTION, or a top-level option without a point
+  std::string option;  ///< NODE.OPTION, or a top-level option without a dot
   std::string value;   ///< a plain scalar
   std::string remark;  ///< a comment above the line
 };
 
-/// The text with these values: in the place of a plain scalar, or as a new entry of the node. An
-/// option that cannot be put there (its value has another form) is left
-/// as it was: a caller that must know reads the result. `name` stands for the file in messages.
-/// Throws ConfigError where the text cannot be read.
+/// Returns the text with these values: each replaces a plain scalar or becomes a new entry of its
+/// node. Leaves an option unchanged if that is not possible (its value has another form); a caller
+/// that must know reads the result. `name` stands for the file in messages. Throws ConfigError if
+/// the text cannot be read.
 std::string edited_text(std::string text, const std::string& name,
                         const std::vector<NewValue>& values);
 

@@ -1,4 +1,4 @@
-// A warp works on one frame at a time and goes on with the one that lies a grid further.
+// A warp works on one frame at a time and continues with the frame one grid further.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace melflow::cuda {
 namespace {
 
 constexpr int window_warps = 8;
-constexpr std::uint32_t shared_bytes = 48U << 10;  // what every device gives without opt-in
+constexpr std::uint32_t shared_bytes = 48U << 10;  // what every device allows without opt-in
 
 __device__ std::uint32_t frames_of(const Chunk& chunk) {
   const std::uint32_t n_frames = *chunk.n_frames;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(32 * window_warps)
     AnySize::window_frame(lane, a.settings, a.window, samples,
                           a.frames + static_cast<std::size_t>(i) * a.settings.n_fft);
   }
-  // What an earlier batch left could be infinite, and cuFFT may compute several frames as one.
+  // An earlier batch could have left infinite values, and cuFFT may compute several frames as one.
   const std::size_t end = static_cast<std::size_t>(a.transformed) * a.settings.n_fft;
   const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(n) * a.settings.n_fft +

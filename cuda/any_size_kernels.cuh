@@ -1,8 +1,8 @@
 // any_size_kernels.cuh - launchers of the kernels around a batched transform (any_size_phases.h).
 //
-// Batches are worked off in chunks, so that frames and spectra stay in a device's cache and the
-// work area stays small: a kernel takes frames [first_frame, first_frame + chunk) and omits
-// those from *n_frames on.
+// Batches are processed in chunks, so that frames and spectra stay in a device's cache and the work
+// area stays small: a kernel takes frames [first_frame, first_frame + chunk), but none from
+// *n_frames on.
 
 #pragma once
 
@@ -30,7 +30,7 @@ struct WindowArguments {
   const void* samples;
   const std::uint32_t* offsets;
   Chunk chunk;
-  std::uint32_t transformed;  // frames that the transform takes; those without samples become 0
+  std::uint32_t transformed;  // frames that the transform takes; those without samples are zeroed
   float* frames;              // [transformed, n_fft]
 };
 
@@ -42,19 +42,19 @@ struct LevelsArguments {
   const Complex* spectra;  // [chunk.frames, n_bins]
   Chunk chunk;
   Rows rows;
-  // [warps of the grid, BandCounts::partials()]; null: in shared memory, with the bins.
+  // [warps of the grid, BandCounts::partials()]; null: in shared memory, after the bins.
   float* partials;
   std::uint32_t warp_bytes;  // of shared memory
 };
 
-// How the second kernel is laid out for a front end.
+// The launch layout of the second kernel for a front end.
 struct LevelsLayout {
-  int warps = 1;                 // of a block
-  std::uint32_t warp_bytes = 0;  // of shared memory; 0: bins and partials have no room there
+  int warps = 1;                 // per block
+  std::uint32_t warp_bytes = 0;  // of shared memory; 0: bins and partials do not fit into it
 };
 LevelsLayout levels_layout(const AnySizeTables& tables);
 
-// At most so many blocks are launched.
+// The largest number of blocks in a launch.
 constexpr std::uint32_t any_size_blocks = 1024;
 
 void launch_window(cudaStream_t stream, SampleType samples, const WindowArguments& arguments);

@@ -1,4 +1,4 @@
-// any_size_phases.h - the kernels before and behind a batched real transform of any size, as phases
+// any_size_phases.h - the kernels before and after a batched real transform of any size, as phases
 // between barriers (see fused_phases.h). A warp works on one frame at a time.
 //
 //   window_frame   samples, window                     -> a frame of n_fft floats
@@ -7,7 +7,7 @@
 //   sum_bands      pieces of bands                     -> partial sums
 //   write          bands or bins, logarithm            -> row
 //
-// Where a frame's bins do not fit into shared memory, load_bins is omitted, and the later phases
+// If a frame's bins do not fit into shared memory, load_bins is omitted, and the later phases
 // compute each bin from the spectrum when they need it; partials are then in device memory.
 
 #pragma once
@@ -23,10 +23,10 @@
 
 namespace melflow::cuda {
 
-// Where bins come from. All three members are of one frame.
+// The source of the bins of one frame.
 struct Bins {
   const Complex* spectrum = nullptr;  // [n_bins]
-  float* stored = nullptr;            // [n_bins], null where there is no room
+  float* stored = nullptr;            // [n_bins], null if they do not fit
   float* partials = nullptr;          // [BandCounts::partials()], aligned to 16 bytes
 
   MELFLOW_HD float value(const Settings& s, int k) const {
@@ -37,7 +37,7 @@ struct Bins {
 struct AnySize {
   static constexpr int lanes = AnySizeTables::lanes;
 
-  // Bins from one on.
+  // The bins from number k on.
   struct From {
     const Settings& s;
     const Bins& bins;

@@ -16,8 +16,8 @@ struct Run {
   int weights_at = 0;  // in the front end's weights
 };
 
-// Every band in as few runs of at most `longest` bins as that takes, one at least, the longest run
-// first. Runs of a band are equally long for `variant` 0, and divided otherwise for any other.
+// Cuts every band into the fewest runs of at most `longest` bins, at least one; returns the longest
+// run first. For `variant` 0 the runs of a band are equally long; other variants differ.
 std::vector<Run> cut(std::span<const Band> bands, int longest, unsigned variant) {
   std::vector<Run> runs;
   std::minstd_rand random(variant);
@@ -25,7 +25,7 @@ std::vector<Run> cut(std::span<const Band> bands, int longest, unsigned variant)
     const Band& band = bands[m];
     const int n = std::max(1, (band.count + longest - 1) / longest);
     for (int i = 0, begin = 0; i < n; ++i) {
-      // What is left has to fit into the runs that are left.
+      // The remaining bins must fit into the remaining runs.
       const int low = std::max(std::min(begin + 1, band.count), band.count - longest * (n - 1 - i));
       const int high = std::min(begin + longest, band.count - (n - 1 - i));
       const int end = variant == 0 ? band.count * (i + 1) / n
@@ -40,13 +40,13 @@ std::vector<Run> cut(std::span<const Band> bands, int longest, unsigned variant)
   return runs;
 }
 
-// Of a round whose longest run has so many bins.
+// The steps of a round whose longest run has `bins` bins.
 int steps_for(int bins, int unit) { return std::max((bins + unit - 1) / unit, 1) * unit; }
 
-// The runs of one round: where each lane begins to read, at its run's first bin or up to its slack
-// before, so that few lanes begin in the same bank. That is a matching of lanes and banks, made by
-// augmenting paths. A group has as many banks as lanes: the other group of a warp reads from the
-// other banks.
+// The runs of one round, and where each lane begins to read: at its run's first bin or earlier
+// within its slack, so that few lanes begin in the same bank. This is a matching of lanes and
+// banks, made by augmenting paths. A group has as many banks as lanes: the other group of a warp
+// reads from the other banks.
 struct Round {
   Round(std::span<const Run> of, int n_bins, int lanes, int unit)
       : runs(of),
@@ -62,7 +62,7 @@ struct Round {
 
   std::span<const Run> runs;
   int steps;
-  std::vector<int> first_bin;  // of each run
+  std::vector<int> first_bin;  // per run
   int of_one_bank = 1;         // the most lanes that read from the same bank
 
  private:
@@ -87,7 +87,7 @@ struct Round {
     return false;
   }
 
-  std::vector<std::vector<std::size_t>> lanes_of_;  // of each bank
+  std::vector<std::vector<std::size_t>> lanes_of_;  // per bank
 };
 
 std::vector<Round> rounds_of(std::span<const Run> runs, int n_bins, int lanes, int unit) {
@@ -98,8 +98,8 @@ std::vector<Round> rounds_of(std::span<const Run> runs, int n_bins, int lanes, i
   return rounds;
 }
 
-// Accesses to shared memory of a frame: power and weight for each step, and for each partial sum
-// its description, its write and its reading.
+// Accesses to shared memory per frame: power and weight for each step, and for each partial sum its
+// description, its write and its read.
 int cost(int steps, int of_one_bank) { return steps * (of_one_bank + 1) + 6; }
 
 int cost(const std::vector<Round>& rounds) {
@@ -108,7 +108,7 @@ int cost(const std::vector<Round>& rounds) {
   return sum;
 }
 
-// What they cost where no two lanes read from the same bank.
+// The cost if no two lanes read from the same bank.
 int least_cost(std::span<const Run> runs, int lanes, int unit) {
   int sum = 0;
   for (std::size_t i = 0; i < runs.size(); i += static_cast<std::size_t>(lanes))
@@ -116,7 +116,7 @@ int least_cost(std::span<const Run> runs, int lanes, int unit) {
   return sum;
 }
 
-// The runs that cost least.
+// Returns the cheapest runs.
 std::vector<Run> best_cut(std::span<const Band> bands, int n_bins, int lanes, int unit) {
   constexpr unsigned variants = 64;
   int widest = 1, total = 0;
@@ -125,8 +125,8 @@ std::vector<Run> best_cut(std::span<const Band> bands, int n_bins, int lanes, in
     total += band.count;
   }
   const int longest = std::min({widest, n_bins / unit * unit, most_in_a_row});
-  // Shorter pieces than an eighth of a lane's share cost more in partial sums than they level out,
-  // and no band should have more of them than bins in a row.
+  // Pieces shorter than an eighth of a lane's share cost more in partial sums than they save by
+  // balance, and no band should have more pieces than bins in a row.
   const int shortest = std::max({4, total / lanes / 8, widest / most_in_a_row});
   std::vector<Run> best = cut(bands, longest, 0);
   int least = cost(rounds_of(best, n_bins, lanes, unit));
@@ -165,7 +165,7 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
     weights_.resize(base + static_cast<std::size_t>(round.steps) * width, 0.0F);
     steps_ += round.steps;
     wavefronts_ += round.steps * round.of_one_bank;
-    int writers[32] = {};  // of each bank
+    int writers[32] = {};  // per bank
     for (std::size_t lane = 0; lane < width; ++lane) {
       Piece piece;
       piece.steps_and_partial = static_cast<std::uint32_t>(round.steps);
@@ -177,7 +177,7 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
           weights_[base + (k / of_unit * width + lane) * of_unit + k % of_unit] =
               weights[static_cast<std::size_t>(run.weights_at + i)];
         }
-        // Of the band's places that are free, one in the bank that is written to least.
+        // Chooses, among the band's free slots, one in the bank with the fewest writes.
         int chosen = -1;
         for (int i = 0; i < 4 * counts_.quads; ++i) {
           const int at = (i / 4 * counts_.n_bands + run.band) * 4 + i % 4;
@@ -188,7 +188,7 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
         ++writers[chosen % 32];
         piece.steps_and_partial |= static_cast<std::uint32_t>(chosen) << Piece::step_bits;
       } else {
-        piece.first_bin = round.first_bin[0];  // the same word as another lane
+        piece.first_bin = round.first_bin[0];  // reads the same word as another lane
         const int at = counts_.quads * counts_.n_bands * 4 + counts_.idle++;
         piece.steps_and_partial |= static_cast<std::uint32_t>(at) << Piece::step_bits;
       }

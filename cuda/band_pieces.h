@@ -2,17 +2,17 @@
 //
 // In:  the bands of a FrontEnd and the number of lanes that work on a frame.
 // Out: BandTables: in each of `rounds` rounds every lane sums one piece, a run of neighbouring bins
-//      of one band, into a partial sum; a band is the sum of its partial sums. Mel bands grow with
-//      frequency: one band a lane would leave most lanes waiting for the widest.
+//      of one band, into a partial sum; a band is the sum of its partial sums. Mel bands widen with
+//      frequency: with one band per lane, most lanes would wait for the widest.
 //
-// Every band has room for `quads` times four partial sums, which are loaded four at a time; those
-// that no piece goes to have to be 0.
+// Every band has room for `quads` times four partial sums, which are loaded four at a time; unused
+// ones must be 0.
 //
 // All lanes of a round take the same number of steps, one bin a step; a lane with a shorter piece
-// has weights of 0 before or behind it. Where in that slack a piece begins is chosen so that the
-// lanes read from different banks of shared memory, and so are the lengths of the pieces. No lane
-// reads outside [0, n_bins). A weight of 0 times an infinite power is NaN: where the power itself
-// overflows, a band beside it may be NaN instead of finite.
+// has weights of 0 before or after it. The start of a piece within that slack, and the lengths of
+// the pieces, are chosen so that the lanes read from different banks of shared memory. No lane
+// reads outside [0, n_bins). A weight of 0 times an infinite power is NaN: if a power itself
+// overflows, a neighbouring band may be NaN instead of finite.
 
 #pragma once
 
@@ -25,10 +25,10 @@
 
 namespace melflow::cuda {
 
-// Bins that are added one after another: the most in a piece. lane_loops_body.h has the reason.
+// The most bins added one after another, hence in a piece. Reason: lane_loops_body.h.
 constexpr int most_in_a_row = 64;
 
-// Where a lane begins to read in a round, how many bins, and where their sum goes.
+// The first bin that a lane reads in a round, the number of bins, and the slot of their sum.
 struct alignas(8) Piece {
   static constexpr int step_bits = 7;
 
@@ -44,36 +44,36 @@ struct BandCounts {
   int lanes = 0;
   int rounds = 0;
   int n_bands = 0;
-  int quads = 0;  // of partial sums of each band
+  int quads = 0;  // groups of four partial sums per band
   int idle = 0;   // lanes of the last round without a piece
   int weights = 0;
 
   MELFLOW_HD int pieces() const { return rounds * lanes; }
-  // Partial sums [quads][n_bands][4], and places that idle lanes write to; a multiple of four.
+  // Partial sums [quads][n_bands][4], and slots that idle lanes write to; a multiple of four.
   MELFLOW_HD int partials() const { return (quads * n_bands * 4 + idle + 3) / 4 * 4; }
 };
 
-// With plain pointers into BandTables or a copy of it.
+// Plain pointers into BandTables or a copy of it.
 struct BandView {
   BandCounts counts;
-  const Piece* pieces = nullptr;   // [rounds][lanes]; all of a round have the same steps
+  const Piece* pieces = nullptr;   // [rounds][lanes]; all of a round have equally many steps
   const float* weights = nullptr;  // per round [steps / unit][lanes][unit], aligned to unit floats
 };
 
 class BandTables {
  public:
   BandTables() = default;
-  // lanes: a power of two, up to 32. unit: weights that a lane loads at once, 1 or 4; every round
-  // has a multiple of it as steps, at most n_bins. There is a band at least, and all lie inside
-  // [0, n_bins).
+  // lanes: a power of two, up to 32. unit: weights that a lane loads at once, 1 or 4; the steps of
+  // every round are a multiple of it and at most n_bins. There must be at least one band, and all
+  // must lie within [0, n_bins).
   BandTables(std::span<const Band> bands, std::span<const float> weights, int n_bins, int lanes,
              int unit);
 
   const BandCounts& counts() const { return counts_; }
-  // Steps of all rounds: what a frame's bands cost a lane.
+  // Steps of all rounds: the cost of a frame's bands per lane.
   int steps() const { return steps_; }
-  // Times that shared memory is busy with a frame's reads of bins: `steps` where no two lanes ever
-  // read from the same bank.
+  // Accesses of shared memory for a frame's reads of bins: `steps` if no two lanes ever read from
+  // the same bank.
   int wavefronts() const { return wavefronts_; }
   std::span<const Piece> pieces() const { return pieces_; }
   std::span<const float> weights() const { return weights_; }

@@ -1,5 +1,5 @@
-// completions.h - tags of finished batches, for a thread that waits for them: they come out in the
-// order in which they are posted.
+// completions.h - tags of finished batches, for a thread that waits for them; returned in the order
+// in which they were posted.
 
 #pragma once
 
@@ -12,9 +12,9 @@ namespace melflow::cuda {
 class Completions {
  public:
   void post(void* tag);
-  // Lets wait() return without a tag; remembered.
+  // Makes wait() return without a tag, also if it is called later.
   void wake();
-  // Appends what is done. Returns after `seconds` at the latest; true: something came, or wake().
+  // Appends finished tags. Waits at most `seconds`; returns whether a tag or wake() came.
   bool wait(std::vector<void*>& done, double seconds);
 
  private:

@@ -58,7 +58,7 @@ struct Dft<5> {
 template <>
 struct Dft<8> {
   static MELFLOW_HD void run(Complex (&x)[8]) {
-    dft4(x[0], x[2], x[4], x[6]);  // even ones, transformed: x0 x2 x4 x6
+    dft4(x[0], x[2], x[4], x[6]);  // the even ones, transformed: x0 x2 x4 x6
     dft4(x[1], x[3], x[5], x[7]);
     constexpr float h = 0.707106781F;
     const Complex one = {(x[3].re + x[3].im) * h, (x[3].im - x[3].re) * h};    // x3 (1 - i)/sqrt 2

@@ -1,4 +1,4 @@
-// A warp works on one frame at a time and goes on with the one that lies a grid further.
+// A warp works on one frame at a time and continues with the frame one grid further.
 
 #include "cuda/condition_kernel.cuh"
 

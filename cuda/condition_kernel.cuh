@@ -1,5 +1,5 @@
-// condition_kernel.cuh - launcher of the kernel that conditions frames (condition_phases.h), before
-// the kernels of either path: these find floats, one frame after another.
+// condition_kernel.cuh - launcher of the kernel that conditions frames (condition_phases.h) for the
+// kernels of either path, which then read floats, one frame after another.
 
 #pragma once
 
@@ -18,7 +18,7 @@ struct ConditionArguments {
   const std::uint32_t* offsets;
   const std::uint32_t* n_frames;
   float* frames;                 // [capacity, stride]
-  std::uint32_t* frame_offsets;  // [capacity], place of each of them
+  std::uint32_t* frame_offsets;  // [capacity], position of each frame
 };
 
 void launch_condition(cudaStream_t stream, SampleType samples, const ConditionArguments& arguments,

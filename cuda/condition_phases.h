@@ -1,12 +1,12 @@
-// condition_phases.h - what is done to the samples of a frame before the window, as phases between
-// barriers: scale, removal of the mean, pre-emphasis of the frame.
+// condition_phases.h - prepares the samples of a frame for the window, in phases between barriers:
+// scale, removal of the mean, pre-emphasis of the frame.
 //
-// In:  samples of a frame as they were decoded.
+// In:  samples of a frame, as decoded.
 // Out: the frame as floats [frame_length], as the Conditioner of the mel plan makes it; 0 outside
-//      the window's place.
+//      the window.
 //
-// A warp works on a frame. The mean is needed before the first sample can be written, and a sample
-// needs the one before it: so both phases read the samples, the second time out of a cache.
+// A warp works on a frame. The mean is needed before the first sample can be written, and each
+// sample needs the previous one: so both phases read the samples, the second time from a cache.
 //
 //   sum     of a lane's samples                  -> shared
 //   write   mean, pre-emphasis                   -> frame
@@ -21,7 +21,7 @@ namespace melflow::cuda {
 struct Condition {
   static constexpr int lanes = 32;
 
-  // `sums` [lanes], shared. In double, as on the host: an offset may be far larger than the signal.
+  // `sums` [lanes], shared. Double, as on the host: an offset may far exceed the signal.
   template <class Sample>
   static MELFLOW_HD void sum(int lane, const ConditionSettings& s, const Sample* samples,
                              double* sums) {
@@ -46,7 +46,7 @@ struct Condition {
       float value = 0.0F;
       if (i >= s.begin && i < s.end) {
         value = static_cast<float>(samples[i]) * scale - mean;
-        // The first one stands for the one before it.
+        // The first sample has no predecessor and uses itself.
         const int before = i > s.begin ? i - 1 : i;
         if (s.preemphasis > 0.0F)
           value -= s.preemphasis * (static_cast<float>(samples[before]) * scale - mean);

@@ -25,7 +25,7 @@ void must(cudaError_t result, const char* call, int device) {
                   cudaGetErrorName(result) + ", " + cudaGetErrorString(result));
 }
 
-// The runtime keeps a current device for each thread.
+// Selects the device: the runtime keeps a current one for each thread.
 void use(int device) { must(cudaSetDevice(device), "cudaSetDevice", device); }
 
 class CudaMel final : public MelProgram {
@@ -33,8 +33,8 @@ class CudaMel final : public MelProgram {
   CudaMel(int device, const FrontEnd& front_end, const KernelOptions& options,
           std::uint32_t most_frames)
       : device_(device), kernels_(std::in_place, front_end, options, most_frames) {
-    // Copies of tables need not have arrived when they return, and streams do not wait for them.
-    // They are on the null stream, the only one that is synchronised here.
+    // Copies of tables may return before they arrive, and streams do not wait for them. They are on
+    // the null stream, so only that is synchronised here.
     must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", device_);
   }
   CudaMel(const CudaMel&) = delete;
@@ -190,7 +190,7 @@ class CudaStream final : public Stream {
   std::array<cudaEvent_t, places> events_{};
 };
 
-// Asks the driver only: no context is made on the device.
+// Asks only the driver: creates no context on the device.
 GpuInfo info_of(int index) {
   cudaDeviceProp properties{};
   must(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties", index);
@@ -200,7 +200,7 @@ GpuInfo info_of(int index) {
   out.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
   out.memory = properties.totalGlobalMem;
   std::array<char, 32> bus{};
-  // Only the report needs it.
+  // Only the report needs it, so an error is ignored.
   if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), index) == cudaSuccess)
     out.pci_bus_id = bus.data();
   else
@@ -258,7 +258,7 @@ class CudaGpu final : public Gpu {
   int index_;
 };
 
-// What the driver says of its devices.
+// The devices that the driver reports.
 struct Found {
   std::vector<GpuInfo> usable;
   std::map<int, std::string> unusable;
@@ -287,7 +287,7 @@ Found look() {
       out.why_none = std::string("no CUDA device can be used: ") + cudaGetErrorString(result);
     return out;
   }
-  constexpr int oldest = 8;  // compute capability that there are kernels for
+  constexpr int oldest = 8;  // lowest compute capability with kernels
   for (int i = 0; i < count; ++i) {
     try {
       const GpuInfo info = info_of(i);
@@ -309,7 +309,7 @@ class CudaGpus final : public Gpus {
  public:
   [[nodiscard]] bool may_have_some() const override {
     try {
-      // The driver's library is opened; the driver is not started.
+      // Opens the driver's library but does not start the driver.
       const SharedLibrary driver("libcuda.so.1", "NVIDIA's driver");
       return true;
     } catch (const CudaError&) {
@@ -332,7 +332,7 @@ class CudaGpus final : public Gpus {
   }
 
  private:
-  // The driver is asked once, at the first call.
+  // Asks the driver once, at the first call.
   const Found& found() const {
     std::call_once(is_looked_for_, [this] { found_ = look(); });
     return found_;

@@ -13,7 +13,7 @@ constexpr std::array names = {"libcufft.so.12", "libcufft.so.11", "libcufft.so.1
 
 bool is_file(const std::string& place) { return place.find(".so") != std::string::npos; }
 
-// What to hand to the loader for one place.
+// Returns the names to pass to the loader for one place.
 std::vector<std::string> candidates(const std::string& place) {
   if (is_file(place)) return {place};
   std::vector<std::string> all;

@@ -1,7 +1,7 @@
 // cufft_library.h - cuFFT, opened when a run needs it.
 //
 // In:  the places where it can be.
-// Out: its functions. A program that never transforms by cuFFT does not need it to be there.
+// Out: its functions. A program that never transforms by cuFFT does not need the library.
 
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace melflow::cuda {
 
-// The part of cufft.h that is used: a batch of real transforms, in a work area of the caller's.
-// Every function returns 0 or an error that cufft_error_name names. Streams are cudaStream_t.
+// The used part of cufft.h: a batch of real transforms, in a work area of the caller. Functions
+// return 0 or an error that cufft_error_name names. Streams are cudaStream_t.
 struct CufftFunctions {
   using Plan = int;
   static constexpr int real_to_complex = 0x2a;
@@ -37,7 +37,7 @@ const char* cufft_error_name(int result);
 class CufftLibrary {
  public:
   // Looks in each place for libcufft.so.12, .11, then .10; a place is a folder, the file itself, or
-  // empty for the loader's own way. Throws CudaError with every place and what the loader said.
+  // empty for the loader's own search. Throws CudaError with every place and the loader's message.
   explicit CufftLibrary(const std::vector<std::string>& places = default_places());
   CufftLibrary(const CufftLibrary&) = delete;
   CufftLibrary& operator=(const CufftLibrary&) = delete;
@@ -45,7 +45,7 @@ class CufftLibrary {
   const CufftFunctions& functions() const { return functions_; }
   const std::string& path() const { return library_.path(); }
 
-  // $MELFLOW_CUFFT, such as nvidia/cufft/lib of a Python environment, then the loader's own way,
+  // $MELFLOW_CUFFT, such as nvidia/cufft/lib of a Python environment, then the loader's own search,
   // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
   static std::vector<std::string> default_places();
 

@@ -1,4 +1,4 @@
-// device.cuh - checked calls, owners of what CUDA lends, and the shared memory of kernels.
+// device.cuh - checked calls, owners of CUDA's resources, and the shared memory of kernels.
 
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace melflow::cuda {
 
-// A block's dynamic shared memory, as many bytes as its launch says.
+// A block's dynamic shared memory, of the size given at launch.
 extern __shared__ __align__(16) unsigned char shared_memory[];
 
 inline void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;
-  cudaGetLastError();  // or a library that asks for it later takes this error for its own
+  cudaGetLastError();  // or a library that checks later would take it for its own
   throw CudaError(std::string(call) + ": " + cudaGetErrorName(result) + ", " +
                   cudaGetErrorString(result));
 }
 
-// A table in device memory that is only read once it is uploaded. Throws CudaError. Move-only.
+// A table in device memory that is read-only after the upload. Throws CudaError. Move-only.
 template <class T>
 class DeviceTable {
  public:

@@ -1,5 +1,5 @@
-// device_budget.h - how much page-locked and device memory a run may take, all of its nodes
-// together. memory.pinned is for all devices, memory.device for each.
+// device_budget.h - limits the page-locked and device memory of a run, all of its nodes together.
+// memory.pinned is for all devices, memory.device for each.
 
 #pragma once
 
@@ -16,12 +16,12 @@ class DeviceBudget {
   DeviceBudget(const DeviceBudget&) = delete;
   DeviceBudget& operator=(const DeviceBudget&) = delete;
 
-  // Counts memory that is about to be taken, `device` of it on the device with this index. Throws
-  // CudaError where it is more than allowed; then nothing is counted. [bytes]
+  // Charges memory that is about to be taken, `device` bytes of it on the device with this index.
+  // Throws CudaError, and charges nothing, if that exceeds the limit. [bytes]
   void charge(int index, std::size_t pinned, std::size_t device);
-  // Page-locked memory that may still be taken. [bytes]
+  // Page-locked memory that is still available. [bytes]
   [[nodiscard]] std::size_t pinned_left() const;
-  // Takes back what charge() counted, once that memory is released. [bytes]
+  // Undoes charge() once that memory is released. [bytes]
   void refund(int index, std::size_t pinned, std::size_t device) noexcept;
 
  private:

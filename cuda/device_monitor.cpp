@@ -14,7 +14,7 @@
 namespace melflow::cuda {
 namespace {
 
-// NVML between its init and shutdown, which it counts.
+// NVML between init and shutdown, which NVML counts.
 class Session {
  public:
   Session() : f_(library_.functions()) { must(f_.init(), "nvmlInit"); }
@@ -39,7 +39,7 @@ std::string driver_version(const Session& nvml) {
   return result == 0 ? text.data() : "";
 }
 
-// Of one device; what a call refuses once is not asked for again.
+// Samples one device; a call that NVML refuses is not repeated.
 class Sampler {
  public:
   Sampler(const Session& nvml, const GpuInfo& device, DeviceUse& use) : nvml_(nvml), use_(use) {
@@ -67,7 +67,7 @@ class Sampler {
       use_.most_memory = std::max(use_.most_memory, static_cast<std::size_t>(now.used));
       use_.total_memory = static_cast<std::size_t>(now.total);
     });
-    // Not every device is on such a bus: no reason to say anything.
+    // Not every device is on a PCIe bus, so a refusal is no reason for a message.
     unsigned generation = 0, width = 0;
     if (f.pcie_generation(handle_, &generation) == 0)
       use_.pcie_generation = std::max(use_.pcie_generation, generation);
@@ -99,15 +99,15 @@ struct DeviceMonitor::Watch {
   std::mutex mutex;
   std::condition_variable changed;
   bool is_ending = false, has_ended = false;
-  DeviceUses uses;  // the thread's, until it has ended
+  DeviceUses uses;  // written by the thread until it has ended
 
-  // False: it is over.
+  // Sleeps for `period`; returns false once the sampling has to end.
   bool sleep(std::chrono::milliseconds period) {
     std::unique_lock lock(mutex);
     return !changed.wait_for(lock, period, [this] { return is_ending; });
   }
 
-  // NVML is opened here, too: that may take a while, and the run need not wait for it.
+  // Also opens NVML, which may take a while: the run need not wait for it.
   void sample(const std::vector<GpuInfo>& devices, std::chrono::milliseconds period) {
     const Session nvml;
     uses.driver_version = driver_version(nvml);

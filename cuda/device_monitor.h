@@ -1,7 +1,7 @@
-// device_monitor.h - how devices are used while a run goes on, as NVML tells.
+// device_monitor.h - how devices are used during a run, according to NVML.
 //
-// In:  devices, by their place on the PCI bus: NVML knows nothing of CUDA_VISIBLE_DEVICES.
-// Out: what was seen of each, or why nothing was. A run never fails for it.
+// In:  devices, by PCI bus id: NVML does not know CUDA_VISIBLE_DEVICES.
+// Out: the use of each, or why it is not known. A run never fails because of this.
 
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace melflow::cuda {
 
-// How one device was used, by other programs as well.
+// The use of one device, including that by other programs.
 struct DeviceUse {
   int index = 0;  // CUDA's
   std::string name;
-  std::size_t samples = 0;      // that the two below are made of
-  double mean_utilization = 0;  // [%] of the time, in which some kernel was running
+  std::size_t samples = 0;      // behind the two values below
+  double mean_utilization = 0;  // [%] of the time in which some kernel was running
   unsigned most_utilization = 0;
   std::size_t most_memory = 0, total_memory = 0;  // [bytes]; total 0: not known
-  unsigned pcie_generation = 0, pcie_width = 0;   // the most that was seen; 0: not known
-  std::string missing;  // why something is not known, of the first call that failed; or ""
+  unsigned pcie_generation = 0, pcie_width = 0;   // the highest seen; 0: not known
+  std::string missing;  // why something is not known, by the first call that failed; or ""
 };
 
 struct DeviceUses {
@@ -35,21 +35,21 @@ struct DeviceUses {
 
 class DeviceMonitor {
  public:
-  // Samples on a thread of its own, once every `period` and once at the end. NVML's figures are
-  // means over 1/6 to 1 s, as the device has it.
+  // Samples on a thread of its own, once every `period` and once at the end. NVML's values are
+  // means over 1/6 to 1 s, depending on the device.
   DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds patience,
                 std::chrono::milliseconds period = std::chrono::milliseconds(100));
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
   ~DeviceMonitor();
 
-  // Ends the sampling at once and returns what was seen. A call into NVML that does not return (a
-  // device that broke) is waited for no longer than `patience`, and then left to itself.
+  // Ends the sampling at once and returns the results. Waits at most `patience` for a call into
+  // NVML that does not return (a broken device), and then abandons it.
   DeviceUses finish();
 
  private:
   struct Watch;
-  std::shared_ptr<Watch> watch_;  // with the thread
+  std::shared_ptr<Watch> watch_;  // shared with the thread
   std::chrono::milliseconds patience_;
 };
 

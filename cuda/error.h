@@ -7,7 +7,7 @@
 
 namespace melflow::cuda {
 
-// Text: the call's name, CUDA's name of the error and its sentence.
+// Text: the name of the call, CUDA's name of the error and its description.
 class CudaError : public std::runtime_error {
  public:
   explicit CudaError(const std::string& text) : std::runtime_error(text) {}

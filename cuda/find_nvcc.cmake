@@ -1,10 +1,9 @@
-# Looks for nvcc. In: MELFLOW_CUDA (AUTO, ON, OFF). Out: MELFLOW_HAS_CUDA, and the language CUDA enabled
-# with it.
+# Looks for nvcc. In: MELFLOW_CUDA (AUTO, ON, OFF). Out: MELFLOW_HAS_CUDA, with the language CUDA enabled if ON.
 set(MELFLOW_HAS_CUDA OFF)
 if(NOT MELFLOW_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "MELFLOW_CUDA is ${MELFLOW_CUDA}, must be AUTO, ON or OFF")
 endif()
-# A sanitizer sees nothing of a kernel, and its phases are tested on the host.
+# A sanitizer does not see into kernels, and their phases are tested on the host.
 if(MELFLOW_CUDA STREQUAL "OFF" OR (MELFLOW_CUDA STREQUAL "AUTO" AND MELFLOW_SANITIZE))
   return()
 endif()
@@ -15,7 +14,7 @@ if(MELFLOW_NVCC OR CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
   endif()
   enable_language(CUDA)
   set(MELFLOW_HAS_CUDA ON)
-  # CMake learned only after nvcc what its option for C++20 is.
+  # CMake may be older than this nvcc and not know its option for C++20.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   endif()

@@ -1,4 +1,4 @@
-// fused_kernel.cuh - the fused kernel's frame: which warp takes which frames, and the barriers
+// fused_kernel.cuh - the frame of the fused kernel: which warp takes which frames, and the barriers
 // between the phases of fused_phases.h. Included by fused_*.cu, one for each size.
 
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace melflow::cuda {
 
-// Registers decide how many blocks of 128 threads a processor has room for: 65,536 of them. Tables
-// and the next frame's samples take many; floats twice as many as int16.
+// Registers, 65,536 of them, limit how many blocks of 128 threads a processor holds. Tables and the
+// next frame's samples take many; floats twice as many as int16.
 template <class S, class Sample>
 constexpr int fused_blocks = S::points > 512                          ? 3
                              : S::keeps_tables && sizeof(Sample) == 2 ? 5
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
     fused_kernel(const __grid_constant__ FusedArguments a) {
   using F = Fused<S, Sample, operands>;
   const int lane = static_cast<int>(threadIdx.x) % S::lanes;
-  const unsigned group = threadIdx.x / S::lanes;  // of the block's frames
+  const unsigned group = threadIdx.x / S::lanes;  // index among the block's frames
 
   auto* const weights = reinterpret_cast<float*>(shared_memory);
   auto* const pieces = reinterpret_cast<Piece*>(weights + a.bands.weights);
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
   typename F::Lane state;
   F::start(lane, a.tables, state);
 
-  // All lanes of a warp go round together; a half without a frame repeats the last one into no row.
+  // All lanes of a warp loop together; a half without a frame repeats the last one without output.
   constexpr std::uint32_t warp_frames = S::frames;
   const std::uint32_t step = gridDim.x * fused_warps * warp_frames;
   std::uint32_t base = (blockIdx.x * fused_warps + threadIdx.x / 32) * warp_frames;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
       if (frame < n_frames) F::write_mel(lane, a.settings, a.bands, shared, a.rows, frame);
     } else {
       if (frame < n_frames) F::write_spectrum(lane, a.settings, shared, a.rows, frame);
-      __syncwarp();  // the next frame's points come where the power is
+      __syncwarp();  // the next frame's points overwrite the power
     }
   }
 }
@@ -98,7 +98,7 @@ FusedKernel fused_kernel_of(SampleType samples, NumberType operands) {
     case NumberType::bfloat16:
       return is_int16 ? fused_kernel<S, std::int16_t, NumberType::bfloat16>
                       : fused_kernel<S, float, NumberType::bfloat16>;
-    case NumberType::int16:  // of samples only
+    case NumberType::int16:  // for samples only
       break;
   }
   return nullptr;

@@ -1,5 +1,5 @@
-// fused_launch.cuh - what the launcher (mel_kernels.cu) and the fused kernels (fused_*.cu) agree
-// on.
+// fused_launch.cuh - the interface between the launcher (mel_kernels.cu) and the fused kernels
+// (fused_*.cu).
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct FusedArguments {
   const std::uint32_t* offsets;
   const std::uint32_t* n_frames;
   Rows rows;
-  // Of a frame's shared memory: all of it, and what lies before its partial sums.
+  // A frame's shared memory: its size, and the position of the partial sums in it.
   std::uint32_t frame_bytes, partials_at;
 };
 

@@ -4,10 +4,9 @@
 // Out: its row.
 //
 // A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
-// points in registers and exchanges them through shared memory; a phase is what every lane does
-// between two barriers, of which the kernel (fused_kernel.cuh) has one behind each phase. A phase
-// must not read what another lane writes in the same phase: tests/emulated runs lanes in several
-// orders.
+// points in registers and exchanges them through shared memory. A phase is the work of every lane
+// between two barriers; the kernel (fused_kernel.cuh) has a barrier after each phase. A phase must
+// not read what another lane writes in the same phase: tests/emulated runs lanes in several orders.
 //
 //   fetch          samples of a frame into registers (any time before `first`)
 //   first          window, butterflies r1, twiddles              -> shared
@@ -15,14 +14,14 @@
 //   middle_store   butterflies r2, twiddles                      -> shared, in another order
 //   last           butterflies r3, even and odd part, power      -> registers
 //   store_power    power                                         -> shared, in place of the points
-//   exponent       (unless it is 2 without an offset) in place
-//   sum_bands      pieces of bands                               -> shared, behind the power
+//   exponent       in place, unless it is 2 and there is no offset
+//   sum_bands      pieces of bands                               -> shared, after the power
 //   write_...      bands or bins, logarithm                      -> row
 //
 // Squared magnitudes of bins k and points - k come from the transform Z of even (re) and odd (im)
 // samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n_fft) O[k], and
-// X[points - k] is the conjugate of E[k] - exp(...) O[k]. The halves in E = (Z[k] + conj Z[-k]) / 2
-// and O are in the window.
+// X[points - k] is the conjugate of E[k] - exp(...) O[k]. The window includes the factors 1/2 of
+// E = (Z[k] + conj Z[-k]) / 2 and of O.
 
 #pragma once
 
@@ -69,7 +68,7 @@ struct Fused {
     }
   };
 
-  // What a lane has in registers.
+  // The registers of a lane.
   struct Lane {
     LaneTable<first_points> window;
     LaneTable<first_twiddles> first;
@@ -80,8 +79,8 @@ struct Fused {
     float power[last_points + 1];
   };
 
-  // What the lanes of a frame share: exchanged points, or the power [n_bins] in their place, and
-  // partial sums behind both.
+  // Shared memory of the lanes of a frame: exchanged points, later replaced by the power [n_bins],
+  // and partial sums after both.
   struct Shared {
     unsigned char* memory;
     std::uint32_t partials_at;  // [bytes]
@@ -98,8 +97,8 @@ struct Fused {
   }
 
   // `samples`: aligned for a pair of samples. Neighbouring lanes take neighbouring pairs: with 16
-  // bytes a lane, the points of a lane's butterfly would lie in other lanes. Where the frame has
-  // no sample, the window is 0; its first pair is read there, since nothing outside may be.
+  // bytes per lane, the points of a lane's butterfly would be in other lanes. Past the end of the
+  // frame the window is 0 and its first pair is read, since nothing outside may be read.
   static MELFLOW_HD void fetch(int lane, const Settings& s, const Sample* samples,
                                std::uint32_t offset, Lane& state) {
     const Sample* frame = samples + offset;
@@ -230,8 +229,8 @@ struct Fused {
     }
   }
 
-  // Only with Settings::has_exponent: a loop over memory, since for bins in registers the code of
-  // every exponent would be there once a bin.
+  // Only with Settings::has_exponent. A loop over memory: for bins in registers, the code of every
+  // exponent would be repeated for each bin.
   static MELFLOW_HD void exponent(int lane, const Settings& s, const Shared& shared) {
     float* power = shared.power();
     for (int k = lane; k < s.n_bins; k += S::lanes) power[k] = bin_value(s, power[k]);
@@ -260,7 +259,7 @@ struct Fused {
     return lane + S::lanes * (k / S::r1) + S::per_section * (k % S::r1);
   }
 
-  // Blocks 0 (x) and blocks/2 (mirror) mirror themselves: pairs lie within each of them.
+  // Blocks 0 (x) and blocks/2 (mirror) mirror themselves: their pairs lie within each of them.
   static MELFLOW_HD void pair_of_first_task(int q, const Complex (&x)[S::r3],
                                             const Complex (&mirror)[S::r3], Complex& low,
                                             Complex& high) {

@@ -1,4 +1,4 @@
-// fused_shape.h - how the points of a frame are spread over a warp, for each size of the fused
+// fused_shape.h - the distribution of a frame's points over a warp, for each size of the fused
 // kernel.
 //
 // A frame of n_fft real samples is n_fft/2 complex points, transformed in three passes by
@@ -9,8 +9,8 @@
 //   after pass 2   point (q1, q2, r)    at q1 * stride_q1 + q2 * stride_q2 + r
 //   after pass 3   bin q1 + r1 * q2 + r1 * r2 * k3, in registers
 //
-// The strides are those with the fewest bank conflicts among all small paddings, for points of 8
-// bytes (half a warp at a time over 16 pairs of banks) and, with equals, of 4.
+// The strides have the fewest bank conflicts of all small paddings, for points of 8 bytes (half a
+// warp at a time over 16 pairs of banks) and, among equals, of 4.
 
 #pragma once
 
@@ -23,15 +23,15 @@ template <int n_fft_, int lanes_, int r1_, int r2_, int r3_, int section1_, int 
 struct Shape {
   static constexpr int n_fft = n_fft_;
   static constexpr int points = n_fft / 2;
-  static constexpr int lanes = lanes_;       // that work on one frame
-  static constexpr int frames = 32 / lanes;  // of a warp at a time
+  static constexpr int lanes = lanes_;       // per frame
+  static constexpr int frames = 32 / lanes;  // per warp at a time
   static constexpr int r1 = r1_, r2 = r2_, r3 = r3_;
   static constexpr int section1 = section1_, stride_q1 = stride_q1_, stride_q2 = stride_q2_;
   static_assert(points == r1 * r2 * r3);
 
-  // Butterflies of the passes, and how many of them a lane takes at most. A task of the last pass
-  // is two of them, blocks k0 and blocks - k0, whose bins are each other's mirror images; the first
-  // task has the two blocks that mirror themselves, 0 and blocks/2.
+  // Butterflies of the passes, and the most that a lane takes. A task of the last pass is two of
+  // them, blocks k0 and blocks - k0, whose bins are each other's mirror images; the first task has
+  // the two blocks that mirror themselves, 0 and blocks/2.
   static constexpr int per_section = points / r1;
   static constexpr int middle = points / r2;
   static constexpr int blocks = points / r3;
@@ -44,14 +44,14 @@ struct Shape {
   static constexpr bool same_r = lanes % r3 == 0;
   static constexpr int middle_twiddles = same_r ? 1 : middle_per_lane;
 
-  // Points of shared memory that a frame takes, padding included.
+  // Points of shared memory that a frame takes, including padding.
   static constexpr int after_first = (r1 - 1) * section1 + per_section;
   static constexpr int after_middle = (r1 - 1) * stride_q1 + (r2 - 1) * stride_q2 + r3;
   static constexpr int exchanged =
       ((after_first > after_middle ? after_first : after_middle) + 1) / 2 * 2;
 
-  // A lane's part of window and twiddles stays in registers while it works on frame after frame,
-  // and the next frame's samples are fetched ahead; larger frames leave no room for that.
+  // A lane keeps its part of window and twiddles in registers from frame to frame, and the next
+  // frame's samples are prefetched. Larger frames leave no room for that.
   static constexpr bool keeps_tables = points <= 256;
   static constexpr bool keeps_all_tables = keeps_tables && same_r;
 
@@ -67,8 +67,8 @@ struct Shape {
   }
   static MELFLOW_HD int place_of_block(int k0) { return k0 % r1 * stride_q1 + k0 / r1 * stride_q2; }
 
-  // Bin of pair q of a task: what the pair's first point is. Pair 0 of the first task is point 0
-  // with itself; then follow the pairs inside block 0 and those inside block blocks/2.
+  // Bin of pair q of a task, that is, of the pair's first point. Pair 0 of the first task is point
+  // 0 with itself; the pairs within block 0 and those within block blocks/2 follow.
   static MELFLOW_HD int bin_of_pair(int task, int q) {
     constexpr int inside_first = (r3 - 1) / 2;
     if (task > 0) return first_block(task) + blocks * q;

@@ -1,8 +1,8 @@
 // gpu.h - devices, streams and memory as the stages use them; plain C++.
 //
-// One implementation drives CUDA (cuda_gpu.cpp), tests have another that runs on the host and
-// checks the order of what it is asked to do. Every call that fails throws CudaError (error.h) with
-// the call's name and the device's; nothing here synchronises a device but Stream::wait().
+// One implementation drives CUDA (cuda_gpu.cpp); another, for tests, runs on the host and checks
+// the order of calls. Every call that fails throws CudaError (error.h) with the call's name and the
+// device's. Only Stream::wait() synchronises a device.
 
 #pragma once
 
@@ -25,10 +25,10 @@ struct GpuInfo {
   std::string name;
   std::string architecture;  // "sm_90"
   std::size_t memory = 0;    // [bytes]
-  std::string pci_bus_id;    // "0000:65:00.0": other libraries number devices otherwise
+  std::string pci_bus_id;    // "0000:65:00.0": other libraries may number devices differently
 };
 
-// What one launch works on; all but `capacity` in device memory.
+// The data of one launch; all but `capacity` in device memory.
 struct MelWork {
   const void* samples = nullptr;  // aligned to 16 bytes
   SampleType sample_type = SampleType::int16;
@@ -44,8 +44,8 @@ class MelProgram {
  public:
   virtual ~MelProgram() = default;
   [[nodiscard]] virtual std::string description() const = 0;
-  // Device memory that a launch needs beside its batch and rows; launches that may overlap need one
-  // each.
+  // Device memory that a launch needs besides its batch and rows; launches that may overlap need
+  // one such area each.
   [[nodiscard]] virtual std::size_t scratch_bytes() const = 0;
 };
 
@@ -55,26 +55,26 @@ class Recording {
   virtual ~Recording() = default;
 };
 
-// Work is done in the order it is given. For one thread at a time.
+// A queue of work, done in order. For one thread at a time.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
   virtual void mel(MelProgram& program, const MelWork& work) = 0;
-  // function(argument) on a thread of the device's driver, once all before it is done. It may not
-  // call anything of this interface.
+  // Calls function(argument) on a thread of the device's driver, once all earlier work is done. The
+  // function must not use this interface.
   virtual void call(void (*function)(void*), void* argument) = 0;
-  // What `work` gives to this stream is recorded instead of done.
+  // Records the work that `work` enqueues on this stream instead of doing it.
   [[nodiscard]] virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
   virtual void launch(Recording& recording) = 0;
-  // Notes the device's time when all before it is done, at one of `places` places; in a recording
-  // again at every launch.
+  // Notes the device's time when all earlier work is done, in one of `places` slots; in a
+  // recording, again at every launch.
   static constexpr int places = 4;
   virtual void mark(int place) = 0;
-  // Seconds between two marks that were both reached.
+  // Seconds between two marks, both of which must have been reached.
   [[nodiscard]] virtual double between(int from, int to) = 0;
-  // Throws CudaError where the device or earlier work of this stream has failed; does not wait.
+  // Throws CudaError if the device or earlier work of this stream has failed; does not wait.
   virtual void check() = 0;
   // Waits until all work of this stream is done.
   virtual void wait() = 0;
@@ -84,15 +84,15 @@ class Gpu {
  public:
   virtual ~Gpu() = default;
   [[nodiscard]] virtual GpuInfo info() const = 0;
-  // Device memory, aligned to 256 bytes; null where there is none left.
+  // Returns device memory, aligned to 256 bytes; null if none is left.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
-  // Page-locked memory of the host; null where there is none left.
+  // Returns page-locked memory of the host; null if none is left.
   [[nodiscard]] virtual void* allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(void* memory) noexcept = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
-  // `most_frames`: the largest capacity of a launch. Throws std::invalid_argument when the options
-  // cannot be had.
+  // `most_frames`: the largest capacity of a launch. Throws std::invalid_argument if the options
+  // are not available.
   [[nodiscard]] virtual std::unique_ptr<MelProgram> make_mel(const FrontEnd& front_end,
                                                              const KernelOptions& options,
                                                              std::uint32_t most_frames) = 0;
@@ -101,32 +101,32 @@ class Gpu {
 class Gpus {
  public:
   virtual ~Gpus() = default;
-  // False: the machine has no device. Returns at once, and starts no driver.
+  // False if the machine has no device. Returns at once, and does not start a driver.
   [[nodiscard]] virtual bool may_have_some() const = 0;
-  // The devices that this build has kernels for; none of them is touched. Empty where there is
-  // none, and why_none() then says why in half a sentence. Starts the driver. Does not throw.
+  // The devices that this build has kernels for; does not access them. If it is empty, why_none()
+  // gives the reason in half a sentence. Starts the driver. Does not throw.
   [[nodiscard]] virtual std::vector<GpuInfo> list() const = 0;
   [[nodiscard]] virtual std::string why_none() const = 0;
-  // Why devices that are there cannot be used, by their index.
+  // Why other devices cannot be used, by their index.
   [[nodiscard]] virtual std::map<int, std::string> unusable() const = 0;
-  // Why sizes without a fused kernel cannot be had; "" when they can.
+  // Why sizes without a fused kernel are not available; "" if they are.
   [[nodiscard]] virtual std::string why_no_cufft() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;
-  // The clock that limits of waiting are measured by. [s]
+  // The clock for time limits. [s]
   [[nodiscard]] virtual double now() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  // How long the end of a run waits for what DeviceMonitor saw of the devices.
+  // How long the end of a run waits for DeviceMonitor's results.
   [[nodiscard]] virtual std::chrono::milliseconds patience() const {
     return std::chrono::seconds(2);
   }
 };
 
-// The devices of this machine; in a program built without CUDA there are none.
+// The devices of this machine; none in a program built without CUDA.
 Gpus& gpus();
 
-// For tests: `gpus()` is this one as long as the object lives.
+// For tests: replaces `gpus()` as long as the object lives.
 class ScopedGpus {
  public:
   explicit ScopedGpus(Gpus& replacement);

@@ -1,4 +1,4 @@
-// gpus.cpp - the devices: those of the build, or a test's.
+// gpus.cpp - the devices: those of the build, or replacements in a test.
 
 #include "cuda/gpu.h"
 #include "cuda/machine_gpus.h"

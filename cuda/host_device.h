@@ -1,7 +1,7 @@
 // host_device.h - marks for code that compiles for the host and, with nvcc, for the device.
 //
-// The phases of the kernels (fused_phases.h, any_size_phases.h) are such code: the tests run on a
-// processor what a device runs.
+// The phases of the kernels (fused_phases.h, any_size_phases.h) are such code, so that tests can
+// run on a processor the code that a device runs.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 #define MELFLOW_HD inline
 #endif
 
-// Arrays of registers need loops that are unrolled; loops of few rounds are short as they are.
+// Register arrays need unrolled loops; loops of few rounds are short without that.
 #if defined(__CUDA_ARCH__)
 #define MELFLOW_UNROLL _Pragma("unroll")
 #define MELFLOW_KEEP_LOOP _Pragma("unroll 1")

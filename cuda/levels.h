@@ -1,7 +1,7 @@
-// levels.h - from squared magnitudes to the values of a row: exponent, bands, logarithm.
+// levels.h - turns squared magnitudes into the values of a row: exponent, bands, logarithm.
 //
-// Phases of a group of lanes that work on one frame (see fused_phases.h): between two of them every
-// lane must have finished the one before.
+// Phases of a group of lanes that work on one frame (see fused_phases.h): every lane must have
+// finished one phase before the next begins.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace melflow::cuda {
 
-// The bin's value in the filterbank, from re^2 + im^2.
+// Returns the bin's value in the filterbank, from re^2 + im^2.
 MELFLOW_HD float bin_value(const Settings& s, float squared_magnitude) {
   float value = squared_magnitude + s.power_offset;
   if (s.power == PowerKind::magnitude) value = sqrtf(value);
@@ -24,10 +24,10 @@ MELFLOW_HD float bin_value(const Settings& s, float squared_magnitude) {
   return value;
 }
 
-// Natural logarithm of x >= the smallest normal float, relative error below 1e-6; x itself when x
-// is infinite or NaN. x = 2^e (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1), and
-// ln(1 + r) = r + r^2 Q(r) with the polynomial of lane_vector.h. The device's own __logf has an
-// absolute error only, and a level near 0 would lose its digits.
+// Natural logarithm of x >= the smallest normal float, relative error below 1e-6; x itself if it is
+// infinite or NaN. x = 2^e (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1), and ln(1 + r) = r + r^2 Q(r)
+// with the polynomial of lane_vector.h. The device's own __logf bounds only the absolute error, so
+// a level near 0 would lose its digits.
 MELFLOW_HD float natural_log(float x) {
   constexpr std::uint32_t sqrt_half = 0x3f3504f3U;  // bits of sqrt(1/2)
   const std::uint32_t above = bits_of(x) - sqrt_half;
@@ -45,17 +45,17 @@ MELFLOW_HD float natural_log(float x) {
   return x <= 3.40282347e38F ? ln : x;
 }
 
-// The larger of the two; NaN when value is.
+// The larger of the two; NaN if value is NaN.
 MELFLOW_HD float at_least(float value, float least) { return value < least ? least : value; }
 
-// The value of a column of a row, from a band's or a bin's value: floor and logarithm.
+// Returns the value of a column from a band's or a bin's value: floor and logarithm.
 MELFLOW_HD float level(const Settings& s, float value) {
   if (s.floor > 0.0F) value = at_least(value, s.floor);
   if (s.log) value = natural_log(at_least(value + s.offset, s.amin)) * s.factor - s.shift;
   return value;
 }
 
-// A sum whose error does not grow with its terms (Kahan), while they are finite.
+// A sum whose error does not grow with the number of terms (Kahan), while they are finite.
 struct Sum {
   float value = 0.0F;
 
@@ -67,7 +67,7 @@ struct Sum {
   }
 
  private:
-  float excess_ = 0.0F;  // of value over the terms
+  float excess_ = 0.0F;  // of value over the exact sum
 };
 
 struct PlainSum {
@@ -81,14 +81,14 @@ struct alignas(4 * n) Floats {
   float of[n];
 };
 
-// To be done once before the first frame: nobody writes the places of missing pieces.
+// Called once before the first frame: nothing writes the slots of missing pieces.
 template <int lanes>
 MELFLOW_HD void clear_partials(int lane, const BandCounts& counts, float* partials) {
   for (int i = lane; i < counts.partials(); i += lanes) partials[i] = 0.0F;
 }
 
-// The weighted sum of `steps` bins. Four times a loop's work is written out: counting would take a
-// lane a third of its instructions.
+// Returns the weighted sum of `steps` bins. The loop is unrolled four times: counting would take a
+// third of a lane's instructions.
 template <int lanes, int unit, class Bins>
 MELFLOW_HD float sum_piece(int steps, const Floats<unit>* weights, Bins bins) {
   constexpr int times = 4;
@@ -107,7 +107,7 @@ MELFLOW_HD float sum_piece(int steps, const Floats<unit>* weights, Bins bins) {
   }
 }
 
-// One lane's pieces of bands, into partials; bins_from(k)[i] is the value of bin k + i.
+// Sums one lane's pieces of bands into partials; bins_from(k)[i] is the value of bin k + i.
 template <int lanes, int unit, class BinsFrom>
 MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const BinsFrom& bins_from,
                            float* partials) {
@@ -123,8 +123,8 @@ MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const BinsFrom& bins
   } while (++round < bands.counts.rounds);
 }
 
-// One lane's bands of a row, from the partial sums, aligned to 16 bytes. `Total`: Sum where they
-// may be more than most_in_a_row.
+// Writes one lane's bands of a row, from the partial sums, aligned to 16 bytes. `Total`: Sum if
+// they may be more than most_in_a_row.
 template <int lanes, class Total>
 MELFLOW_HD void write_bands(int lane, const Settings& s, const BandCounts& counts,
                             const float* partials, const Row& row) {
@@ -143,7 +143,7 @@ MELFLOW_HD void write_bands(int lane, const Settings& s, const BandCounts& count
   }
 }
 
-// One lane's bins of a spectrogram's row.
+// Writes one lane's bins of a spectrogram's row.
 template <int lanes, class Bin>
 MELFLOW_HD void write_bins(int lane, const Settings& s, const Bin& bin, const Row& row) {
   for (int k = lane; k < s.n_bins; k += lanes) row.store(k, level(s, bin(k)));

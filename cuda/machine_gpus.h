@@ -1,4 +1,4 @@
-// machine_gpus.h - the devices of this machine, in the build's own implementation: cuda_gpu.cpp
+// machine_gpus.h - the devices of this machine, in the implementation of the build: cuda_gpu.cpp
 // with CUDA, no_gpu.cpp without.
 
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace melflow::cuda {
 
-// Makes the implementation for this machine, without looking for devices yet.
+// Makes the implementation for this machine; does not look for devices yet.
 std::unique_ptr<Gpus> look_for_gpus();
 
 }  // namespace melflow::cuda

@@ -18,7 +18,7 @@ namespace {
 
 using Launch = MelKernels::Launch;
 
-// Frames of a chunk: as many as fit with their spectra into half of a large device's L2 cache.
+// Bytes of a chunk's frames: with their spectra, half of a large device's L2 cache.
 constexpr std::size_t chunk_bytes = 12U << 20;
 
 void require(bool ok, const std::string& text) {
@@ -66,7 +66,7 @@ class FusedPath {
           "cudaDeviceGetAttribute");
     for (const SampleType type : {SampleType::int16, SampleType::float32}) {
       const auto* kernel = reinterpret_cast<const void*>(kernel_for(type));
-      // The kernel's for the whole process: the same for every front end.
+      // The kernel's attribute for the whole process, so the same for every front end.
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(most_block_bytes)),
             "cudaFuncSetAttribute");
@@ -113,8 +113,8 @@ class FusedPath {
   DeviceTable<Complex> first_, middle_, turn_, window_int16_, window_float_;
   DeviceTable<Piece> pieces_;
   DeviceTable<float> band_weights_;
-  std::size_t bytes_;          // of shared memory of a block
-  unsigned resident_[2] = {};  // blocks that the device works on at a time, int16 and float
+  std::size_t bytes_;          // shared memory per block
+  unsigned resident_[2] = {};  // resident blocks on the device, int16 and float
 };
 
 void check_cufft(int result, const char* call) {
@@ -131,7 +131,7 @@ class CufftPath {
         band_weights_(tables_.bands.weights()),
         layout_(levels_layout(tables_)) {
     const auto n = static_cast<std::size_t>(tables_.settings.n_fft);
-    // The same for any batch: another count may make cuFFT compute in another order.
+    // The same for any batch: with another count cuFFT may compute in another order.
     chunk_ =
         static_cast<std::uint32_t>(std::max<std::size_t>(chunk_bytes / (n * sizeof(float)), 1));
     frame_bytes_ = aligned(chunk_ * n * sizeof(float));
@@ -206,12 +206,12 @@ class CufftPath {
   DeviceTable<float> band_weights_;
   LevelsLayout layout_;
   CufftFunctions::Plan plan_ = 0;
-  std::uint32_t chunk_ = 0;  // frames
-  // Of the parts of a work area, in this order.
+  std::uint32_t chunk_ = 0;  // number of frames
+  // Sizes of the parts of a work area, in this order.
   std::size_t frame_bytes_ = 0, spectrum_bytes_ = 0, partial_bytes_ = 0, fft_bytes_ = 0;
 };
 
-// Conditioned frames in front of the work area of the path that takes them.
+// Conditioned frames, placed before the work area of the path that takes them.
 class Conditioning {
  public:
   Conditioning(const ConditionSettings& settings, std::uint32_t most_frames)
@@ -223,7 +223,7 @@ class Conditioning {
   }
   std::size_t work_bytes() const { return frame_bytes_ + offset_bytes_; }
 
-  // What is to be launched next.
+  // Conditions the frames and returns the launch of the next kernel.
   Launch launch(cudaStream_t stream, const Launch& raw) const {
     auto* const work = static_cast<std::byte*>(raw.work);
     auto* const offsets = reinterpret_cast<std::uint32_t*>(work + frame_bytes_);

@@ -20,15 +20,15 @@ Complex turned(double turns) {
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 
-// float16 ends at 65504: a power of two that keeps every sum of a frame's samples at full scale
-// below 32768. What is stored lacks the sums of the last pass, so that pre-emphasis and floats
-// beyond 1 have room as well; the small ones stay far above the type's smallest.
+// float16 ends at 65504: returns a power of two that keeps every sum of a frame's samples at full
+// scale below 32768. Stored values lack the sums of the last pass, so pre-emphasis and floats
+// beyond 1 have room as well; small values stay far above the type's smallest.
 float operand_scale(const FrontEnd& front_end) {
   const double largest = 0.5 * front_end.largest_sum;
   return static_cast<float>(std::exp2(std::floor(std::log2(32768.0 / largest))));
 }
 
-// [count][lanes]: value k of every lane side by side; of(lane, k) is 0 where a lane has none.
+// [count][lanes]: value k of every lane side by side; of(lane, k) is 0 if a lane has none.
 template <class Of>
 std::vector<Complex> by_lane(int count, int lanes, const Of& of) {
   std::vector<Complex> table;
@@ -96,7 +96,7 @@ FusedTables::FusedTables(const FrontEnd& front_end, NumberType operands)
     : settings(front_end.settings) {
   const float scale = operands == NumberType::float16 ? operand_scale(front_end) : 1.0F;
   settings.power_scale = 1.0F / (scale * scale);
-  const float factor = 0.5F * scale;  // the halves of even and odd part: fused_phases.h
+  const float factor = 0.5F * scale;  // the factors 1/2 of even and odd part: fused_phases.h
   switch (front_end.settings.n_fft) {
     case 256:
       fill<Shape256>(*this, front_end, factor);
@@ -135,8 +135,8 @@ std::size_t FusedTables::partials_at(NumberType operands) const {
 std::size_t FusedTables::bytes_of_frame(NumberType operands) const {
   const std::size_t bytes =
       partials_at(operands) + 4 * static_cast<std::size_t>(bands.counts().partials());
-  // Where a warp has two frames, their lanes read bins from different banks: half of them lie
-  // between.
+  // With two frames per warp, their lanes read bins from different banks: the frames are half of
+  // the banks apart.
   constexpr std::size_t all_banks = 128;
   const std::size_t unit = lanes == 32 ? 16 : all_banks;
   return (bytes + unit - 1) / unit * unit + (lanes == 32 ? 0 : all_banks / 2);

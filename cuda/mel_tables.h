@@ -1,15 +1,14 @@
 // mel_tables.h - the tables that kernels need, as host arrays made from a FrontEnd.
 //
-// In:  FrontEnd, made of the same plan that the processor works by, so that the two cannot drift
-//      apart.
+// In:  FrontEnd, made from the same plan that the processor uses, so that the two cannot diverge.
 // Out: windows, filterbank and, for the fused kernel, window and twiddles in the order in
-//      which the lanes of a warp take them.
+//      which the lanes of a warp use them.
 //
 // The work format of all kernels: one flat buffer of samples, all int16 or all float, and for each
-// frame the place of its first sample there. A frame is frame_length samples from there on, all of
-// them inside the buffer. The host has padded them, and conditioned them unless FrontEnd::condition
-// is set: then a kernel does that first. Rows are [n_frames, columns]; a column for the energy is
-// left as it was, since the host fills it.
+// frame the position of its first sample there. A frame is frame_length samples from there on, all
+// within the buffer. The host has padded them, and conditioned them unless FrontEnd::condition is
+// set; in that case a kernel does so first. Rows are [n_frames, columns]; a column for the energy
+// is left unchanged, since the host fills it.
 
 #pragma once
 
@@ -24,7 +23,7 @@
 
 namespace melflow::cuda {
 
-// The window [frame_length] times the scale of that type of samples and times `factor`.
+// Returns the window [frame_length] times that sample type's scale and `factor`.
 std::vector<float> scaled_window(const FrontEnd& front_end, SampleType samples, float factor);
 
 // For the kernels around a transform by cuFFT: any n_fft.
@@ -48,20 +47,20 @@ struct FusedView {
 
 // For the fused kernel of one of fused_sizes.
 struct FusedTables {
-  static constexpr int steps_of = 4;  // bins of a band that a lane takes between two decisions
+  static constexpr int steps_of = 4;  // bins of a band that a lane takes between two branches
 
-  // Throws std::invalid_argument when n_fft is none of them.
+  // Throws std::invalid_argument if n_fft is not one of these sizes.
   FusedTables(const FrontEnd& front_end, NumberType operands);
 
   Settings settings;
-  int lanes = 0;      // of a frame
-  int exchanged = 0;  // points between passes that a frame has in shared memory
+  int lanes = 0;      // per frame
+  int exchanged = 0;  // points that a frame has in shared memory between passes
   std::vector<Complex> window_int16, window_float, first, middle, turn;
   BandTables bands;
 
   FusedView view(SampleType samples) const;
-  // Shared memory of a frame: exchanged points, then the power in their place; behind both, from
-  // partials_at on, the partial sums of the bands. [bytes]
+  // Shared memory of a frame: exchanged points, later replaced by the power; from partials_at on,
+  // the partial sums of the bands. [bytes]
   std::size_t partials_at(NumberType operands) const;
   std::size_t bytes_of_frame(NumberType operands) const;
 };
@@ -69,18 +68,18 @@ struct FusedTables {
 // Shared memory that a block can have on every device from compute capability 8.0 on.
 constexpr std::size_t most_block_bytes = 99U << 10;
 
-// Warps of a block share the tables of the bands; few of them, so that registers and shared memory
-// are given out in small parts.
+// Warps of a block share the tables of the bands. Few warps, so that registers and shared memory
+// are allocated in small parts.
 constexpr int fused_warps = 4;
-// Shared memory of a block that the bands' tables take, in whole 16 bytes. [bytes]
+// Shared memory of a block for the bands' tables, rounded up to 16 bytes. [bytes]
 MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
   return (4U * static_cast<std::uint32_t>(2 * bands.pieces() + bands.weights) + 15U) / 16U * 16U;
 }
 // Shared memory of a block of the fused kernel: the tables of the bands, then its frames. [bytes]
 std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands);
-// True: there is a fused kernel for this n_fft, and a block has room for its bands.
+// Whether there is a fused kernel for this n_fft, and its bands fit into a block.
 bool has_fused_kernel(const FrontEnd& front_end);
-// True: n_fft is one of fused_sizes.
+// Whether n_fft is one of fused_sizes.
 bool is_fused_size(int n_fft);
 
 }  // namespace melflow::cuda

@@ -1,4 +1,4 @@
-// number_types.h - samples, operands and rows in their types; the same values on host and device.
+// number_types.h - types of samples, operands and rows; the same values on host and device.
 //
 // float16 is IEEE 754 binary16, bfloat16 the upper half of a float; both are rounded to nearest,
 // ties to even, and a float16 beyond 65504 becomes infinite.
@@ -48,7 +48,7 @@ MELFLOW_HD float float_of(std::uint32_t bits) {
 
 MELFLOW_HD std::uint16_t float16_bits(float value) {
 #if defined(__CUDA_ARCH__)
-  // The device has one NaN for all of them, another one than to_float16().
+  // The device has a single NaN, different from that of to_float16().
   if (value != value) return static_cast<std::uint16_t>((bits_of(value) >> 16 & 0x8000U) | 0x7E00U);
   return __half_as_ushort(__float2half_rn(value));
 #else
@@ -62,7 +62,7 @@ MELFLOW_HD float float_of_float16(std::uint16_t half) {
 #else
   const std::uint32_t sign = (half & 0x8000U) << 16, magnitude = half & 0x7FFFU;
   if (magnitude >= 0x7C00U) return float_of(sign | 0x7F800000U | (magnitude & 0x3FFU) << 13);
-  // The exponent's bias is 112 smaller; a multiplication by 2^112 also takes the denormals along.
+  // The exponent's bias is 112 smaller; a multiplication by 2^112 also converts denormals.
   return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112F));
 #endif
 }
@@ -75,7 +75,7 @@ MELFLOW_HD std::uint16_t bfloat16_bits(float value) {
 #endif
 }
 
-// A complex number as it lies between the passes of a transform.
+// A complex number as stored between the passes of a transform.
 template <NumberType type>
 struct Operand;
 
@@ -119,8 +119,8 @@ struct Operand<NumberType::bfloat16> {
   }
 };
 
-// Two samples that follow each other, as they are loaded: nothing is done to them before they are
-// needed, so that a device need not wait for one load before it starts the next.
+// Two consecutive samples, as loaded: they are not converted until needed, so that a device need
+// not wait for one load before it starts the next.
 template <class Sample>
 struct SamplePair;
 
@@ -148,8 +148,8 @@ MELFLOW_HD SamplePair<std::int16_t> make_pair(std::int16_t first, std::int16_t s
 }
 MELFLOW_HD SamplePair<float> make_pair(float first, float second) { return {{first, second}}; }
 
-// From a place that is aligned for both. Samples are read once: they need not stay in a device's
-// cache.
+// Loads from an address that is aligned for both. Samples are read once, so they need not stay in a
+// device's cache.
 MELFLOW_HD SamplePair<std::int16_t> load_pair(const std::int16_t* from) {
 #if defined(__CUDA_ARCH__)
   return {__ldcs(reinterpret_cast<const unsigned*>(from))};
@@ -166,7 +166,7 @@ MELFLOW_HD SamplePair<float> load_pair(const float* from) {
 #endif
 }
 
-// Tables that no kernel writes.
+// For tables that no kernel writes.
 MELFLOW_HD Complex read_only(const Complex* from) {
 #if defined(__CUDA_ARCH__)
   const float2 both = __ldg(reinterpret_cast<const float2*>(from));
@@ -176,7 +176,7 @@ MELFLOW_HD Complex read_only(const Complex* from) {
 #endif
 }
 
-// The levels of a row, of one of the types.
+// The levels of a row, in one of the types.
 struct Row {
   std::byte* levels;
   NumberType type;
@@ -191,7 +191,7 @@ struct Row {
   }
 };
 
-// Rows [frames, columns] of one of the types; the first level of a row is in column `levels_at`.
+// Rows [frames, columns] in one of the types; the first level of a row is in column `levels_at`.
 class Rows {
  public:
   Rows() = default;

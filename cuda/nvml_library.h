@@ -1,8 +1,8 @@
-// nvml_library.h - NVML, NVIDIA's management library, opened when a run wants to know how its
+// nvml_library.h - NVML, NVIDIA's management library, opened when a run needs to know how its
 // devices are used.
 //
 // In:  the file to open.
-// Out: its functions. It comes with the driver; a machine without one has none.
+// Out: its functions. It comes with the driver.
 
 #pragma once
 
@@ -17,8 +17,8 @@ namespace melflow::cuda {
 struct NvmlFunctions {
   using Device = void*;
   struct Utilization {
-    unsigned gpu = 0;     // [%] of the last sample period, in which some kernel was running
-    unsigned memory = 0;  // [%] likewise, in which device memory was read or written
+    unsigned gpu = 0;     // [%] of the last sample period in which some kernel was running
+    unsigned memory = 0;  // [%] of that period in which device memory was read or written
   };
   struct Memory {
     unsigned long long total = 0, free = 0, used = 0;  // [bytes]
@@ -32,14 +32,14 @@ struct NvmlFunctions {
   int (*device_by_pci_bus_id)(const char*, Device*) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
-  // As the link is now; the driver may make it slower while a device idles.
+  // The current state of the link; the driver may make it slower while a device idles.
   int (*pcie_generation)(Device, unsigned*) = nullptr;
   int (*pcie_width)(Device, unsigned*) = nullptr;
 };
 
 class NvmlLibrary {
  public:
-  // Throws CudaError that says which file, and why it is not NVML.
+  // Throws CudaError with the file's name and the reason why it is not NVML.
   explicit NvmlLibrary(const std::string& path = default_path());
 
   const NvmlFunctions& functions() const { return functions_; }

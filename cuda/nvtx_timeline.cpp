@@ -1,5 +1,5 @@
-// nvtx_timeline.cpp - timeline.h by NVTX, a header that looks for an attached tool at its first
-// call (https://nvidia.github.io/NVTX).
+// nvtx_timeline.cpp - implements timeline.h by NVTX, a header that looks for an attached tool at
+// its first call (https://nvidia.github.io/NVTX).
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -11,7 +11,7 @@
 namespace melflow::cuda {
 namespace {
 
-// 0xAARRGGBB. Hues a golden angle apart: neighbours differ, and none comes again.
+// 0xAARRGGBB. Hues a golden angle apart: neighbours differ, and no hue repeats.
 std::uint32_t color_of(std::size_t kind) {
   constexpr double golden_angle = 137.50776405;  // [degrees]
   constexpr double saturation = 0.65, value = 0.9;
@@ -63,7 +63,7 @@ class NvtxTimeline final : public Timeline {
 }  // namespace
 
 std::unique_ptr<Timeline> make_timeline(const std::vector<std::string>& kinds) {
-  // NVTX gives no domain when no profiler is attached.
+  // NVTX returns no domain if no profiler is attached.
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("melflow");
   if (domain == nullptr) return nullptr;
   return std::make_unique<NvtxTimeline>(domain, kinds);

@@ -14,7 +14,7 @@
 
 namespace melflow::cuda {
 
-// What the threads and the owner share.
+// State shared by the threads and the owner.
 struct Opening::State {
   State(Gpus& all, SlotSettings what, SlotSize batch)
       : gpus(all), settings(std::move(what)), size(batch), began(all.now()) {}
@@ -35,7 +35,7 @@ struct Opening::State {
   SlotsOf slots;
   const double began;
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // protects the members below
   std::condition_variable changed;
   bool is_chosen = false;
   bool is_left = false;  // no thread waits for the result any more
@@ -50,7 +50,7 @@ struct Opening::State {
 
 namespace {
 
-// Runs `work` on a new thread, or on this one where the system gives none.
+// Runs `work` on a new thread, or on this one if the system allows none.
 void on_thread(const std::function<void()>& work) {
   try {
     std::thread(work).detach();
@@ -77,7 +77,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSett
       why = e.what();
     }
     const std::lock_guard lock(s->mutex);
-    if (s->is_left) return;  // too late: it is closed here
+    if (s->is_left) return;  // too late: closes the device here
     s->attempts[at].device = std::move(device);
     s->attempts[at].why = std::move(why);
     s->attempts[at].is_done = true;
@@ -110,7 +110,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSett
   });
 }
 
-// Waits, since ending the program while a driver is starting may crash.
+// Waits, because ending the program while a driver is starting may crash.
 Opening::~Opening() {
   if (!is_waited_for_) (void)wait();
 }

@@ -1,11 +1,10 @@
-// opening.h - devices being opened, each on a thread of its own, while their user does other
-// things.
+// opening.h - opens devices, each on a thread of its own, while the caller does other things.
 //
-// In:  which devices; how large batches will be.
-// Out: slots on those that could be had, and why the others could not.
+// In:  the devices; the size of batches.
+// Out: slots on the devices that could be opened, and why the others could not.
 //
-// A driver that does not answer is waited for no longer than SlotSettings::patience, and then left
-// to itself, with the thread that called it.
+// A driver that does not answer is waited for no longer than SlotSettings::patience, and then
+// abandoned, with the thread that called it.
 
 #pragma once
 
@@ -25,13 +24,13 @@ class Opening {
     int index = -1;  // -1: all of them
     std::string why;
   };
-  // Returns the devices to be opened, and appends those that were asked for but cannot be. Called
+  // Returns the devices to open, and appends those that were requested but cannot be opened. Called
   // on a thread of its own, since a driver that is asked for its devices starts all of them.
   using Choice = std::function<std::vector<int>(std::vector<LeftOut>& left_out)>;
   // Returns the number of slots of each device, given the number of devices.
   using SlotsOf = std::function<int(std::size_t devices)>;
 
-  // Begins to open devices; `choice` and `slots` decide settings.devices and settings.slots.
+  // Begins to open devices; `choice` and `slots` determine settings.devices and settings.slots.
   Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings,
           SlotSize size, Choice choice, SlotsOf slots);
   Opening(const Opening&) = delete;
@@ -40,10 +39,10 @@ class Opening {
   ~Opening();
 
   struct Result {
-    std::unique_ptr<SlotPool> slots;  // null where there is no device
+    std::unique_ptr<SlotPool> slots;  // null if there is no device
     std::vector<LeftOut> left_out;
   };
-  // Waits until all devices are open or given up; to be called once. Does not throw.
+  // Waits until all devices are open or abandoned; called once. Does not throw.
   Result wait();
   // The number of devices that are open so far.
   [[nodiscard]] std::size_t opened() const;

@@ -9,8 +9,8 @@ namespace melflow::cuda {
 
 class SharedLibrary {
  public:
-  // A file, or a name for the loader to look for; `what` names it in messages. Throws CudaError
-  // with what the loader said.
+  // A file, or a name for the loader to find; `what` names it in messages. Throws CudaError with
+  // the loader's message.
   SharedLibrary(const std::string& path, std::string what);
   SharedLibrary(SharedLibrary&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)),
@@ -21,7 +21,7 @@ class SharedLibrary {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // Points `to` at a function. Throws CudaError where the library has none of this name.
+  // Points `to` at a function. Throws CudaError if the library has none of this name.
   template <class Function>
   void find(const char* name, Function*& to) const {
     to = reinterpret_cast<Function*>(symbol(name));

@@ -23,7 +23,7 @@ double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
 
-// ---- memory -----------------------------------------------------------------------------------
+// ---- Memory -----------------------------------------------------------------------------------
 
 std::size_t SlotMemory::offsets_at(std::size_t sample_bytes) {
   return header + (sample_bytes + 3) / 4 * 4;
@@ -78,7 +78,7 @@ void SlotMemory::release() {
   device_.settings_.memory->refund(device_.info_.index, pinned_bytes_, device_bytes_);
 }
 
-// ---- a slot -----------------------------------------------------------------------------------
+// ---- A slot -----------------------------------------------------------------------------------
 
 Slot::Slot(SlotDevice& device, const SlotSize& size)
     : device_(device),
@@ -89,7 +89,7 @@ Slot::Slot(SlotDevice& device, const SlotSize& size)
 
 Slot::~Slot() { finish(); }
 
-// The whole way of a batch: what a recording holds, too.
+// Enqueues all steps of a batch, directly or into a recording.
 void Slot::enqueue(const Batch& batch) {
   Stream& s = *stream_;
   const SlotMemory& m = memory_;
@@ -115,8 +115,8 @@ void Slot::enqueue(const Batch& batch) {
   s.call([](void* slot) { static_cast<Slot*>(slot)->done(); }, this);
 }
 
-// A recorded graph copies the size that it was made for, so it is used only for batches of nearly
-// that size.
+// A recorded graph copies the size that it was recorded with, so it is used only for batches of
+// nearly that size.
 bool Slot::is_recorded(const Batch& batch) const {
   const auto fits = [](std::size_t wanted, std::size_t made) {
     return wanted <= made && wanted >= made - made / 10;
@@ -130,7 +130,7 @@ void Slot::record_again(const Batch& batch) {
     recording_ = stream_->record([&] { enqueue(batch); });
     recorded_ = batch;
   } catch (const CudaError&) {
-    // What cannot be recorded goes plainly.
+    // Work that cannot be recorded is enqueued directly.
     recording_.reset();
     may_record_ = false;
   }
@@ -141,7 +141,7 @@ bool Slot::replay() {
     stream_->launch(*recording_);
     return true;
   } catch (const CudaError&) {
-    // A whole recording is given to the stream, or nothing of it.
+    // A recording is enqueued as a whole or not at all.
     recording_.reset();
     may_record_ = false;
     return false;
@@ -175,7 +175,7 @@ void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
       behind = bytes;
     };
     if (is_recorded(batch)) {
-      put_offsets_behind(recorded_.sample_bytes);  // it copies as much as it was made for
+      put_offsets_behind(recorded_.sample_bytes);  // it copies as much as it was recorded with
       replays = replay();
     }
     if (!replays) {
@@ -183,7 +183,7 @@ void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
       enqueue(batch);
     }
   } catch (const std::exception& e) {
-    // A part of it may have begun.
+    // A part of the batch may have begun.
     device_.put_out(e.what());
     if (has_begun) device_.ended();
     finish();
@@ -203,7 +203,7 @@ void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
 void Slot::note_times() {
   if (!std::exchange(has_times_, false)) return;
   {
-    // A batch that failed on the way has none.
+    // A batch that failed has no times.
     const std::lock_guard lock(mutex_);
     if (is_under_way_ || device_.is_out()) return;
   }
@@ -237,8 +237,8 @@ void Slot::check() {
   }
 }
 
-// A device calls back when a batch is done. A broken or hung one does not, so devices are polled,
-// too.
+// A device calls back when a batch is done. A broken or hung one does not, so devices are also
+// polled.
 void Slot::wait() {
   std::unique_lock lock(mutex_);
   while (is_under_way_) {
@@ -256,13 +256,13 @@ void Slot::finish() noexcept {
   }
   try {
     if (!device_.is_out()) wait();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it is out now
+  } catch (const std::exception&) {  // the device is out now
   }
   const std::lock_guard lock(mutex_);
   is_under_way_ = false;
 }
 
-// Posts with the mutex held: once a tag is out, another caller may have this slot.
+// Posts with the mutex held: once a tag is posted, another caller may take this slot.
 void Slot::done() {
   device_.ended();
   const std::lock_guard lock(mutex_);

@@ -1,12 +1,12 @@
-// slot.h - one batch at a time on its way through a device and back.
+// slot.h - takes one batch at a time through a device and back.
 //
-// In:  samples and the places of frames, in the slot's pinned memory.
+// In:  samples and the positions of frames, in the slot's pinned memory.
 // Out: rows, in the slot's pinned memory.
 //
-// A slot has a stream, and pinned and device memory of one size, taken once and used for batch
-// after batch. What is done for a batch (copy, kernels, copy) is given to the stream at once. When
-// batches come in equal sizes that is recorded, and launched as a whole from then on; one that is
-// much smaller goes plainly.
+// A slot has a stream, and pinned and device memory of one size, allocated once and used for every
+// batch. All work for a batch (copy, kernels, copy) is enqueued at once. For batches of equal sizes
+// the work is recorded, and then launched as a whole; the work of a much smaller batch is enqueued
+// directly.
 
 #pragma once
 
@@ -33,18 +33,18 @@ struct SlotSize {
 // Pinned and device memory of a slot.
 class SlotMemory {
  public:
-  // Throws CudaError where there is none left, or more is taken than is allowed.
+  // Throws CudaError if none is left, or the limit is exceeded.
   SlotMemory(SlotDevice& device, const SlotSize& size);
   SlotMemory(const SlotMemory&) = delete;
   SlotMemory& operator=(const SlotMemory&) = delete;
   ~SlotMemory();
 
-  // host_in and device_in: the count of frames and nothing else, samples, and behind those the
-  // place of each frame's first sample.
+  // host_in and device_in: a header with the count of frames, the samples, and after them the
+  // position of each frame's first sample.
   static constexpr std::size_t header = 256;  // [bytes]
-  // Where the places are behind so many bytes of samples. [bytes]
+  // Where the positions are, given the bytes of samples. [bytes]
   [[nodiscard]] static std::size_t offsets_at(std::size_t sample_bytes);
-  // What a slot takes in one direction; bytes_of_frame: of one frame's row. [bytes]
+  // The size of a slot in each direction; bytes_of_frame: of one frame's row. [bytes]
   [[nodiscard]] static std::size_t bytes_in(const SlotSize& size);
   [[nodiscard]] static std::size_t bytes_out(const SlotSize& size, std::size_t bytes_of_frame);
 
@@ -71,30 +71,30 @@ class Slot {
 
   [[nodiscard]] const SlotDevice& owner() const { return device_; }
 
-  // ---- while it is filled: nothing of it is under way
+  // ---- While it is filled: nothing of it is in flight
 
   [[nodiscard]] std::byte* samples() const { return memory_.host_in + SlotMemory::header; }
-  // submit() moves them to behind the samples that there are.
+  // submit() moves them to the end of the actual samples.
   [[nodiscard]] std::uint32_t* offsets() const { return offsets_behind(size_.sample_bytes); }
-  // Starts the batch, at most of the slot's size. `files`: for the report. Throws CudaError; then
+  // Starts the batch, at most of the slot's size. `files`: for the report. If it throws CudaError,
   // the device is out.
   void submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
               std::size_t files = 0);
 
-  // ---- while it is under way
+  // ---- While it is in flight
 
-  // Posts `tag` when the rows are copied out, at once when they are already.
+  // Posts `tag` when the rows are copied out; at once if they already are.
   void when_done(Completions& to, void* tag);
-  // Throws CudaError where the device has failed, or has done nothing for too long.
+  // Throws CudaError if the device has failed, or has done nothing for too long.
   void check();
-  // Posts no more tags, and waits until nothing of the slot is under way or the device is out.
+  // Posts no more tags, and waits until nothing of the slot is in flight or the device is out.
   void finish() noexcept;
-  // Like finish(), and throws CudaError where the device is out.
+  // Like finish(), but throws CudaError if the device is out.
   void wait();
 
-  // ---- once it is copied out
+  // ---- Once it is copied out
 
-  // [frames, columns] of KernelOptions::rows.
+  // [frames, columns] of type KernelOptions::rows.
   [[nodiscard]] const std::byte* rows() const { return memory_.host_out; }
 
  private:
@@ -106,7 +106,7 @@ class Slot {
     std::uint32_t frames = 0;
     friend bool operator==(const Batch&, const Batch&) = default;
   };
-  // Which queue gets which tag.
+  // A tag, and the queue to post it to.
   struct Notice {
     Completions* to;
     void* tag;
@@ -118,7 +118,7 @@ class Slot {
   void enqueue(const Batch& batch);
   [[nodiscard]] bool is_recorded(const Batch& batch) const;
   void record_again(const Batch& batch);
-  // Launches the recording; false where that cannot be done, and nothing of it is under way.
+  // Launches the recording; returns false, with nothing in flight, if that fails.
   bool replay();
   void done();
   // Adds the times of the last batch to the device's. Throws CudaError.
@@ -127,7 +127,7 @@ class Slot {
   SlotDevice& device_;
   const SlotSize size_;
 
-  std::mutex mutex_;  // of what follows: the device's thread comes here
+  std::mutex mutex_;  // protects the members below: a thread of the driver accesses them
   std::condition_variable changed_;
   bool is_under_way_ = false;
   std::vector<Notice> notices_;

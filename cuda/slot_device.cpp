@@ -52,7 +52,7 @@ SlotDevice::SlotDevice(Gpus& gpus, int index, SlotSettings settings,
   for (const auto& slot : slots_) free.push_back(slot.get());
 }
 
-// Slots report to members that are declared after them.
+// Destroys slots first: they report to members declared after them.
 SlotDevice::~SlotDevice() { slots_.clear(); }
 
 std::size_t SlotDevice::row_bytes(std::uint32_t frames) const {

@@ -1,9 +1,9 @@
-// slot_device.h - one device with its slots: opened, working or out.
+// slot_device.h - one device with its slots: being opened, working or out.
 //
 // A device is out for good once a call on it has failed, or once it has done nothing for longer
-// than SlotSettings::patience although something was under way. What is under way on it then fails,
-// and it is given no more. A device that hangs is not called at all, so no thread waits for it:
-// what it holds stays until the program ends.
+// than SlotSettings::patience although work was in flight. That work then fails, and the device
+// gets no more. A device that hangs is not called at all, so no thread waits for it: its resources
+// remain until the program ends.
 
 #pragma once
 
@@ -24,23 +24,23 @@ namespace melflow::cuda {
 
 struct SlotSettings {
   std::vector<int> devices;              // indices
-  int slots = 8;                         // slots of each device; fewer where memory is short
+  int slots = 8;                         // slots of each device; fewer if memory is short
   bool graphs = true;                    // batches of equal size are launched from a recording
   double patience = 60;                  // [s]
   std::shared_ptr<DeviceBudget> memory;  // of the run
   KernelOptions kernel;
 };
 
-// How many slots each device gets where settings.slots are wanted: as many as memory.pinned allows
-// while as much again stays for other nodes of the run, one at least.
+// Returns the number of slots for each device, at most settings.slots: as many as fit into half of
+// what memory.pinned allows, so that other nodes of the run have as much; at least one.
 int slots_of_each(const SlotSettings& settings, const FrontEnd& front_end, const SlotSize& size);
 
-// What a device did. Times of copies and kernels are by the device's own clock, the others by the
-// host's.
+// The work of a device. Times of copies and kernels are by the device's own clock, the others by
+// the host's.
 struct SlotTimes {
   double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
-  // Between the first batch that was given to it and the last that came back; in `idle` of that
-  // nothing was under way. [s]
+  // From the first batch submitted to the last one returned; `idle` is the part of it in which
+  // nothing was in flight. [s]
   double span = 0, idle = 0;
   std::size_t batches = 0, replayed = 0, files = 0, frames = 0;
   std::size_t bytes_in = 0, bytes_out = 0;
@@ -50,7 +50,7 @@ struct SlotTimes {
 
 class SlotDevice {
  public:
-  // Opens it and takes one slot at least. Throws CudaError, and what Gpu::make_mel() throws.
+  // Opens the device and allocates at least one slot. Throws CudaError, and as Gpu::make_mel().
   SlotDevice(Gpus& gpus, int index, SlotSettings settings,
              std::shared_ptr<const FrontEnd> front_end, const SlotSize& size);
   SlotDevice(const SlotDevice&) = delete;
@@ -60,34 +60,34 @@ class SlotDevice {
   [[nodiscard]] const GpuInfo& info() const { return info_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Slot>>& slots() const { return slots_; }
   [[nodiscard]] std::string description() const { return program_->description(); }
-  // What the rows of so many frames take. [bytes]
+  // The size of the rows of `frames` frames. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
 
   [[nodiscard]] bool is_out() const { return is_out_; }
-  // True: the device must not be called any more, and this object must not be destroyed.
+  // Whether the device must not be called any more, and this object must not be destroyed.
   [[nodiscard]] bool hangs() const { return hangs_; }
-  // Why it is out.
+  // The reason why it is out.
   [[nodiscard]] std::string why() const;
-  // Gives the device up; only the first call has an effect. Calls what when_out() was given.
+  // Puts the device out; only the first call has an effect. Calls the function of when_out().
   void put_out(const std::string& why, bool hangs = false) noexcept;
-  // Throws CudaError where it is out, and puts it out where it hangs.
+  // Throws CudaError if it is out, and puts it out if it hangs.
   void check();
-  // Sets what is called, once, when the device goes out. To be called before any batch.
+  // Sets a function that is called, once, when the device goes out. Call this before any batch.
   void when_out(std::function<void()> tell);
 
-  // The times of all batches that came back.
+  // The times of all batches that were returned.
   [[nodiscard]] SlotTimes times() noexcept;
 
   // For SlotPool, with its lock held.
-  std::deque<Slot*> free;  // the one that is free for longest first
-  int taken = 0;           // slots
+  std::deque<Slot*> free;  // least recently used first
+  int taken = 0;           // number of slots in use
   std::uint64_t last_taken = 0;
 
  private:
   friend class Slot;
   friend class SlotMemory;
 
-  // A batch begins, or has come back.
+  // Called when a batch begins, and when it is returned.
   void begun();
   void ended();
 
@@ -101,11 +101,11 @@ class SlotDevice {
   std::vector<std::unique_ptr<Slot>> slots_;
 
   std::atomic<bool> is_out_{false}, hangs_{false};
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // protects the members below
   std::string why_;
   std::function<void()> tell_;
   int under_way_ = 0;
-  double first_begun_ = -1, last_moved_ = 0, last_ended_ = 0;  // [s], of the host's clock
+  double first_begun_ = -1, last_moved_ = 0, last_ended_ = 0;  // [s], by the host's clock
   SlotTimes times_;
 };
 

@@ -9,8 +9,8 @@
 namespace melflow::cuda {
 namespace {
 
-// Devices that hang. Their driver may come back to their slots at any time, and a call of it
-// may never return: they stay as they are until the program ends.
+// Keeps devices that hang until the program ends: their driver may access their slots at any time,
+// and a call to it may never return.
 void keep_for_ever(std::unique_ptr<SlotDevice> device) {
   static std::mutex mutex;
   static auto* const all = new std::vector<std::unique_ptr<SlotDevice>>;

@@ -18,32 +18,32 @@ namespace melflow::cuda {
 
 class SlotPool {
  public:
-  // At least one device; slots of all of them are of this size.
+  // Takes at least one device; the slots of all have this size.
   SlotPool(std::vector<std::unique_ptr<SlotDevice>> devices, const SlotSize& size);
-  // Opens devices one after another and takes memory for batches of this size: `sample_bytes`,
-  // `frames`. Throws std::runtime_error that says what was needed, what there is and what to lower.
+  // Opens devices one after another and allocates memory for batches of the given size. Throws
+  // std::runtime_error with the memory needed, the memory available and the options to lower.
   SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end,
            const SlotSettings& settings, std::size_t sample_bytes, std::uint32_t frames);
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
   ~SlotPool();
 
-  // A slot that nothing is under way in: of the device that works and has the fewest batches, the
-  // one that has been free for longest. Waits while all are taken; callers are served in the order
-  // in which they asked. `on`: of these devices, by index, as long as one of them works; empty: of
-  // any. Throws CudaError when no device works any more.
+  // Returns a slot without work in flight: of the working device with the fewest batches, the slot
+  // that has been free for longest. Waits while all are taken; callers are served in order. `on`:
+  // only these devices, by index, as long as one of them works; empty: any. Throws CudaError if no
+  // device works any more.
   using Lease = std::shared_ptr<Slot>;
   [[nodiscard]] Lease take(std::span<const int> on = {});
 
   // The largest batch of a slot.
   [[nodiscard]] const SlotSize& size() const { return size_; }
   [[nodiscard]] std::size_t count() const;
-  // What the rows of so many frames take. [bytes]
+  // The size of the rows of `frames` frames. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
   [[nodiscard]] std::vector<GpuInfo> devices() const;
   [[nodiscard]] std::string description() const { return devices_.front()->description(); }
-  // What each device did, in the order of devices(), without batches that were under way when it
-  // went out. To be called when nothing is under way.
+  // The work of each device, in the order of devices(), without batches that were in flight when it
+  // went out. Called when nothing is in flight.
   [[nodiscard]] std::vector<SlotTimes> times_of_devices() noexcept;
   // The sum of times_of_devices().
   [[nodiscard]] SlotTimes times() noexcept;
@@ -57,9 +57,9 @@ class SlotPool {
   };
   [[nodiscard]] bool may_take(const SlotDevice& device, std::span<const int> on) const;
   [[nodiscard]] bool has_any(std::span<const int> on) const;
-  // With the lock held: null where all are taken.
+  // Returns null if all are taken; called with the lock held.
   Slot* pick(std::span<const int> on);
-  // With the lock held: gives free slots to waiting callers.
+  // Assigns free slots to waiting callers; called with the lock held.
   void deal();
   void give_back(Slot* slot);
 

@@ -1,6 +1,6 @@
 // timeline.h - ranges in the timeline of a profiler such as Nsight Systems; plain C++.
 //
-// The implementation is NVTX's (nvtx_timeline.cpp); a build without CUDA has none (no_gpu.cpp).
+// Implemented with NVTX (nvtx_timeline.cpp); a build without CUDA has none (no_timeline.cpp).
 
 #pragma once
 
@@ -19,15 +19,15 @@ class Timeline {
   Timeline& operator=(const Timeline&) = delete;
   virtual ~Timeline() = default;
 
-  // What the calling thread does, until its next pop(); they nest.
+  // Begins a range of the calling thread, until its next pop(); ranges nest.
   virtual void push(int kind) noexcept = 0;
   virtual void pop() noexcept = 0;
-  // What goes on beside all threads; end() may be called on another one.
+  // Begins a range that belongs to no thread; any thread may call end().
   [[nodiscard]] virtual std::uint64_t start(int kind) noexcept = 0;
   virtual void end(std::uint64_t range) noexcept = 0;
 };
 
-// Ranges named so. Null where no tool is attached to this program.
+// Makes ranges with these names. Null if no tool is attached to this program.
 std::unique_ptr<Timeline> make_timeline(const std::vector<std::string>& kinds);
 
 }  // namespace melflow::cuda

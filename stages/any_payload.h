@@ -8,13 +8,13 @@
 
 namespace melflow {
 
-/// Stands for any of them in the traits of a stage.
+/// Stands for any payload type in the traits of a stage.
 struct AnyPayload {
   static constexpr const char* kName = "anything";
 };
 
-/// The ports that such a stage knows. What is on its way over a device is not among them: it holds
-/// a place there.
+/// The ports of a stage that takes any payload. Payloads that are in flight on a device are not
+/// among them, because each holds a slot there.
 inline std::vector<PortType> any_payload_ports() {
   return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>(),
           port_type<Windows>(), port_type<Batch>(),    port_type<MelBatch>()};

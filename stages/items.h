@@ -2,7 +2,7 @@
 //
 //   FileRef -> RawBytes -> Waveform -> (Waveform) -> Windows -> Batch -> MelBatch
 //
-// A stream is one file. Its samples are counted from 0 at the rate of the payload at hand; blocks
+// A stream is one file. Its samples are counted from 0 at the rate of the payload; blocks
 // of a long file follow each other without a gap.
 #pragma once
 
@@ -30,10 +30,10 @@ class StoredAudio;
 struct FileRef {
   static constexpr const char* kName = "file";
   std::string path;        ///< as the system opens it
-  std::uint64_t size = 0;  ///< [bytes]; 0 also when it could not be asked
-  /// Why it is not to be read, "" where it is; of the source's, which outlives the items.
+  std::uint64_t size = 0;  ///< [bytes]; 0 also where the system could not tell it
+  /// The reason why the file is not to be read, or ""; owned by the source, which outlives items.
   std::string_view problem;
-  /// Its decoded samples, where they are at hand already: nothing is read then.
+  /// The file's decoded samples, where a store has them: then nothing is read.
   std::shared_ptr<const StoredAudio> stored;
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
@@ -46,7 +46,7 @@ struct RawBytes {
   static constexpr const char* kName = "bytes";
   std::shared_ptr<const FileRef> file;
   Buffer data;             ///< the whole file; empty for a large one
-  UniqueFd fd;             ///< of a large file
+  UniqueFd fd;             ///< open, for a large file
   std::size_t window = 0;  ///< [bytes] to read at a time from `fd`
   std::uint64_t size = 0;  ///< [bytes]; 0 where nothing is read
 
@@ -70,12 +70,12 @@ struct Samples {
   }
 };
 
-/// What the output says about the audio of a file.
+/// The facts about a file's audio that an output records.
 struct FileAudio {
   int sample_rate = 0;      ///< of the file itself [Hz]
   std::int64_t frames = 0;  ///< decoded so far, at that rate
-  std::int64_t total = 0;   ///< that there are by the file's header; 0: it does not say
-  int channels = 0;         ///< of the file, of which the samples were made; 0: not known
+  std::int64_t total = 0;   ///< frames by the file's header; 0: it does not say
+  int channels = 0;         ///< of the file, from which the samples were made; 0: not known
 };
 
 /// Samples [begin, end) of a stream.
@@ -88,15 +88,15 @@ struct Waveform {
   static constexpr const char* kName = "waveform";
   Samples samples;
   int sample_rate = 0;     ///< [Hz]
-  std::int64_t start = 0;  ///< place of the first sample in the stream
+  std::int64_t start = 0;  ///< position of the first sample in the stream
   bool first = true, last = true;
   bool stored = false;  ///< comes from a store of decoded audio, not from the file
   FileAudio file;
-  /// The first frame of the file so far, at its own rate, that may not be at its time: before it
-  /// something was lost, and nobody knows how long it was.
+  /// The first frame so far, at the file's own rate, whose time is uncertain: data of unknown
+  /// length was lost before it.
   std::int64_t untimed_from = kAllTimed;
-  /// Its samples that a stage has marked (mark_sound), in order. A stretch that ends with the block
-  /// goes on where the next block has one from its first sample.
+  /// The stretches of its samples that a stage has marked (mark_sound), in order. A stretch that
+  /// ends with the block continues where the next block has one from its first sample.
   std::vector<Stretch> marked = {};
 
   static constexpr std::int64_t kAllTimed = std::numeric_limits<std::int64_t>::max();
@@ -124,12 +124,12 @@ struct WindowGrid {
 /// A block of a stream, cut into windows, or (without a grid) to be framed as a whole.
 struct Windows {
   static constexpr const char* kName = "windows";
-  Samples samples;         ///< may begin before `fresh`: what earlier blocks left for this one
-  std::int64_t begin = 0;  ///< place of samples[0] in the stream
+  Samples samples;         ///< may begin before `fresh`, with samples left by earlier blocks
+  std::int64_t begin = 0;  ///< position of samples[0] in the stream
   int sample_rate = 0;
   std::optional<WindowGrid> grid;
   std::int64_t first_row = 0, row_count = 0;  ///< with a grid: the rows this block completes
-  std::int64_t fresh = 0;  ///< without: samples before this place were seen in earlier blocks
+  std::int64_t fresh = 0;  ///< without: samples before this position came in earlier blocks
   bool first = true, last = true;
   FileAudio file;
 
@@ -155,15 +155,15 @@ struct Batch {
   }
 };
 
-/// The backend and instruction set that compute the rows. With devices they are known only when
-/// these are open, after the plan and before the first row; until then the instruction set is "",
-/// and the backend is "cuda", or "auto" where it may become the processor.
+/// The backend and instruction set that compute the rows. With devices they are known only once the
+/// devices are open, after the plan and before the first row; until then the instruction set is "",
+/// and the backend is "cuda", or "auto" where the CPU may be used instead.
 struct ComputedBy {
   std::string backend, instruction_set;
   bool wide_sets_agree = false;  ///< whether AVX2 and AVX-512 give the same bytes
 
-  /// The instruction sets that give the same bytes as `set`, which may also name the backend or
-  /// other sets: "avx2 or avx512" for either where they agree, else "avx2 with FFTW".
+  /// Returns the instruction sets that give the same bytes as `set`, which may also name the
+  /// backend or other sets: "avx2 or avx512" where these agree, else "avx2 with FFTW".
   [[nodiscard]] std::string sets_like(std::string set) const {
     for (const std::string wide : {"avx512", "avx2"})
       if (const std::size_t at = set.find(wide); at != set.npos)
@@ -173,15 +173,15 @@ struct ComputedBy {
   }
 };
 
-/// The names that rows have or may get in an output; nothing else in an output has one of them.
+/// The names that rows can have in an output; nothing else in an output may have one of these.
 inline constexpr std::string_view kWaveformRows = "waveform", kWindowRows = "windows";
 inline constexpr std::string_view kConcatRows = "features";
 inline constexpr std::string_view kRowNames[] = {"mel",         "mfcc",      "spectrogram",
                                                  kWaveformRows, kWindowRows, kConcatRows};
 
-/// Columns of rows that were put side by side.
+/// The columns of one node, in rows that are joined from several nodes.
 struct ColumnGroup {
-  std::string node;  ///< which made them
+  std::string node;  ///< the node that made the columns
   std::string name, unit;
   int columns = 0;
 };
@@ -193,16 +193,16 @@ struct FeatureInfo {
   std::string name;
   int frames = 0;             ///< frames in a row; 0: recordings are not cut, a row is a frame
   int columns = 0;            ///< values of a frame
-  std::string axis = "band";  ///< what a column is: "band", "bin", "coefficient"; "": of samples,
-                              ///< which are frames of one column, and have no axis of columns
+  std::string axis = "band";  ///< what a column is: "band", "bin", "coefficient"; "" for samples,
+                              ///< which are frames of one column and have no axis of columns
   std::vector<double> column_hz;  ///< [columns] centre frequencies, NaN for an energy; or empty
   int energy_column = -1;         ///< the column of the log energy, -1 without one
   bool is_log = false;            ///< logarithmic, so that a cepstrum can be computed
-  bool is_full_scale = false;     ///< samples of which 1 is full scale, as int16 holds them
+  bool is_full_scale = false;     ///< samples for which 1 is full scale, as int16 stores them
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
-  /// Frames of a recording of so many samples at that rate; empty where it is not known.
+  /// Returns the frames of a recording of so many samples at `sample_rate`; empty where unknown.
   std::function<std::int64_t(std::int64_t)> frames_of;
   std::vector<ColumnGroup> groups;  ///< in the order of the columns; none in rows of one kind
   /// Shared by all descriptions that are derived from this one.
@@ -214,9 +214,9 @@ struct FeatureInfo {
   }
 };
 
-/// Rows of one block of one file, [row_count, frames, columns] of `type`. The type is not float32
-/// only where the values are final, and all readers have asked for the same other type, which every
-/// stage that takes rows does by require_rows() (stages/row_type.h).
+/// Rows of one block of one file, [row_count, frames, columns] of `type`. The type is other than
+/// float32 only where the values are final and all readers asked for the same other type by
+/// require_rows() (stages/row_type.h), which every stage that takes rows calls.
 struct MelPart {
   std::shared_ptr<const Buffer> data;
   NumberType type = NumberType::float32;
@@ -224,7 +224,7 @@ struct MelPart {
   std::int64_t row_count = 0;
   bool last = true;
   FileAudio file;
-  /// The steps that are still to be done when all blocks of the file have come; null where the
+  /// The steps that remain to be done once all blocks of the file have arrived; null where the
   /// values are final. Until then a frame has `pending_columns` values.
   std::shared_ptr<const UtteranceSteps> pending;
   int pending_columns = 0;
@@ -238,7 +238,7 @@ struct MelPart {
   [[nodiscard]] bool is_whole() const { return first_row == 0 && last; }
 };
 
-/// Null parts belong to files that failed; part i belongs to origin i of the item.
+/// Rows of several files; part i belongs to origin i of the item, null where that file failed.
 struct MelBatch {
   static constexpr const char* kName = "rows";
   std::vector<std::shared_ptr<const MelPart>> parts;

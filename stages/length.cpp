@@ -10,10 +10,10 @@
 namespace melflow {
 namespace {
 
-// What may be written as samples; a time may be as many and no more.
+// The largest length in samples, whether written as samples or as a time.
 constexpr double kMostSamples = 1e15;
 
-// Units as others write them: "30sec", "1m".
+// Returns advice on a unit as other tools write it: "30sec", "1m".
 std::string meant_unit(double number, std::string_view unit) {
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
       {"sec", "s"},    {"secs", "s"},     {"second", "s"},    {"seconds", "s"}, {"S", "s"},

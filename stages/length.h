@@ -1,5 +1,5 @@
 // A length of audio as it is written in a pipeline: samples (512) or time (10s, 25ms, 1.5min).
-// Stages that tell what length they make of a recording whose length is known.
+// Interfaces of stages that can tell the length of their output for a recording of known length.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ struct Length {
 
   [[nodiscard]] bool is_time() const { return seconds >= 0; }
   [[nodiscard]] bool is_zero() const { return is_time() ? seconds == 0 : samples == 0; }
-  /// A number of samples, to be compared with a range.
+  /// The number of samples, for checking against a range; nothing for a time.
   [[nodiscard]] std::optional<double> as_number() const {
     return is_time() ? std::nullopt : std::optional(static_cast<double>(samples));
   }
   /// The length in samples at this rate, rounded to the nearest number, which may be 0; at most
   /// 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
-  /// A warning about a number of samples that may be meant in `unit` ("ms", "s"), as it is a
+  /// Returns a warning that a number of samples may be meant in `unit` ("ms", "s"), as it is a
   /// shorter time than `least_seconds` at that rate: "10 is samples (1.25 ms at 8000 Hz); did you
-  /// mean 10ms?". "" where it is not.
+  /// mean 10ms?"; "" where it is not shorter.
   [[nodiscard]] std::string unit_remark(double sample_rate, double least_seconds,
                                         std::string_view unit) const;
 };
@@ -57,17 +57,17 @@ struct RecordingLength {
 class ReadsLength {
  public:
   virtual ~ReadsLength() = default;
-  /// The length of what it would give for a file, by the file's header; nothing where that does not
-  /// say it, or would be refused. Opens the file.
+  /// Returns the length of the stage's output for a file, by the file's header; nothing where the
+  /// header does not tell it or the stage would refuse the file. Opens the file.
   [[nodiscard]] virtual std::optional<RecordingLength> length_in_header(
       const FileRef& file) const = 0;
 };
 
-/// A stage of whose output the length follows from that of its input.
+/// A stage whose output length follows from the length of its input.
 class TellsLength {
  public:
   virtual ~TellsLength() = default;
-  /// Nothing where it is not known without the samples, or the stage would refuse them.
+  /// Returns nothing where the length depends on the samples, or the stage would refuse them.
   [[nodiscard]] virtual std::optional<RecordingLength> length_of(RecordingLength in) const = 0;
 };
 

@@ -49,7 +49,7 @@ void Manifest::add(std::uint32_t folder, std::string_view name) {
   texts_.resize(texts_.size() + text_names_.size(), 0);
 }
 
-// Often the same text as the file before, such as its speaker.
+// The text is often that of the file before, such as its speaker, and then stored only once.
 void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text) {
   std::uint64_t& at = texts_[i * text_names_.size() + which];
   if (text.empty()) {
@@ -265,7 +265,7 @@ std::size_t Manifest::recordings() const {
 }
 
 void Manifest::order_by_recording() {
-  std::unordered_map<std::string, std::size_t> numbers;  // of recordings, as they come
+  std::unordered_map<std::string, std::size_t> numbers;  // of recordings, in order of appearance
   std::vector<std::size_t> recording(size()), pass(size()), order(size());
   for (std::size_t i = 0; i < size(); ++i)
     recording[i] = numbers.try_emplace(relative(i), numbers.size()).first->second;
@@ -290,7 +290,7 @@ void Manifest::order_by_recording() {
   if (!std::is_sorted(order.begin(), order.end())) reorder(order);
 }
 
-// Utterances that are cut out of a recording in one go stay together.
+// Utterances that are cut out of a recording in one reading stay together.
 void Manifest::shuffle(std::uint64_t seed) {
   std::vector<std::size_t> firsts;
   for (std::size_t i = 0; i < size(); i += entries_of_recording(i)) firsts.push_back(i);
@@ -337,7 +337,7 @@ std::size_t Manifest::memory_bytes() const {
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)
-    if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else inside the string
+    if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else kept in the string
   return n;
 }
 

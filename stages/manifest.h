@@ -1,6 +1,6 @@
 // The index of a corpus: path, labels, targets, texts and split of every file, in the order of the
-// output, in well under 128 bytes a file (and 4 more for each target, 8 and its length for each
-// text that is not the file's before).
+// output. Takes well under 128 bytes a file, plus 4 for each target, and 8 and its length for each
+// text that differs from the previous file's.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace melflow {
 
-/// Which facts a list of files has of every file, known before it is read.
+/// The facts that a list of files has for every file, known before the file is read.
 struct ManifestFields {
-  bool has_labels = false, has_splits = false;  ///< or may have them
+  bool has_labels = false, has_splits = false;  ///< true also where it may have them
   std::vector<std::string> columns, targets;    ///< names
 };
 
-/// A root as an absolute path without links, with a '/' at its end.
+/// Returns a root as an absolute path without links, ending in '/'.
 std::string whole_root(const std::string& root);
 
-/// One of several sources of a run: the name of its node, and the folder to which its paths are
+/// One of several sources of a run: its node's name, and the folder to which its paths are
 /// relative.
 struct CorpusSource {
   std::string name, root;
@@ -34,37 +34,37 @@ struct CorpusSource {
 class Manifest {
  public:
   explicit Manifest(std::string root = "") : root_(std::move(root)) {}
-  /// Of several sources.
+  /// Makes a manifest of several sources.
   explicit Manifest(std::vector<CorpusSource> sources) : sources_(std::move(sources)) {}
 
   /// The folder to which relative paths are relative; "" for the working folder, and with several
   /// sources.
   [[nodiscard]] const std::string& root() const { return root_; }
-  /// Several, or none.
+  /// The sources where there are several, else empty.
   [[nodiscard]] const std::vector<CorpusSource>& sources() const { return sources_; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
-  /// Adds a folder below the root, "" or ending in '/'; returns its number for add(). `source`:
-  /// which of several it is of.
+  /// Adds a folder below the root, "" or ending in '/'; returns its number for add(). `source`: the
+  /// index of its source, where there are several.
   std::uint32_t add_folder(std::string_view folder, std::size_t source = 0);
   void add(std::uint32_t folder, std::string_view name);
   /// Gives labels and splits the numbers that they have in these lists, the labels sorted as bytes;
-  /// before the first of either. For a manifest that is a part of another.
+  /// to be called before the first label or split. For a manifest that is a part of another.
   void set_names(const std::vector<std::string>& labels, const std::vector<std::string>& splits);
   /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
   /// reason.
   void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }
   void set_label(std::size_t i, std::string_view label);
-  /// Sets any number of labels; from then on every file has a set of labels.
+  /// Sets any number of labels of a file; from then on every file has a set of labels.
   void set_labels(std::size_t i, std::span<const std::string_view> labels);
-  /// Names of the numbers that every file has; before set_target(). Without a value it is NaN.
+  /// Names the numbers that every file has; before set_target(). A number that is not set is NaN.
   void set_target_names(std::vector<std::string> names);
   void set_target(std::size_t i, std::size_t target, float value);
-  /// Names of the texts that every file has; before add(). Without one it is "".
+  /// Names the texts that every file has; before add(). A text that is not set is "".
   void set_text_names(std::vector<std::string> names) { text_names_ = std::move(names); }
-  /// A text has no zero byte.
+  /// The text must not contain a zero byte.
   void set_text(std::size_t i, std::size_t which, std::string_view text);
-  /// The part of a recording that an utterance is: from `start` to before `end`, in the unit of
+  /// The span of an utterance in its recording: from `start` to before `end`, in the unit of
   /// set_span_unit(); without an `end`, to the end of the recording.
   struct Span {
     double start = 0;
@@ -73,27 +73,27 @@ class Manifest {
     friend bool operator==(const Span&, const Span&) = default;
   };
   enum class SpanUnit : std::uint8_t { seconds, samples };
-  /// Makes every entry an utterance of a recording, with a span; before add(). Entries of one
-  /// recording may be many.
+  /// Makes every entry an utterance with a span in a recording; before add(). A recording may have
+  /// many entries.
   void set_span_unit(SpanUnit unit) { span_unit_ = unit; }
   void set_span(std::size_t i, const Span& span) { spans_[i] = span; }
   /// Reorders utterances once, after the last add() and before order_by_split(): those of a
-  /// recording follow each other, in the order of their starts, where the first of them is now. One
-  /// that overlaps with the one before it by more than most_overlap() comes behind those that do
-  /// not, and the recording is read once more for it.
+  /// recording follow each other by start, at the position of its first one. An utterance that
+  /// overlaps the one before it by more than most_overlap() is put behind those that do not, and
+  /// the recording is read once more for it.
   void order_by_recording();
-  /// In the unit of the spans: 5 s, or as many samples as these have at 16 kHz.
+  /// The largest overlap, in the unit of the spans: 5 s, or the samples of 5 s at 16 kHz.
   [[nodiscard]] double most_overlap() const { return span_unit() == SpanUnit::seconds ? 5 : 80000; }
   static constexpr std::int32_t kMostSplits = 128;
-  /// False when there are kMostSplits others already.
+  /// Returns false when there are already kMostSplits other splits.
   [[nodiscard]] bool set_split(std::size_t i, std::string_view split);
   /// Reorders the files once, after the last add(): by split, in their present order within each.
   /// The splits in `first` come first, then the others in the order of their appearance; files
   /// without a split come last.
   void order_by_split(const std::vector<std::string>& first);
-  /// Reorders recordings by chance; after all else.
+  /// Shuffles the recordings; after all other reordering.
   void shuffle(std::uint64_t seed);
-  /// The place that the entry had in the list before shuffle().
+  /// The position that the entry had in the list before shuffle().
   [[nodiscard]] std::size_t listed(std::size_t i) const { return listed_.empty() ? i : listed_[i]; }
   /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
   void close();
@@ -107,42 +107,42 @@ class Manifest {
 
   /// The path as it was listed: relative to the root, or absolute.
   [[nodiscard]] std::string relative(std::size_t i) const;
-  /// Its folder and its name in it.
+  /// The file's folder, and its name in that folder.
   [[nodiscard]] std::string_view folder(std::size_t i) const { return folders_[folder_of_[i]]; }
   [[nodiscard]] std::string_view file_name(std::size_t i) const {
     return text_.c_str() + names_[i];
   }
-  /// Which of several sources it is of.
+  /// The index of the entry's source, where there are several.
   [[nodiscard]] std::size_t source_of(std::size_t i) const {
     return sources_.empty() ? 0 : source_of_folder_[folder_of_[i]];
   }
-  /// The path for the system, with the root.
+  /// The path for the system, including the root.
   [[nodiscard]] std::string path(std::size_t i) const;
-  /// What tells the entry from all others: its path as it was listed; of several sources with the
-  /// name of its source before it, `train/talk.wav`.
+  /// The path that identifies a recording: as it was listed, and with several sources preceded by
+  /// the name of its source, `train/talk.wav`.
   [[nodiscard]] std::string recorded_path(std::size_t i) const;
-  /// What the entry is called: recorded_path(), and for an utterance its span, as in
+  /// The name that identifies the entry: recorded_path(), and for an utterance its span, as in
   /// `talk.wav#t=12.5,15` (seconds) or `talk.wav#samples=200000,240000`.
   [[nodiscard]] std::string name(std::size_t i) const;
-  /// The same without the name of its source.
+  /// name() without the name of the source.
   [[nodiscard]] std::string name_in_source(std::size_t i) const;
   [[nodiscard]] bool has_spans() const { return span_unit_.has_value(); }
   [[nodiscard]] SpanUnit span_unit() const { return *span_unit_; }
   [[nodiscard]] const Span& span(std::size_t i) const { return spans_[i]; }
-  /// How many entries from `i` on are utterances of one recording and are cut out of it as it is
-  /// read once: they are in one split, in the order of their starts, and overlap by most_overlap()
-  /// or less. 1 where entries are whole files, and of one that is not to be read.
+  /// The number of entries from `i` on that are utterances of one recording and are cut out of it
+  /// in one reading: they are in one split, in the order of their starts, and overlap by
+  /// most_overlap() or less. 1 for a whole file, and for an entry that is not to be read.
   [[nodiscard]] std::size_t entries_of_recording(std::size_t i) const;
-  /// Whether the entry is cut in one go with the one before it.
+  /// Whether the entry is cut in the same reading of its recording as the entry before it.
   [[nodiscard]] bool follows_in_recording(std::size_t i) const;
-  /// How many times a recording is read: for each entry, or for those of entries_of_recording().
+  /// How many times recordings are read: once per entry, or per group of entries_of_recording().
   [[nodiscard]] std::size_t recordings() const;
   /// The reason why the entry is not to be read; "" for none.
   [[nodiscard]] std::string_view problem(std::size_t i) const {
     const auto it = problems_.find(i);
     return it == problems_.end() ? std::string_view() : it->second;
   }
-  /// The number of the file's label; -1 for none, and with sets of labels unless the file has one.
+  /// The number of the file's label; -1 for none, or where a set has more or fewer than one.
   [[nodiscard]] std::int32_t label(std::size_t i) const;
   [[nodiscard]] bool has_label_sets() const { return !label_sets_.empty(); }
   /// A number that is equal for files with the same labels; -1 for none.
@@ -176,19 +176,19 @@ class Manifest {
   std::string root_;
   std::vector<CorpusSource> sources_;
   std::vector<std::string> folders_;
-  std::vector<std::uint16_t> source_of_folder_;  // where there are several sources
+  std::vector<std::uint16_t> source_of_folder_;  // only where there are several sources
   std::vector<std::uint64_t> names_;  // where the i-th name begins in text_; it ends in '\0'
   std::vector<std::uint32_t> folder_of_;
-  std::vector<std::int32_t> labels_;  // or which set of them
+  std::vector<std::int32_t> labels_;  // labels, or with label sets the number of the file's set
   std::vector<std::int8_t> splits_;
-  std::vector<std::uint32_t> listed_;  // none: as it was listed
+  std::vector<std::uint32_t> listed_;  // empty: the order of the list
   std::optional<SpanUnit> span_unit_;
-  std::vector<Span> spans_;  // where there is a unit
+  std::vector<Span> spans_;  // empty where there is no unit
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::vector<std::string> text_names_;
-  std::vector<std::uint64_t> texts_;         // [files, texts]: where each begins in text_, likewise
-  std::string text_ = std::string(1, '\0');  // all of it; begins with the empty text
+  std::vector<std::uint64_t> texts_;         // [files, texts]: where each begins in text_
+  std::string text_ = std::string(1, '\0');  // all names and texts; begins with the empty text
   std::map<std::size_t, std::string> problems_;
   struct Names {
     std::vector<std::string> list;
@@ -196,28 +196,28 @@ class Manifest {
     std::int32_t number(std::string_view name);
   };
   Names label_names_, split_names_;
-  std::vector<std::vector<std::int32_t>> label_sets_;         // none, or the empty one first
-  std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // its number; until close()
+  std::vector<std::vector<std::int32_t>> label_sets_;         // empty, or begins with the empty set
+  std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // a set's number; until close()
 };
 
-/// A service of a run whose recordings come in an order by chance.
+/// A service of a run whose recordings are shuffled.
 struct ListOrder {
   std::uint64_t seed = 0;
 };
 
-/// The size and time of a file, by which it counts as the same as before.
+/// The size and modification time of a file; a file counts as unchanged while they are the same.
 struct FileStamp {
   std::int64_t size = -1;      ///< [bytes]; -1: not known
   std::int64_t modified = -1;  ///< [ns] since 1970
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-/// The stamp of the file that is there now, -1 in both members where there is no file; symbolic
-/// links are followed. `error` gets the errno where the system cannot tell, else 0.
+/// Returns the present stamp of the file, -1 in both members where there is no file; follows
+/// symbolic links. `error` gets the errno where the system cannot tell, else 0.
 FileStamp stamp_of(const std::string& path, int* error = nullptr);
-/// Whether this errno means that there is no such file, and not that it cannot be reached.
+/// Whether this errno means that the file does not exist, not that it cannot be reached.
 bool is_gone(int error);
 
-/// The hashes of files' contents (files/content_hash); 0 where it was not computed.
+/// The hashes of files' contents (files/content_hash); 0 for a file without one.
 struct ContentHashes {
   std::vector<std::uint64_t> of;  ///< [files]
 };
@@ -226,11 +226,11 @@ class ManifestSource {
  public:
   virtual ~ManifestSource() = default;
   [[nodiscard]] virtual const Manifest& manifest() const = 0;
-  /// The stamp that the file had before it was read.
+  /// Returns the stamp that the file had before it was read.
   [[nodiscard]] virtual FileStamp stamp(std::size_t file) const = 0;
   /// Sets the stamp of a file that is not going to be read; to be called before the run.
   virtual void set_stamp(std::size_t file, const FileStamp& stamp) = 0;
-  /// The hashes of contents, where files are compared by these, else null.
+  /// The hashes of contents where files are compared by them, else null.
   [[nodiscard]] virtual ContentHashes* contents() const = 0;
 };
 

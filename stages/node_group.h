@@ -1,5 +1,5 @@
-// Nodes that another node stands for, or puts into the graph: their options are a group among that
-// node's options, and a name is that node's with the group's behind it.
+// Nodes that another node adds to the graph: their options are a group among that node's options,
+// and their names are that node's name followed by the group's.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The names that other libraries have for the options of features (mel, mfcc, deltas).
+// The names by which other libraries know the options of features (mel, mfcc, deltas).
 #include "stages/other_names.h"
 
 namespace melflow::other_names {
@@ -9,7 +9,7 @@ constexpr const char* kSeconds = "VALUEs";
 constexpr const char* kRate = "sample_rate";
 constexpr const char* kKaldis = "Kaldi";
 
-// name there, where, name here, what its values are here
+// name in another library, that library, name in melflow, its values in melflow
 constexpr OtherName kMel[] = {
     {"sr", "librosa", kRate},
     {"fs", "scipy", kRate},
@@ -173,7 +173,7 @@ constexpr OtherName kDeltas[] = {
     {"delta_window", kKaldis, "width", "2 delta_window + 1"},
 };
 
-// option, value there, the end of the message
+// option, value in another library, the end of the message
 constexpr const char* kDecibels = "write db for decibels, ln for the natural logarithm, or none";
 constexpr const char* kInHertz = "write Hz as a number without a unit, such as 8000";
 constexpr const char* kNoTime =

@@ -5,7 +5,7 @@
 namespace melflow::other_names {
 namespace {
 
-// name there, where, name here, its values here
+// name in another library, that library, name in melflow, its values in melflow
 constexpr OtherName kResample[] = {
     {"sr", "", "rate"},
     {"sample_rate", "", "rate"},
@@ -15,7 +15,7 @@ constexpr OtherName kResample[] = {
     {"res_type", "librosa", "quality", "high for soxr_hq, very_high for soxr_vhq"},
 };
 
-// option, value there, the end of the message
+// option, value in another library, the end of the message
 constexpr OtherValue kResampleValues[] = {
     {"quality", "best", "write very_high"},     {"quality", "kaiser_best", "write very_high"},
     {"quality", "kaiser_fast", "write medium"}, {"quality", "soxr_vhq", "write very_high"},

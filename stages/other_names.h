@@ -1,9 +1,9 @@
-// The names that other libraries have for stages, options and values, so that the message for one
-// that is not known can give melflow's. One list per stage; a stage names its lists where it
+// The names that other libraries use for stages, options and values, so that the message about an
+// unknown name can suggest melflow's. There is one list per stage; a stage names its lists where it
 // describes its options.
 //
-// What hand-written loaders call their settings is one list for all places: docs/dataset-builder.md
-// has a table of it, which is held against this list by a test.
+// The settings of hand-written loaders are one list for all stages; a test compares it with its
+// table in docs/dataset-builder.md.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A seeded pseudo-random permutation: takes no memory, and any position is computed at once.
+// A seeded pseudo-random permutation that takes no memory and computes any position directly.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// A permutation of 0 to n - 1: a Feistel network of four rounds over the next power of four, gone
-/// through again until it gives one below n.
+/// A permutation of 0 to n - 1: a Feistel network of four rounds over the next power of four,
+/// applied again until the result is below n.
 class Permutation {
  public:
   Permutation(std::uint64_t n, std::uint64_t seed) : n_(n) {
@@ -16,7 +16,7 @@ class Permutation {
     half_ = (bits + 1) / 2;
     for (std::uint64_t i = 0; i < kRounds; ++i) keys_[i] = mixed(mixed(seed) + i);
   }
-  /// Another seed for each epoch of every seed.
+  /// Returns a different seed for each epoch, derived from `seed`.
   static std::uint64_t of_epoch(std::uint64_t seed, std::uint64_t epoch) {
     return mixed(mixed(seed) ^ epoch);
   }

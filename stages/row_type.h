@@ -1,7 +1,7 @@
 // row_type.h - chooses the number type of rows in the graph.
 //
 // In:  the types that the readers of rows ask for, from the sinks up.
-// Out: the type that the stage which makes the rows may give.
+// Out: the type in which the stage that makes the rows may emit them.
 //
 // Where all readers ask for the same 16-bit type, rows can be made in it and take half the memory.
 // Every reader also accepts float32.
@@ -35,11 +35,11 @@ void require_rows(Requirements& above, NumberType wanted);
 /// The type that rows may have: float32 unless all readers want the same other type.
 NumberType required_rows(const Requirements& required);
 
-/// Checks the option `dtype` of a stage that stores or gives rows in another type.
+/// Checks the option `dtype` of a stage that stores or emits rows in another type.
 void check_dtype(const FeatureInfo& info, NumberType dtype, PlanCheck& check);
 
-/// The error of rows [rows, frames, columns], from `first_row` of their file on, that cannot be
-/// stored as `type`, since a value would not be finite; nothing when all would.
+/// Returns the error of rows [rows, frames, columns], from `first_row` of their file on, that
+/// cannot be stored as `type` because a value would not be finite; nothing where all can be.
 std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,
                                     const FeatureInfo& info, NumberType type);
 

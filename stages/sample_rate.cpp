@@ -24,7 +24,7 @@ std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
   }
   const double hz = read->first * (unit.starts_with('k') ? 1000 : 1);
   if (hz > std::numeric_limits<int>::max()) return excerpt(v.text()) + " is too large";
-  constexpr double kLeast = 4, kMost = 400;  // such as 44.1
+  constexpr double kLeast = 4, kMost = 400;  // [kHz], such as 44.1
   if (unit.empty() && hz != std::round(hz) && hz >= kLeast && hz <= kMost)
     return excerpt(v.text()) + " is not a whole number of Hz" +
            did_you_mean(excerpt(v.text()) + "kHz");

@@ -1,4 +1,4 @@
-// The version of melflow, from which CMake and scikit-build have it as well.
+// The version of melflow; CMake and scikit-build read it from here.
 #pragma once
 
 namespace melflow {

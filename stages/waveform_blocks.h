@@ -14,12 +14,11 @@
 
 namespace melflow {
 
-/// A sample in memory: 16-bit integers, of which 32768 would be full scale, or floats, of which 1
-/// is.
+/// A sample in memory: a 16-bit integer with full scale 32768, or a float with full scale 1.
 template <class T>
 concept SampleInMemory = std::is_same_v<T, float> || std::is_same_v<T, std::int16_t>;
 
-/// A stream of mono samples at `sample_rate` [Hz] in blocks of `block` samples (0: in one).
+/// Returns mono samples at `sample_rate` [Hz] as blocks of `block` samples (0: as one block).
 template <SampleInMemory Sample>
 std::vector<std::shared_ptr<const Waveform>> waveform(const std::vector<Sample>& samples,
                                                       int sample_rate, std::int64_t block = 0) {
@@ -29,7 +28,7 @@ std::vector<std::shared_ptr<const Waveform>> waveform(const std::vector<Sample>&
   std::vector<std::shared_ptr<const Waveform>> out;
   for (std::int64_t at = 0; at < count || at == 0; at += block) {
     const std::int64_t n = std::min(block, count - at);
-    // Exactly as many bytes as there are, so that a sanitizer sees whoever reads one too many.
+    // Leases exactly the bytes needed, so that a sanitizer detects a read past the end.
     auto buffer =
         std::make_shared<Buffer>(pool.lease(static_cast<std::size_t>(n) * sizeof(Sample)));
     if (n > 0) std::memcpy(buffer->data(), samples.data() + at, buffer->size());
@@ -46,8 +45,8 @@ std::vector<std::shared_ptr<const Waveform>> waveform(const std::vector<Sample>&
   return out;
 }
 
-/// The samples of all blocks, as they are stored. Throws std::runtime_error where the blocks do not
-/// follow each other without a gap, or hold samples of another type.
+/// Returns the samples of all blocks. Throws std::runtime_error where the blocks do not follow each
+/// other without a gap, or hold samples of another type.
 template <SampleInMemory Sample>
 std::vector<Sample> joined(const std::vector<std::shared_ptr<const Waveform>>& blocks) {
   std::vector<Sample> out;

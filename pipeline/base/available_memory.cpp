@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// The only number in a file; none in "max" or where there is no file.
+// Returns the only number in a file; nullopt for "max" or without a file.
 std::optional<std::uint64_t> number_in(const std::string& path) {
   std::ifstream in(path);
   std::uint64_t n = 0;
@@ -21,7 +21,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-// The number after a name at the start of a line.
+// Returns the number after a name at the start of a line.
 std::optional<std::uint64_t> number_after(const std::string& path, std::string_view name) {
   std::ifstream in(path);
   std::string word;
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number_after(const std::string& path, std::string_v
   return std::nullopt;
 }
 
-// What a group leaves; kNoLimit where it has no limit.
+// Returns the memory that a group has left; kNoLimit if it has no limit.
 std::uint64_t left_in(const ControlGroup& group) {
   const std::string& folder = group.folder;
   const auto limit = number_in(folder + (group.is_v2 ? "memory.max" : "memory.limit_in_bytes"));
@@ -60,7 +60,7 @@ std::uint64_t available_memory(const std::string& root) {
 std::vector<ControlGroup> control_groups(const std::string& root, std::string_view controller) {
   std::vector<ControlGroup> out;
   std::ifstream groups(root + "/proc/self/cgroup");
-  // "0::/job/part" of version 2, "4:cpu,cpuacct:/job/part" of version 1.
+  // Version 2: "0::/job/part". Version 1: "4:cpu,cpuacct:/job/part".
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == line.npos) continue;

@@ -1,5 +1,5 @@
-// Finds out how much memory this process may still take, also by the control groups that it is in,
-// as the kernel and systemd mount them.
+// Finds out how much memory this process may still take, given its control groups as the kernel and
+// systemd mount them.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace melflow {
 
-/// The memory [bytes] that the system has available, limited by what the control groups (v1 or v2)
-/// of this process leave; the page cache counts as free. `root`: the folder that contains proc and
+/// Returns the memory [bytes] that the system and the control groups (v1 or v2) of this process
+/// still allow it to take; the page cache counts as free. `root`: the folder that contains proc and
 /// sys.
 std::uint64_t available_memory(const std::string& root = "");
 
 struct ControlGroup {
   std::string folder;  ///< with a slash at its end
-  bool is_v2 = true;   ///< of version 2, of which the files have other names than of version 1
+  bool is_v2 = true;   ///< version 1 and version 2 name their files differently
 };
 
-/// Those whose limits of `controller` ("cpu", "memory") hold for this process: its own and all
-/// above it, of either version. `root`: of the file system.
+/// Returns the groups whose limits of `controller` ("cpu", "memory") apply to this process: its own
+/// and all above it, of either version. `root`: the folder that contains proc and sys.
 std::vector<ControlGroup> control_groups(const std::string& root, std::string_view controller);
 
 }  // namespace melflow

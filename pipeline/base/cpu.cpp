@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// Cores of a group, not rounded; none where it has no limit.
+// Returns a group's quota of cores, not rounded; nullopt without a limit.
 std::optional<double> quota_of(const ControlGroup& group) {
   double quota = 0, period = 0;  // [us]
   if (group.is_v2) {
@@ -26,7 +26,7 @@ std::optional<double> quota_of(const ControlGroup& group) {
              !(std::ifstream(group.folder + "cpu.cfs_period_us") >> period)) {
     return std::nullopt;
   }
-  if (quota <= 0 || period <= 0) return std::nullopt;  // version 1 has -1 for no limit
+  if (quota <= 0 || period <= 0) return std::nullopt;  // version 1 writes -1 for no limit
   return quota / period;
 }
 
@@ -46,7 +46,7 @@ int most_workers() { return std::max(8, 4 * available_cpus()); }
 
 namespace {
 
-// A line of the process's status that counts kilobytes.
+// Reads a line of the process's status that counts kilobytes; returns bytes.
 std::size_t status_bytes(std::string_view name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)

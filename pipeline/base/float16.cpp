@@ -13,7 +13,7 @@ void convert_each(std::span<const float> values, std::uint16_t* out) {
 }
 
 #if defined(__x86_64__)
-// The processor keeps bits of a NaN that the rule above does not: such groups go one by one.
+// The instruction keeps bits of a NaN that convert_each() does not: groups with one go one by one.
 __attribute__((target("avx,f16c"))) void convert_eights(std::span<const float> values,
                                                         std::uint16_t* out) {
   constexpr std::size_t kLanes = 8;
@@ -30,7 +30,7 @@ __attribute__((target("avx,f16c"))) void convert_eights(std::span<const float> v
   convert_each(values.subspan(i), out + i);
 }
 
-// Asked of the processor: Clang 14 knows the name of everything but this.
+// Asks the processor itself: Clang 14's own check does not know the name of this feature.
 bool cpu_has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

@@ -1,5 +1,5 @@
-// float32 to IEEE 754 binary16, and to bfloat16, which is the upper half of a float: round to
-// nearest even, overflow to infinity.
+// Converts float32 to IEEE 754 binary16 and to bfloat16, the upper half of a float: rounds to
+// nearest even, overflows to infinity.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ inline std::uint16_t to_float16(float value) {
   if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);   // NaN
   if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);  // >= 65520
   if (magnitude < 0x38800000U) {
-    // Below the smallest normal half: adding 0.5 lets the float unit do the shift and the rounding.
+    // Below the smallest normal half: adding 0.5 makes the float unit shift and round.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
   }
@@ -35,10 +35,10 @@ inline float from_float16(std::uint16_t half) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000U));
 }
 
-// Convert all values, eight at a time where the processor can.
+// Converts all values, eight at a time if the processor can.
 void to_float16(std::span<const float> values, std::uint16_t* out);
 
-// A NaN of any kind becomes 0x7FFF.
+// Any NaN becomes 0x7FFF.
 inline std::uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;

@@ -41,7 +41,7 @@ InputFile::InputFile(std::string path, Pipes pipes) : path_(std::move(path)) {
   is_missing_ = error == ENOENT;
   struct stat st {};
   if (error == 0 && ::fstat(fd_, &st) != 0) error = errno;
-  // A socket is not opened at all.
+  // open() fails for a socket.
   if (error == ENXIO && ::stat(path_.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) error = 0;
   if (error != 0) fail(error);
   if (error != 0 || S_ISREG(st.st_mode)) return;
@@ -60,7 +60,7 @@ void InputFile::fail(int error) {
 }
 
 std::string InputFile::read(std::size_t most) {
-  constexpr std::size_t kPiece = 1 << 16;  // [bytes]; a pipe does not say how many there are
+  constexpr std::size_t kPiece = 1 << 16;  // [bytes]; the size of a pipe's content is not known
   std::string out;
   std::size_t done = 0;
   while (problem_.empty() && done < most) {
@@ -95,7 +95,7 @@ void InputFile::require_sound() const {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostEntries = 10'000;  // of a folder that are looked at
+constexpr std::size_t kMostEntries = 10'000;  // of a folder that are considered
 constexpr std::size_t kMostNamed = 5;
 
 fs::path folder_of(const std::string& path) {
@@ -103,7 +103,7 @@ fs::path folder_of(const std::string& path) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
-// The names in a folder, sorted; none where it cannot be listed.
+// Returns the names in a folder, sorted; empty if it cannot be listed.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> out;
   std::error_code error;
@@ -128,7 +128,7 @@ std::string near_path(const std::string& path) {
   names.reserve(paths.size());
   for (const std::string& p : paths) names.push_back(fs::path(p).filename().string());
   const std::string near = did_you_mean(name, names);
-  // Every other name is near to one of a single letter.
+  // Any name would be similar to one of a single letter.
   for (std::size_t i = 0; i < names.size(); ++i)
     if (near == did_you_mean(names[i]) &&
         (given.stem().string().size() > 1 || strcasecmp(names[i].c_str(), name.c_str()) == 0))

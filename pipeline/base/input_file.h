@@ -1,5 +1,5 @@
-// Reads files that a user or another program names: configurations, lists, documents of runs. Only
-// what ends is read: a FIFO without a writer would block for ever, and a device may have no end.
+// Reads files that a user or another program names: configurations, lists, documents of runs.
+// Refuses inputs that may never end: a FIFO without a writer, or a device.
 #pragma once
 
 #include <cstddef>
@@ -8,29 +8,29 @@
 
 namespace melflow {
 
-/// Whether what is named by a descriptor may be a pipe or a device, too: /dev/stdin, or the
-/// /dev/fd/63 that is a shell's <(...).
+/// Whether a path that names a descriptor may also lead to a pipe or a device: /dev/stdin, or the
+/// /dev/fd/63 of a shell's <(...).
 enum class Pipes { refused, by_descriptor };
 
 class InputFile {
  public:
-  /// Opens the file, or what a link leads to, without waiting.
+  /// Opens the file, or the target of a link, without waiting.
   explicit InputFile(std::string path, Pipes pipes = Pipes::refused);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
 
-  /// Why it cannot be read: "cannot be read: Permission denied", "this is a FIFO, not a file"; ""
-  /// where it can.
+  /// Why the file cannot be read: "cannot be read: Permission denied", "this is a FIFO, not a
+  /// file"; "" if it can.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// Whether there is nothing of that name.
+  /// Whether nothing of that name exists.
   [[nodiscard]] bool is_missing() const { return is_missing_; }
 
-  /// The next `most` bytes, fewer at its end or where there is a problem().
+  /// Reads the next `most` bytes, fewer at the end of the file or if there is a problem().
   std::string read(std::size_t most);
-  /// All that it has, which may be `most` bytes. Throws RunError with the path.
+  /// Reads the whole file, at most `most` bytes. Throws RunError with the path.
   std::string read_all(std::size_t most);
-  /// The descriptor, the caller's to close. Throws RunError with the path.
+  /// Passes the descriptor to the caller, who must close it. Throws RunError with the path.
   int release();
 
  private:
@@ -43,12 +43,12 @@ class InputFile {
   std::string problem_;
 };
 
-/// ". Did you mean 'clips'?": the path of the entry of its folder that has the nearest name; ""
-/// where none is near, or the folder cannot be listed.
+/// Returns ". Did you mean 'clips'?" with the path of the most similar name in the same folder; ""
+/// if none is similar or the folder cannot be listed.
 std::string near_path(const std::string& path);
 
-/// Why there is no file: "there is no such file. Did you mean 'out.h5'?"; or the files of its
-/// folder that end as one of `endings` does; or the folder that is missing.
+/// Says why there is no file: "there is no such file. Did you mean 'out.h5'?"; or lists the files
+/// of its folder that end in one of `endings`; or names the folder that is missing.
 std::string no_such_file(const std::string& path, const std::vector<std::string>& endings);
 
 }  // namespace melflow

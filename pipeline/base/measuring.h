@@ -7,8 +7,8 @@
 namespace melflow {
 
 #ifdef MELFLOW_UNMEASURED
-/// For perf/measuring_cost.py alone, which holds a program that measures nothing beside one that
-/// does: a clock that stands still. What `auto` learns from times stays as it begins.
+/// For perf/measuring_cost.py alone, which compares a program that measures nothing with one that
+/// does: a clock that never advances, so `auto` settings keep their initial values.
 inline constexpr bool kMeasures = false;
 struct RunClock : std::chrono::steady_clock {
   static time_point now() noexcept { return {}; }

@@ -13,12 +13,11 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kSmallest = 4096;
-// From here on memory comes from and goes back to the system page by page, so that a freed large
-// buffer leaves no hole in the heap that keeps the process large.
+// From this size on, memory is mapped and unmapped page by page, so that a freed large buffer
+// leaves no hole in the heap that keeps the process large.
 constexpr std::size_t kMapped = 256 * 1024;
-// From here on in large pages, where the system allows them on request: a batch of 23 MiB then
-// takes a dozen page faults when it is first touched, and not 5,800. No more memory than the
-// buffer.
+// From this size on, large pages are used if the system allows them on request: touching a batch of
+// 23 MiB first takes a dozen page faults instead of 5,800. It takes no more memory.
 constexpr std::size_t kInLargePages = 4 << 20;
 
 std::byte* allocate(std::size_t bytes) {
@@ -29,7 +28,7 @@ std::byte* allocate(std::size_t bytes) {
   }
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
-  if (bytes >= kInLargePages) madvise(p, bytes, MADV_HUGEPAGE);  // a wish; refused: as it was
+  if (bytes >= kInLargePages) madvise(p, bytes, MADV_HUGEPAGE);  // a request; may be refused
   return static_cast<std::byte*>(p);
 }
 
@@ -83,7 +82,7 @@ BufferPool::BufferPool(std::size_t limit) : state_(std::make_shared<Buffer::Stat
 
 std::size_t BufferPool::rounded(std::size_t bytes) {
   if (bytes <= kSmallest) return kSmallest;
-  // Four sizes between one power of two and the next.
+  // There are four sizes between two powers of two.
   const std::size_t step = std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;
 }
@@ -102,7 +101,7 @@ Buffer BufferPool::lease(std::size_t bytes) {
       state_->kept -= b.capacity_;
     } else {
       ++state_->allocations;
-      // Make room under the limit: give back kept memory of other sizes, largest first.
+      // Makes room under the limit: frees kept memory of other sizes, largest first.
       for (auto it = state_->free.rbegin();
            it != state_->free.rend() &&
            state_->leased + state_->kept + b.capacity_ > state_->limit;) {

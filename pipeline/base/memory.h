@@ -1,5 +1,5 @@
-// Reusable host memory. Buffers are leased from a pool and come back when they go out of scope; of
-// each size, the buffer returned last is leased first, while its bytes are still in cache.
+// Reusable host memory. Buffers are leased from a pool and return to it when they go out of scope.
+// Among those of one size, the last returned is leased first: its bytes are still in cache.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace melflow {
 
 class BufferPool;
 
-/// A leased piece of memory, aligned to 64 bytes, contents undefined. Move-only; gives the memory
-/// back on destruction, also when the pool object itself is already gone.
+/// A leased piece of memory, aligned to 64 bytes, contents undefined. Move-only; returns the memory
+/// on destruction, even if the pool object itself no longer exists.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,7 +24,7 @@ class Buffer {
   ~Buffer();
 
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// The size that was asked for [bytes]; the memory may be larger.
+  /// The size that was requested [bytes]; the memory may be larger.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   explicit operator bool() const { return data_ != nullptr; }
@@ -47,10 +47,10 @@ class Buffer {
 
 class BufferPool {
  public:
-  /// `limit`: leased plus kept memory stays below it as long as what is leased alone does [bytes].
+  /// Leased plus kept memory stays below `limit` [bytes] as long as the leased memory alone does.
   explicit BufferPool(std::size_t limit);
 
-  /// Throws std::bad_alloc when the system has no memory left.
+  /// Throws std::bad_alloc if the system has no memory left.
   [[nodiscard]] Buffer lease(std::size_t bytes);
 
   /// The memory that a lease of `bytes` really takes: at most a quarter more, at least 4 KiB.
@@ -58,7 +58,7 @@ class BufferPool {
 
   [[nodiscard]] std::size_t leased() const;
   [[nodiscard]] std::size_t kept() const;
-  /// How often memory had to be taken from the system; constant in the steady state.
+  /// How often memory was taken from the system; constant in the steady state.
   [[nodiscard]] std::size_t allocations() const;
 
  private:

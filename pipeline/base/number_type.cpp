@@ -12,17 +12,17 @@ namespace {
 
 constexpr float kInt16Steps = 32768;  // to full scale
 
-// Compiled for the processor at hand, too, which the loader of programs chooses; sanitizers see to
-// what is loaded themselves.
+// Also compiled for AVX2; the program loader chooses a version. Not with sanitizers, which take
+// part in loading themselves.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MELFLOW_FOR_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
 #else
 #define MELFLOW_FOR_WIDE_VECTORS
 #endif
 
-// So that the compiler makes vectors of a loop of it.
+// Without a branch or a call, so that the compiler vectorises loops over it.
 inline std::int16_t to_int16(float value) {
-  constexpr float kWhole = 3 << 22;  // floats from half of it to its double are whole numbers
+  constexpr float kWhole = 3 << 22;  // 1.5 * 2^23: floats from 2^23 to 2^24 are whole
   float steps = value * kInt16Steps;
   steps = steps < -kInt16Steps ? -kInt16Steps : steps;
   steps = steps > kInt16Steps - 1 ? kInt16Steps - 1 : steps;
@@ -49,7 +49,7 @@ std::int16_t largest_of(const std::int16_t* values, std::size_t count) {
   return largest;
 }
 
-// Of bits without their sign, the first from `limit` on; vectors look at a piece at once.
+// Finds the first value whose bits without the sign are at least `limit`. Vectors scan each piece.
 template <class Bits>
 std::int64_t first_from(const Bits* values, std::size_t count, Bits limit) {
   constexpr std::size_t kPiece = 1024;
@@ -134,7 +134,7 @@ std::int64_t first_beyond(std::span<const float> values, float limit) {
 std::int64_t first_not_finite(const void* values, std::size_t count, NumberType from,
                               NumberType to) {
   if (from == NumberType::float32) {
-    // From half a step above the greatest number on.
+    // The smallest bits that become infinite: half a step above the greatest number.
     const std::int32_t limit = to == NumberType::float16    ? 0x477FF000
                                : to == NumberType::bfloat16 ? 0x7F7F8000
                                                             : 0x7F800000;

@@ -53,7 +53,7 @@ Problems one(std::string message, Mark mark) {
   return p;
 }
 
-// Edit distance with transpositions of neighbours (optimal string alignment), for typing slips.
+// Edit distance with transpositions of neighbours (optimal string alignment), for typing errors.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
@@ -82,7 +82,7 @@ std::string in_lower_case(std::string_view text) {
   return out;
 }
 
-// The one that the word is the beginning of; "" where that is none or several.
+// Returns the only candidate that begins with the word; "" if there is none or several.
 std::string begun(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kShortest = 3;  // [bytes]
   std::string best;
@@ -95,7 +95,7 @@ std::string begun(std::string_view word, const std::vector<std::string>& candida
   return best;
 }
 
-// "" where none is near enough. Of equally near ones that with the same letters: from for "form".
+// Returns "" if none is near enough or begun. On a tie prefers the same letters: from for "form".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;

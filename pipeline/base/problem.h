@@ -14,21 +14,21 @@ struct Problem {
   Mark mark;
   std::string message;
 
-  /// "file.yaml:12:5: message", or the bare message when there is no mark.
+  /// "file.yaml:12:5: message", or just the message without a mark.
   [[nodiscard]] std::string str() const;
 };
 
 class Problems {
  public:
-  /// The most problems that are collected.
+  /// The largest number of problems that are collected.
   static constexpr std::size_t kMost = 1000;
   static constexpr std::size_t kLongestMessage = 2000;  ///< [bytes]
 
-  /// Adds a problem. Throws ConfigError with all problems when there are kMost, to end the search.
+  /// Adds a problem. Throws ConfigError with all problems at kMost of them, to end the search.
   void add(Mark mark, std::string message);
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] std::size_t size() const { return list_.size(); }
-  /// All problems, sorted by file and place in it; those at one place keep their order.
+  /// All problems, sorted by file and position; those at one position keep their order.
   [[nodiscard]] std::vector<Problem> sorted() const;
   /// All problems as text, one per line.
   [[nodiscard]] std::string str() const;
@@ -56,8 +56,8 @@ class RunError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// ". Did you mean 'x'?" with the candidate nearest to `word` by edit distance, or the one that it
-/// begins; "" when none is near enough, or the word is too long to be a misspelling.
+/// Returns ". Did you mean 'x'?" with the candidate nearest to `word` by edit distance, or the only
+/// one that begins with it; "" if none is near enough, or it is too long to be a misspelling.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace melflow

@@ -7,7 +7,7 @@
 
 namespace melflow {
 
-/// The reason why a source item leaves no result. `skipped`: there was nothing to do for it (too
+/// The reason why a source item has no result. `skipped`: there was nothing to do for it (too
 /// short, a folder); `failed`: it should have worked.
 struct ItemError {
   enum class Kind { skipped, failed };

@@ -1,4 +1,4 @@
-// Keeps work space for threads between items: as many pieces as there were threads at once.
+// Keeps threads' work space between items: as many pieces as were in use at once.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace melflow {
 
-/// All calls may come from any thread.
+/// All functions may be called from any thread.
 template <class T>
 class ScratchPool {
  public:
@@ -29,8 +29,7 @@ class ScratchPool {
     std::unique_ptr<T> piece_;
   };
 
-  /// Leases a piece that was given back, or a new one from make(), which returns
-  /// std::unique_ptr<T>.
+  /// Leases a piece that was returned, or a new one from make(), which returns std::unique_ptr<T>.
   template <class Make>
   [[nodiscard]] Lease lease(const Make& make) {
     {

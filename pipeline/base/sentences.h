@@ -6,15 +6,15 @@
 
 namespace melflow {
 
-/// ". Did you mean 'x'?": a sentence behind what is wrong. did_you_mean() of problem.h finds the
-/// nearest of several.
+/// Returns ". Did you mean 'x'?", to follow a problem. did_you_mean() in problem.h chooses the
+/// nearest of several candidates.
 std::string did_you_mean(std::string_view meant);
 
-/// "files" of "file", "batches" of "batch"; "rows" as it is. Of names of ports.
+/// Returns the plural of the name of a port: "files" for "file", "batches" for "batch".
 std::string plural(std::string_view noun);
 
-/// The text with a new sentence behind every question: "Did you mean 'run'?; the verbs are" becomes
-/// "Did you mean 'run'? The verbs are".
+/// Begins a new sentence after every question in a text: "Did you mean 'run'?; the verbs are"
+/// becomes "Did you mean 'run'? The verbs are".
 std::string in_sentences(std::string_view text);
 
 }  // namespace melflow

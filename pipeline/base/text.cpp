@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// Of a character that utf8_length() found.
+// Returns the code point of a character that utf8_length() found.
 char32_t code_of(std::string_view text, std::size_t at, std::size_t length) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
   if (length == 1) return byte(0);
@@ -18,12 +18,12 @@ char32_t code_of(std::string_view text, std::size_t at, std::size_t length) {
 
 bool is_shown(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return false;
-  // Marks, embeddings, overrides and isolates of direction; separators of lines and paragraphs.
+  // Direction marks, embeddings, overrides and isolates; line and paragraph separators.
   return c != 0x061C && c != 0x200E && c != 0x200F && !(c >= 0x2028 && c <= 0x202E) &&
          !(c >= 0x2066 && c <= 0x2069);
 }
 
-// The character at `at` as it is shown; moves on behind it.
+// Appends the character at `at`, printable, and moves `at` past it.
 void append(std::string& out, std::string_view text, std::size_t& at, bool keeps_lines) {
   const std::size_t length = utf8_length(text, at);
   if (length == 0) {
@@ -68,7 +68,7 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    // Most of it is plain.
+    // Most of the text is plain ASCII.
     std::size_t end = at;
     while (end < text.size() && text[end] >= 0x20 && text[end] < 0x7F) ++end;
     out += text.substr(at, end - at);
@@ -80,7 +80,7 @@ std::string printable(std::string_view text) {
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
-  // A character of several bytes stays whole.
+  // Keeps a character of several bytes whole.
   std::size_t end = most;
   while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
   return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
@@ -121,7 +121,7 @@ std::string without_escaped_bytes(std::string_view json) {
     const std::string_view escape = json.substr(at, 6);
     const bool is_byte = escape.size() == 6 && escape.starts_with("\\udc") && escape[4] >= '8' &&
                          is_hex_digit(escape[4]) && is_hex_digit(escape[5]);
-    // Otherwise with what it escapes: of two backslashes the second begins nothing.
+    // Otherwise copies a backslash with the next character: in a pair, the second begins nothing.
     out += is_byte ? "\\ufffd" : escape.substr(0, 2);
     at += is_byte ? 6 : 2;
   }

@@ -1,5 +1,5 @@
-// Text that came from outside (names of files, labels, values of a configuration, reasons in an
-// output) on its way into a message, onto a terminal, or into a format that knows Unicode only.
+// Prepares text from outside (file names, labels, values of a configuration, reasons in an output)
+// for a message, a terminal, or a format that accepts only Unicode.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace melflow {
 
-/// The length [bytes] of the UTF-8 character that begins at `at`; 0 where none does (Unicode 15,
-/// table 3-7).
+/// Returns the length [bytes] of the UTF-8 character that begins at `at`; 0 if there is none
+/// (Unicode 15, table 3-7).
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
-/// Replaces everything in `text` that a terminal would act on by an escape: control characters (C0
-/// except line feed and tab, DEL, C1) and marks that change the direction of writing by \u001b,
-/// bytes that are no UTF-8 by \x9b. JSON stays JSON with the same values.
+/// Escapes everything in `text` that a terminal would act on: control characters (C0 except line
+/// feed and tab, DEL, C1) and marks that change the direction of writing as \u001b, bytes that are
+/// not UTF-8 as \x9b. JSON remains JSON with the same values.
 std::string printable(std::string_view text);
 
-/// As printable(), on one line: line feed and tab become \n and \t.
+/// Does the same as printable(), and escapes line feed and tab as \n and \t.
 std::string one_line(std::string_view text);
 
-/// A text longer than `most` bytes is cut to its beginning, followed by its length.
+/// Cuts a text longer than `most` bytes to its beginning, followed by its length.
 std::string shortened(std::string_view text, std::size_t most);
 
 constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
@@ -29,11 +29,9 @@ constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 std::string excerpt(std::string_view text, std::size_t most = 100);
 
 /// Replaces each byte of a JSON text that is not part of UTF-8 by the escape of a lone surrogate,
-/// \udc80 to \udcff, as Python's os.fsdecode() does for such a name, so that os.fsencode() gives
-/// its bytes back.
+/// \udc80 to \udcff, as Python's os.fsdecode() does; os.fsencode() then restores the bytes.
 std::string utf8_or_escaped(std::string_view json);
-/// Replaces each such escape in a JSON text by U+FFFD, for parsers that do not accept lone
-/// surrogates.
+/// Replaces each such escape in a JSON text by U+FFFD, for parsers that reject lone surrogates.
 std::string without_escaped_bytes(std::string_view json);
 
 }  // namespace melflow

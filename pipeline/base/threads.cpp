@@ -15,7 +15,7 @@ std::string thread_name(std::string_view who, std::size_t number) {
   return name + end;
 }
 
-// A thread without a name works as well.
+// Ignores errors: a thread without a name works as well.
 void name_this_thread(const std::string& name) {
   (void)pthread_setname_np(pthread_self(), name.c_str());
 }

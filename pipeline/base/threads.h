@@ -1,5 +1,5 @@
 // Starts as many threads as the system allows: a control group (pids.max) or a user (ulimit -u) may
-// be allowed fewer than a run wants.
+// be allowed fewer than a run needs.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 
 namespace melflow {
 
-/// "mf-worker-1" for the first "worker", in the 15 bytes that Linux has for it: a longer name is
-/// cut, its number is not.
+/// Returns "mf-worker-1" for the first "worker". Cuts `who`, not the number, to fit into the 15
+/// bytes that Linux allows.
 std::string thread_name(std::string_view who, std::size_t number);
-/// Names the calling thread as top, gdb and perf show it.
+/// Names the calling thread for top, gdb and perf.
 void name_this_thread(const std::string& name);
 
-/// Adds a thread that runs `work` and has a thread_name(). False when the system allows no further
-/// thread.
+/// Adds a thread that runs `work` and has a thread_name(). Returns false if the system allows no
+/// more threads.
 template <class Work>
 [[nodiscard]] bool add_thread(std::vector<std::thread>& threads, std::string_view who,
                               Work&& work) {
@@ -35,18 +35,18 @@ template <class Work>
         });
     return true;
   } catch (const std::system_error&) {
-  } catch (const std::bad_alloc&) {  // a thread needs a little memory, too
+  } catch (const std::bad_alloc&) {  // a thread needs some memory, too
   }
   return false;
 }
 
-/// The error when a run cannot go on without another thread: "read: a thread ...".
+/// The error if a run cannot continue without another thread: "read: a thread ...".
 std::string no_thread_text(const std::string& who);
-/// The warning when a run goes on with fewer threads: "2 of 8 workers: ...".
+/// The warning if a run continues with fewer threads: "2 of 8 workers: ...".
 std::string few_threads_text(int got, int wanted, const std::string& what);
 
 /// Runs `work` on the calling thread and on up to `count` - 1 others at the same time; `work` must
-/// divide the task among its calls. The first exception is thrown again when all are done.
+/// divide the task among its calls. Rethrows the first exception when all have finished.
 void on_threads(int count, const std::function<void()>& work);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Tells ThreadSanitizer about tasks handed to oneTBB. Does nothing in other builds.
+// Tells ThreadSanitizer about tasks passed to oneTBB. Does nothing in other builds.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)  // GCC
@@ -13,8 +13,8 @@ extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
 #endif
 
-// ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a task
-// comes before its running, and that before the end of wait_for_all().
+// ThreadSanitizer cannot see into oneTBB's library. These tell it that a task is sent before it
+// runs, and that it ends before wait_for_all() returns.
 namespace melflow::tsan {
 #ifdef MELFLOW_TSAN
 inline void acquire(void* address) { __tsan_acquire(address); }

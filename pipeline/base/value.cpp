@@ -70,7 +70,7 @@ Value& Value::set(std::string key, Value value) {
 
 namespace {
 
-// JSON allows only UTF-8; other bytes of a path are kept as they are.
+// JSON allows only UTF-8; other bytes of a path are kept unchanged.
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
@@ -83,15 +83,15 @@ std::string quote(std::string_view text) {
   return out + '"';
 }
 
-// The characters keep out what JSON takes for no part of a number, such as spaces around it.
+// The character test excludes text around a number that JSON ignores, such as spaces.
 bool is_json_number(std::string_view text) {
   return text.find_first_not_of("+-.0123456789eE") == text.npos && Json::accept(text);
 }
 
 }  // namespace
 
-// The library's one-line form has no spaces, and it would write numbers its own way: hashes of
-// features are made of this one.
+// Written by hand because hashes of features depend on the text: the library's one-line form has no
+// spaces, and it formats numbers in its own way.
 std::string to_json(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::null:

@@ -1,5 +1,5 @@
-// A tree of settings as they were written: scalars, lists and maps, each with its place in the
-// text. The framework reads stage options from it and never sees YAML; config/ makes it.
+// A tree of settings as written: scalars, lists and maps, each with its position in the text.
+// config/ makes it from YAML; the framework reads stage options from it and never sees YAML.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace melflow {
 
-/// A place in a text. `line` and `column` count from 1; line 0 means "the whole file".
+/// A position in a text. `line` and `column` count from 1; line 0 means "the whole file".
 struct Mark {
   std::shared_ptr<const std::string> file;
   int line = 0;
   int column = 0;
 
-  /// The place as text: "file.yaml:12:5", "file.yaml" without a line, "" without a file.
+  /// The position as text: "file.yaml:12:5", "file.yaml" without a line, "" without a file.
   [[nodiscard]] std::string str() const;
 };
 
@@ -33,7 +33,7 @@ class Value {
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] bool is_null() const { return kind_ == Kind::null; }
-  /// Whether nothing was written where a value belongs, as after `hop:`; such a value is null.
+  /// Whether a value is null because none was written, as after `hop:`.
   [[nodiscard]] bool is_missing() const { return missing_ && is_null(); }
   [[nodiscard]] bool is_scalar() const { return kind_ == Kind::scalar; }
   [[nodiscard]] bool is_list() const { return kind_ == Kind::list; }
@@ -43,14 +43,14 @@ class Value {
 
   /// The text of a scalar, "" for anything else.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Whether the scalar was quoted, so that "12" is a text and not a number.
+  /// Whether the scalar was quoted, which makes "12" a text and not a number.
   [[nodiscard]] bool quoted() const { return quoted_; }
   [[nodiscard]] const std::vector<Value>& items() const { return items_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::vector<Value>& items() { return items_; }
   [[nodiscard]] std::vector<Entry>& entries() { return entries_; }
 
-  /// The entry's value of a map, or null when there is none (or this is no map).
+  /// The value of a map's entry; null if there is no such entry or this is not a map.
   [[nodiscard]] const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
   /// Sets or replaces an entry; turns a null into a map.
@@ -71,8 +71,8 @@ struct Value::Entry {
   Mark key_mark;
 };
 
-/// The value as one line of JSON: maps keep their order; scalars that read as numbers, booleans or
-/// null have no quotes unless they were quoted.
+/// Writes the value as one line of JSON. Maps keep their order; scalars that read as numbers,
+/// booleans or null are not quoted unless they were.
 std::string to_json(const Value& value);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// A ConfigError beside which there are warnings: one of them may be the cause, or the next thing to
+// A ConfigError with the warnings that accompany it: one may be the cause, or the next thing to
 // fix.
 #pragma once
 
@@ -19,7 +19,7 @@ class WarnedConfigError : public ConfigError {
   std::vector<Problem> warnings_;
 };
 
-/// The warnings beside an error; none of one that has none.
+/// The warnings that accompany an error; empty if it has none.
 inline std::vector<Problem> warnings_beside(const ConfigError& error) {
   const auto* warned = dynamic_cast<const WarnedConfigError*>(&error);
   return warned == nullptr ? std::vector<Problem>{} : warned->warnings();

@@ -1,4 +1,4 @@
-// Options of a stage as C++ writes them, which become the Value that YAML would give:
+// Options of a stage as written in C++. They become the Value that YAML would yield:
 //
 //   OptionList{{"root", "texts"}, {"min_db", -40}, {"include", {"**/*.txt", "**/*.md"}}}
 #pragma once
@@ -16,7 +16,7 @@ namespace melflow {
 
 struct WrittenOption {
   WrittenOption(std::string name, Value given) : key(std::move(name)), value(std::move(given)) {}
-  /// A text is read as YAML's plain text is: "25ms", "16kHz", "auto", a path.
+  /// A text is read like a plain scalar of YAML: "25ms", "16kHz", "auto", a path.
   WrittenOption(std::string name, const char* text)
       : WrittenOption(std::move(name), std::string(text)) {}
   WrittenOption(std::string name, std::string text)
@@ -36,7 +36,7 @@ struct WrittenOption {
 };
 using OptionList = std::vector<WrittenOption>;
 
-/// The map of these options; of two with the same key the last one counts.
+/// Makes a map of the options; the last of several with the same key counts.
 inline Value map_of(const OptionList& options) {
   Value map = Value::map({});
   for (const WrittenOption& o : options) map.set(o.key, o.value);

@@ -74,12 +74,12 @@ std::string describe_value(const Value& v) {
 }
 
 namespace {
-// from_chars knows no leading plus; "+-5" is no number.
+// Skips a leading plus, which from_chars does not accept; "+-5" is not a number.
 const char* past_plus(const std::string& text) {
   return text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
 }
 
-// "true", "True" and "TRUE" are one word of YAML.
+// Compares without case: YAML takes "true", "True" and "TRUE" as one word.
 bool is_same_word(std::string_view text, std::string_view word) {
   return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == b;
@@ -163,7 +163,7 @@ std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
 
 namespace {
 
-// Units as others write them: "512Mb", "4g".
+// Suggests a size for units as others write them: "512Mb", "4g".
 std::string meant_size(const Value& v) {
   const auto read = detail::number_and_unit(v);
   if (!read || read->second.empty()) return {};

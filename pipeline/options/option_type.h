@@ -1,5 +1,5 @@
-// The types that an option can have, and how their values are read and written: numbers, truth
-// values, texts, sizes, enumerations, and lists and optional values of those.
+// The types of options, and how their values are read and written: numbers, booleans, texts, sizes,
+// enumerations, and lists and optional values of these.
 #pragma once
 
 #include <charconv>
@@ -19,9 +19,9 @@
 namespace melflow {
 
 /// How a type is read from and written to a Value. Specialise it to make a type an option:
-///   static std::string name();                       what help calls it: "integer", "size"
+///   static std::string name();                       its name in help: "integer", "size"
 ///   static std::string parse(const Value&, T& out);  "" or what is wrong ("12x is no integer")
-///   static Value echo(const T&);                     parse(echo(x)) gives x again
+///   static Value echo(const T&);                     parse(echo(x)) yields x again
 template <class T, class = void>
 struct OptionType;
 
@@ -35,9 +35,9 @@ struct Bytes {
   std::uint64_t count = 0;
   friend bool operator==(const Bytes&, const Bytes&) = default;
 };
-/// A size as text, "512MiB", "1.5GiB" or "100 B", that reads back as exactly the same size.
+/// Writes a size as "512MiB", "1.5GiB" or "100B", which reads back as exactly the same size.
 std::string to_text(Bytes bytes);
-/// A size that is enough, as it is written in a pipeline: whole MiB from there on.
+/// Rounds a size up to whole MiB, from 1 MiB on, and writes it as in a configuration.
 std::string rounded_up(std::size_t bytes);
 /// The shortest text that reads back as the same number of the same type.
 std::string number_text(double value);
@@ -47,16 +47,15 @@ namespace detail {
 std::string parse_integer(const Value& v, std::int64_t& out);
 std::string parse_number(const Value& v, double& out);
 std::string describe_value(const Value& v);
-/// The problem of a value that is not what is `expected`, such as "a number": "'loud' is not a
-/// number".
+/// Describes the problem of a value of the wrong type: "'loud' is not a number".
 std::string is_not(const Value& v, const std::string& what);
-/// What is wrong with a value that is missing.
+/// Describes the problem of a missing value.
 std::string is_not_written();
-/// The number, 0 or more, and the unit of a text: {10, "ms"} for "10 ms". Nothing when the text
-/// does not begin with such a number, or the value is no text.
+/// Splits a text such as "10 ms" into its number, 0 or more, and its unit: {10, "ms"}. Nullopt if
+/// the value is not a text that begins with such a number.
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value&& v) = delete;
-/// is_not() for what number_and_unit() reads: says it where only the sign is wrong.
+/// Like is_not(), for number_and_unit(); says so if only the sign is wrong.
 std::string is_no_amount(const Value& v, const std::string& expected);
 }  // namespace detail
 
@@ -137,12 +136,12 @@ struct OptionType<E, std::enable_if_t<std::is_enum_v<E>>> {
   }
 };
 
-/// null (or `none`, `auto`) means: not set.
+/// Reads null (or `none`, `auto`) as "not set".
 template <class T>
 struct OptionType<std::optional<T>> {
   static std::string name() { return OptionType<T>::name(); }
   static std::string parse(const Value& v, std::optional<T>& out) {
-    // In quotes, too, where it could not be a value of the type: configurations are stored as JSON.
+    // Quoted words count too unless T can hold them: configurations are stored as JSON.
     const bool may_be_word = !v.quoted() || std::is_arithmetic_v<T>;
     const bool is_word = v.text() == "none" || v.text() == "auto" || v.text() == "null";
     if (v.is_null() || (v.is_scalar() && may_be_word && is_word)) {
@@ -157,7 +156,7 @@ struct OptionType<std::optional<T>> {
   static Value echo(const std::optional<T>& v) { return v ? OptionType<T>::echo(*v) : Value{}; }
 };
 
-/// A list; a single scalar stands for a list of one.
+/// Reads a list; a single scalar stands for a list of one.
 template <class T>
 struct OptionType<std::vector<T>> {
   static std::string name() { return "list of " + OptionType<T>::name(); }

@@ -12,8 +12,8 @@
 namespace melflow {
 namespace {
 
-// The unit of a number, as the end of a text: that in brackets in the description, "sample rate
-// [Hz]", or that of the type; "" for none.
+// The unit of a number, to append to a text: the one in brackets in the description, "sample rate
+// [Hz]", or the type's; "" for none.
 std::string unit_text(const Field& f) {
   for (const char* unit : {"samples", "frames", "Hz", "dB", "ms", "s"})
     if (f.doc.find(fmt::format("[{}]", unit)) != f.doc.npos) return fmt::format(" {}", unit);
@@ -27,7 +27,7 @@ std::string unit_text(const Field& f) {
 std::string Field::allowed() const {
   if (!choices.empty()) return fmt::format("{}", fmt::join(choices, ", "));
   const auto text = [this](double v) {
-    constexpr double kGigabyte = 1e9;  // 4GB is no whole number of MiB
+    constexpr double kGigabyte = 1e9;  // 4GB is not a whole number of MiB
     if (type.starts_with("size") && v > 0 && std::fmod(v, kGigabyte) == 0)
       return fmt::format("{:.0f}GB", v / kGigabyte);
     if (type.starts_with("size")) return to_text(Bytes{static_cast<std::uint64_t>(v)});
@@ -74,10 +74,10 @@ bool Field::is_default() const {
 
 namespace {
 
-// In an OtherValue's advice.
+// Placeholder in an OtherValue's advice.
 constexpr std::string_view kGivenValue = "VALUE";
 
-// Of a text with quotes that a word processor made.
+// Returns advice for a text with typographic quotation marks.
 std::string on_quotes(const Value& v) {
   if (!v.is_scalar()) return {};
   for (const char* quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"})
@@ -95,7 +95,7 @@ bool is_meant(const OtherValue& other, const Value& v) {
   return is_ending ? v.text().ends_with(other.value.substr(1)) : v.text() == other.value;
 }
 
-// "16,000" and "10,5ms" as they are written here; "" where it is no number with a comma.
+// Corrects "16,000" and "10,5ms"; returns "" for anything but a number with a comma.
 std::string without_comma(const std::string& text, bool is_integer) {
   const std::size_t comma = text.find(',');
   const auto is_digit = [&](std::size_t i) {
@@ -110,7 +110,7 @@ std::string without_comma(const std::string& text, bool is_integer) {
   return text.substr(0, comma) + (is_thousand ? "" : ".") + text.substr(comma + 1);
 }
 
-// Of a list or a map where one value is taken, a number with a comma, and a number for true.
+// Returns advice for a list or map instead of one value, a number with a comma, a number for true.
 std::string on_form(const Value& v, const std::string& type) {
   const bool takes_one =
       type != "group" && type.find("list") == type.npos && type.find("({") == type.npos;
@@ -130,8 +130,8 @@ std::string on_form(const Value& v, const std::string& type) {
   return meant.empty() ? meant : did_you_mean(excerpt(meant));
 }
 
-// An advice with what was given in the place of VALUE. A unit behind it, "VALUEms", is that of
-// plain numbers; what has its own keeps it. Nothing where the advice is not for what was given.
+// Replaces VALUE in an advice by the given value. A unit after it, as in "VALUEms", is added only
+// to plain numbers. Nullopt if the advice does not apply to the given value.
 std::optional<std::string> filled_in(std::string_view advice, const Value& given) {
   double number = 0;
   const bool is_number = given.is_scalar() && detail::parse_number(given, number).empty();
@@ -151,7 +151,7 @@ std::optional<std::string> filled_in(std::string_view advice, const Value& given
   return out.append(advice);
 }
 
-// Why a value was refused, with what others mean by it.
+// Adds why a value was refused, with advice if it is a known value of other programs.
 void add_refused(const Problems& refused, const Value& v, std::span<const OtherValue> others,
                  const Field& field, Problems& problems) {
   const auto other = std::find_if(others.begin(), others.end(), [&](const OtherValue& o) {
@@ -204,7 +204,7 @@ void Schema::find_unused(const Value& map, const std::string& path, Problems& re
         remarks.add(e.key_mark,
                     fmt::format("{}{}: has no effect without {}; add that, or remove this", path,
                                 e.key, f.setting_));
-  // Who sets a preset from outside (--set has no line) may not know what the file has beside it.
+  // A preset from outside (--set has no line) does not change options that the node itself sets.
   for (const Field& preset : fields_) {
     const Value* given = preset.apply_ ? map.find(preset.name) : nullptr;
     if (given == nullptr || !given->mark().file || given->mark().line > 0 ||
@@ -265,7 +265,7 @@ std::string advice_on(std::string_view key, std::initializer_list<const Schema*>
   for (const Schema* schema : schemas) {
     for (const OtherName& other : schema->other_names()) {
       if (other.name != key) continue;
-      // Some lists are of several stages, whose options are not all the same.
+      // Some lists cover several stages, whose options differ.
       const std::string_view option = other.here.substr(other.here.find('.') + 1);
       const bool is_own = std::any_of(schema->fields().begin(), schema->fields().end(),
                                       [&](const Field& f) { return f.name == option; });

@@ -1,5 +1,5 @@
-// One description of a stage's options serves reading, range checks, help, generated docs and the
-// echo of the configuration into the output. An options struct has defaults and one function:
+// A single description of a stage's options serves reading, range checks, help, generated docs and
+// the copy of the configuration in the output. An options struct has defaults and one function:
 //
 //   struct GainOptions {
 //     float gain_db = 0;
@@ -28,33 +28,33 @@ namespace melflow {
 
 class Schema;
 
-/// The name that other programs have for an option. It is not read; the message for it gives
-/// melflow's name.
+/// The name of an option in other programs. It is not read as an option; the error message suggests
+/// the name in melflow.
 struct OtherName {
   std::string_view name;   ///< "hop_length"
   std::string_view whose;  ///< "librosa, torchaudio"; "" for no program in particular
-  std::string_view here;   ///< name of the option here
-  /// Its values here, where they are not the same. VALUE in it is what was given; a unit behind it,
-  /// "VALUEms", is that of a plain number: what was given with its own keeps that.
+  std::string_view here;   ///< the option's name in melflow
+  /// The value to write in melflow if it differs. VALUE stands for the given value; a unit after
+  /// it, as in "VALUEms", is added only to plain numbers.
   std::string_view how = "";
 };
 
-/// A value that an option does not have, but others have or somebody would guess.
+/// A value that an option does not accept, but that others use or that somebody might guess.
 struct OtherValue {
   std::string_view option;
-  std::string_view value;   ///< "hanning"; "*ms": what ends so; "*": any; "[]", "{}": a list, a map
-  std::string_view advice;  ///< the end of the message: "write hann"; VALUE in it is what was given
+  std::string_view value;  ///< "hanning"; "*ms": any with that end; "*": any; "[]", "{}": list, map
+  std::string_view advice;  ///< end of the message: "write hann"; VALUE stands for the given value
 };
 
-/// An option: what help shows of it, and how it is read and echoed.
+/// An option: its help, and how it is read and written out.
 class Field {
  public:
   std::string name;
   std::string doc;
   std::string type;
   std::string default_text;
-  std::vector<std::string> choices;  ///< of enumerations, and of each in a list of them
-  std::vector<Field> children;       ///< groups only
+  std::vector<std::string> choices;  ///< of an enumeration, or of the items of a list
+  std::vector<Field> children;       ///< for groups only
   std::optional<double> lowest, highest;
   bool lowest_exclusive = false;
   bool is_tuning = false;
@@ -73,7 +73,7 @@ class Field {
     lowest_exclusive = true;
     return *this;
   }
-  /// Marks an option that changes the speed of a run, never its result; such options are omitted
+  /// Marks an option that changes the speed of a run, never its result. Such options are left out
   /// of the feature settings.
   Field& tuning() {
     is_tuning = true;
@@ -85,7 +85,7 @@ class Field {
     apply_ = std::move(apply);
     return *this;
   }
-  /// Makes the option have an effect only when `is_so`, called after all options are read;
+  /// Makes the option effective only if `is_so` returns true, called after all options are read;
   /// `setting` names the condition: "compression: deflate".
   Field& used_with(std::string setting, std::function<bool()> is_so) {
     setting_ = std::move(setting);
@@ -93,13 +93,13 @@ class Field {
     return *this;
   }
   [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
-  /// Whether it has the value that it would have without being written or implied.
+  /// Whether it has the value that it has if it is neither written nor implied.
   [[nodiscard]] bool is_default() const;
   /// The allowed values: "1 to 64", "at least 0", "more than 0", "a, b or c", or "".
   [[nodiscard]] std::string allowed() const;
-  /// The problem of a number outside the range; "" for a number in it.
+  /// Describes the problem of a number outside the range; "" for a number in it.
   [[nodiscard]] std::string check_range(double value) const;
-  /// A text for the end of the problem of a value of another type: "; allowed: 1 to 64".
+  /// The end of the message about a value of another type: "; allowed: 1 to 64".
   [[nodiscard]] std::string also_allowed(const Value& refused) const;
 
  private:
@@ -110,7 +110,7 @@ class Field {
   mutable std::string implied_;  // value implied by an option that was read; "" for none
   std::string setting_;
   std::function<bool()> is_used_;
-  // The number to compare with the range, for types that have one.
+  // Returns the number to compare with the range, for types that have one.
   std::function<std::optional<double>()> number_;
 };
 
@@ -119,7 +119,7 @@ class Schema {
   template <class T>
   Field& field(std::string name, T& target, std::string doc);
 
-  /// A nested map of options; T has describe(Schema&) itself.
+  /// Adds a nested map of options; T has its own describe(Schema&).
   template <class T>
   Field& group(std::string name, std::optional<T>& target, std::string doc);
 
@@ -127,16 +127,16 @@ class Schema {
   /// program.
   void other_names(std::span<const OtherName> names) { other_names_ = names; }
   [[nodiscard]] std::span<const OtherName> other_names() const { return other_names_; }
-  /// Likewise values that are refused with advice of their own; the first that fits counts.
+  /// Sets values that are refused with specific advice; the first one that matches counts.
   void other_values(std::span<const OtherValue> values) { other_values_ = values; }
 
-  /// Reads a map into the described options; unknown keys and bad values are reported, each with
-  /// its place. `path` ("mel.") stands before the key in messages.
+  /// Reads a map into the described options; reports unknown keys and bad values with their
+  /// positions. `path` ("mel.") precedes the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
-  /// Reports options of the map that have no effect, or not on all, because of others. Options with
-  /// their default are not reported, as stored configurations have all options.
+  /// Reports options of the map that have no effect, or only a partial one, because of others.
+  /// Skips options with their default, as stored configurations contain all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
-  /// All options with their present values; `with_tuning` false: without tuning options.
+  /// All options with their current values; without tuning options if `with_tuning` is false.
   [[nodiscard]] Value echo(bool with_tuning = true) const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::vector<std::string> names() const;
@@ -147,15 +147,14 @@ class Schema {
   std::span<const OtherValue> other_values_;
 };
 
-/// Adds names of settings in other programs that may be written in any place, by somebody who does
-/// not know where they belong here: `here` is "stage.option", or an option at the top of the
-/// configuration. `names` must live as long as the program. Not to be called while anything is
-/// read.
+/// Adds names of settings in other programs, recognised at any position in a configuration: `here`
+/// is "stage.option", or an option at the top of the configuration. `names` must live as long as
+/// the program. Not to be called while anything is read.
 void add_settings_elsewhere(std::span<const OtherName> names);
 
-/// The hint for a key that is no option of these schemas and not in `more`: the option's name here,
-/// where the key is another program's name for it, with what was given for it as it is written
-/// here; else the nearest name; "" where there is neither.
+/// Returns a hint for a key that is neither an option of the schemas nor in `more`. If it is
+/// another program's name for an option: melflow's name for it, with the given value as melflow
+/// writes it. Else the nearest name, or "" if there is none.
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
                       const Value& given, const std::vector<std::string>& more = {});
 
@@ -173,7 +172,7 @@ template <class T>
 std::optional<double> as_number(const std::optional<T>& v) {
   return v ? as_number(*v) : std::nullopt;
 }
-/// Of an enumeration, one that may be omitted, or a list of such.
+/// The choices of an enumeration, an optional enumeration, or a list of enumerations.
 template <class T>
 std::vector<std::string> choices_of() {
   if constexpr (requires { OptionType<T>::choices(); })
@@ -200,8 +199,8 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
     T parsed = target;
     std::string why = OptionType<T>::parse(v, parsed);
     if (why.empty() && v.is_missing()) why = detail::is_not_written();
-    // Null is the default of every option, whatever another one implies; some types give it a
-    // meaning.
+    // Null resets every option to its default, whatever another option implies, unless its type
+    // gives null a meaning.
     if (!why.empty() && v.is_null() && !v.is_missing()) {
       target = unset;
       return;
@@ -231,7 +230,7 @@ Field& Schema::group(std::string name, std::optional<T>& target, std::string doc
     Schema inner;
     defaults.describe(inner);
     f.children = inner.fields_;
-    for (Field& child : f.children) {  // which are bound to what ends here
+    for (Field& child : f.children) {  // they are bound to `defaults`, which ends here
       child.read_ = nullptr;
       child.echo_ = nullptr;
       child.apply_ = nullptr;

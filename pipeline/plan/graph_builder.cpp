@@ -22,15 +22,15 @@
 namespace melflow {
 namespace {
 
-// Checked as far as can be without making a stage.
+// Checks the graph as far as possible without making a stage.
 GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph{spec, registry};
   for (const NodeSpec& n : spec.nodes) expand_node(graph, n);
   for (NodeDraft& d : graph.nodes) read_node(graph, d);
   graph.wrong_options = graph.problems.size();
   for (NodeDraft& d : graph.nodes) connect(graph, d);
-  if (check_cycles(graph)) return graph;    // what else its shape has follows from that
-  if (!check_sources(graph)) return graph;  // likewise
+  if (check_cycles(graph)) return graph;    // other problems of its shape follow from that
+  if (!check_sources(graph)) return graph;  // as above
   for (const NodeDraft& d : graph.nodes) check_input(graph, d);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (graph.node(i).behind && graph.problems.empty()) insert_node(graph, i);
@@ -44,7 +44,7 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
   n.concurrency = options.concurrency.value_or(limit > 0      ? limit
                                                : by_stage > 0 ? by_stage
                                                               : plan.workers);
-  // A stage starts only what has a place behind it: fewer places than that would hold it back.
+  // A stage starts an item only if the next queue has room: a shorter queue would hold it back.
   int before = 1;
   for (const PlanInput& in : n.inputs)
     before = std::max(before, plan.nodes[static_cast<std::size_t>(in.node)].concurrency);
@@ -85,7 +85,7 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
   return n;
 }
 
-// Topological order, keeping the order of the description among those that are free to go.
+// Sorts topologically, and keeps the order of the description among nodes that are ready.
 Plan make_plan(GraphDraft& graph) {
   Plan plan;
   plan.host_memory = graph.spec.host_memory.count;
@@ -105,7 +105,7 @@ Plan make_plan(GraphDraft& graph) {
     }
     unite_sources(graph, plan);
   }
-  // Where it is in the plan; -1 where it is not yet.
+  // Returns the input's position in the plan; -1 if its node is not there yet.
   const auto input_of = [&](const PlanInput& in) -> PlanInput {
     const auto source = std::find(sources.begin(), sources.end(), in.node);
     const bool is_output = are_several && source != sources.end();
@@ -131,7 +131,7 @@ Plan make_plan(GraphDraft& graph) {
   return plan;
 }
 
-// [bytes]; 0 where it is not known.
+// Returns the physical memory [bytes]; 0 if it is not known.
 std::uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0
@@ -139,7 +139,7 @@ std::uint64_t machine_memory() {
              : 0;
 }
 
-// Whether stages can be made and joined all the same.
+// Whether stages can be made and connected although some options are wrong.
 bool has_only_wrong_options(const GraphDraft& graph) {
   std::set<std::string> names;
   return graph.problems.size() == graph.wrong_options &&
@@ -153,13 +153,13 @@ bool has_only_wrong_options(const GraphDraft& graph) {
   throw WarnedConfigError(std::move(graph.problems), std::move(warnings));
 }
 
-// By the name that a message begins with: "mel.n_fft: ..." is of mel.
+// The node's name at the beginning of a message: "mel" for "mel.n_fft: ...".
 std::string node_named(const std::string& message) {
   return message.substr(0, message.find_first_of(".:"));
 }
 
-// Further problems of a graph in which only some options are wrong. Their nodes have defaults
-// instead and get no further messages.
+// Returns further warnings on a graph in which only some options are wrong. The affected nodes use
+// defaults instead and get no further messages.
 std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   const std::vector<Problem> wrong = graph.problems.sorted();
   std::vector<Problem> out;

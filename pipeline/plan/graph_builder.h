@@ -1,4 +1,4 @@
-// Makes a plan that can run from a description of nodes; finds and reports every problem before
+// Makes an executable plan from a description of nodes; finds and reports every problem before
 // anything starts.
 #pragma once
 

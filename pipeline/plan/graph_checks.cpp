@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// "files, bytes or waveforms".
+// Lists the types that a stage takes by that input: "files, bytes or waveforms".
 std::string taken_by(const StageInfo& stage, std::size_t input = 0) {
   if (stage.ports.empty()) return plural(input_port(stage.traits, input).name);
   std::string out = plural(stage.ports.front().name);
@@ -49,8 +49,8 @@ void check_pair(GraphDraft& graph, std::size_t number, const NodeDraft& d) {
   }
 }
 
-// Of the stages that give several blocks for one, how many are one behind the other up to this
-// node. `known` has what was found of each node; -1: nothing yet.
+// Returns the most stages in a row, up to this node, that yield several blocks for one. `known`
+// caches the results per node; -1: none yet.
 int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& known) {
   int& most = known[static_cast<std::size_t>(node)];
   if (most >= 0) return most;
@@ -61,9 +61,9 @@ int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& know
   return most += info != nullptr && info->traits.expands ? 1 : 0;
 }
 
-// Reports a stage that gives several blocks for one, where it cannot be: behind a batch, whose
-// blocks would belong to all of its items; behind too many others; or before or behind one that
-// cuts items into parts, which the memory kept for these does not provide for.
+// Reports a stage that yields several blocks for one where that is not allowed: after a batch,
+// whose blocks would belong to all of its items; after too many others; or before or after one that
+// cuts items into parts, since the memory kept for parts does not cover it.
 void check_expansion(GraphDraft& graph) {
   std::vector<int> in_a_row(graph.nodes.size(), -1);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -104,7 +104,8 @@ void check_expansion(GraphDraft& graph) {
   }
 }
 
-// Each of several outputs is taken by a node; else items would be lost that leave by one alone.
+// Reports named outputs that no node takes, unless no output is taken at all, or items leave by all
+// of them.
 void check_outputs(GraphDraft& graph, int index) {
   const NodeDraft& d = graph.node(index);
   if (d.info->traits.splits) return;
@@ -123,14 +124,14 @@ void check_outputs(GraphDraft& graph, int index) {
   }
 }
 
-// A stage that gives items of its own.
+// Returns the name of a source stage.
 std::string some_source(const Registry& registry) {
   for (const StageInfo* s : registry.all())
     if (s->traits.kind == StageKind::source) return s->name;
   return "a source, of which this program has none";
 }
 
-// " (discard, npy_write)": what can take the output of a node; "" where the program has none.
+// Lists the sinks that can take a node's output, " (discard, npy_write)"; "" if there are none.
 std::string sinks_of(const GraphDraft& graph, int node) {
   std::vector<std::string> names;
   for (const StageInfo* s : graph.registry.all())
@@ -139,7 +140,7 @@ std::string sinks_of(const GraphDraft& graph, int node) {
   return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
-// The only fitting input of a node that takes one and is given several.
+// Names the only suitable input of a node that takes one but has several.
 std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
   std::vector<std::string> fitting;
   for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
@@ -156,7 +157,7 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
          "sources, concat puts rows side by side, batches takes several";
 }
 
-// The type that a node takes, and a node that gives it, preferably one whose output is unused.
+// Names the type that a node takes, and a node that yields it, preferably one that is unused.
 std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
   std::string out = fmt::format("{} takes {}", node.info->name, taken_by(*node.info));
   int giver = -1;
@@ -173,7 +174,7 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
                            graph.node(giver).info->name, name);
 }
 
-// Whether what it names are several sources, each of which it may take beside the others.
+// Whether a node's inputs are several sources, which it may take together; reports repetitions.
 bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
   const std::vector<PlanInput>& from = node.from;
   const bool are_known = from.size() == node.common.from.size();
@@ -191,8 +192,8 @@ bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
   return true;
 }
 
-// Whether an option of every node is written by a name that it has elsewhere, or with a slip; both
-// are reported.
+// Whether one of the options common to all nodes is written by another program's name or with a
+// typing error, both of which are reported elsewhere.
 bool has_other_name(const NodeDraft& node, std::string_view option) {
   NodeOptions common;
   Schema schema;
@@ -209,15 +210,14 @@ bool has_other_name(const NodeDraft& node, std::string_view option) {
          });
 }
 
-// Of a stage with named outputs that has none. Where something else is written in their place, it
-// was refused.
+// Reports a missing `outputs` of a stage with named outputs. A wrong `outputs` was reported before.
 void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
   const NodeSpec& spec = node.spec;
   if (!node.info->outputs || !node.outputs.empty()) return;
   if (const Value* written = spec.options.find("outputs");
       written != nullptr && !written->is_null())
     return;
-  std::string wanted = "long";  // or what a node takes
+  std::string wanted = "long";  // or the output that a node takes
   for (const NodeDraft& other : graph.nodes)
     for (const std::string& from : other.common.from)
       if (from.starts_with(spec.name + ".") && wanted == "long")
@@ -275,8 +275,8 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
     check_pairs(graph, node);
 }
 
-// Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle,
-// or behind one.
+// Removes nodes without a predecessor until none is left: the remaining nodes are in a cycle or
+// after one.
 bool check_cycles(GraphDraft& graph) {
   const int count = static_cast<int>(graph.nodes.size());
   std::set<int> left;
@@ -292,7 +292,7 @@ bool check_cycles(GraphDraft& graph) {
   }
   std::set<int> reported;
   for (const int start : left) {
-    // Upwards until a node comes again.
+    // Follows inputs upstream until a node repeats.
     std::vector<int> way;
     int at = start;
     while (std::find(way.begin(), way.end(), at) == way.end()) {
@@ -317,8 +317,7 @@ bool check_cycles(GraphDraft& graph) {
 }
 
 void check_shape(GraphDraft& graph) {
-  // A node without input may be the one that should take an output, so that is not reported as
-  // well.
+  // A node without input may be the one that should take an output, so only that is reported.
   const bool are_connected =
       std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDraft& d) {
         return d.info != nullptr &&

@@ -14,11 +14,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The options of the stage itself; `common`: those that every node has.
+// Reads the stage's own options; `common`: those that every node has.
 void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const Schema& common) {
   const std::string path = d.spec.name + ".";
   const auto names = d.config->schema().names();
-  // Read together, so that an option that implies others is read first.
+  // All are read together, so that an option that implies others is read first.
   Value known_options = Value::map({});
   for (const Value::Entry& e : own.entries()) {
     if (contains(names, e.key)) {
@@ -41,7 +41,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
                             *d.common.concurrency, d.info->name, limit));
 }
 
-// Of a node that names no stage.
+// Reports a node that names no stage.
 void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const Schema& common) {
   const Value* written = spec.options.find("stage");
   if (written != nullptr && !written->is_null() && !written->is_scalar()) return;  // is refused
@@ -70,7 +70,7 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
   graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
 }
 
-// The node of that name, or -1.
+// Returns the node of that name, or -1.
 int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
   const auto find = [&](const std::string& wanted) {
     const auto it = std::find_if(graph.nodes.begin(), graph.nodes.end(),
@@ -79,13 +79,13 @@ int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::strin
   };
   const int found = find(name);
   if (found < 0) return -1;
-  // From outside, a chain's output is that of its last node.
+  // Outside its chain, the chain's name refers to its last node.
   const std::size_t written = graph.node(found).written;
   const bool is_chain = written != reader.written && name == graph.spec.nodes[written].name;
   return is_chain ? find(graph.outlets[written]) : found;
 }
 
-// Which one is meant by `from`, or could be.
+// Names the nodes that `from` means or could mean.
 std::string others_than(const std::string& reader, const std::string& from,
                         std::vector<std::string> names) {
   constexpr std::size_t kMostNamed = 20;
@@ -95,7 +95,7 @@ std::string others_than(const std::string& reader, const std::string& from,
   return fmt::format("; the others are {}", fmt::join(names, ", "));
 }
 
-// "route.long" where "route" has the output "long"; node -1 where it has not.
+// Finds "route.long" if "route" has the output "long"; node -1 if there is none.
 PlanInput find_output(const GraphDraft& graph, const NodeDraft& reader, const std::string& text) {
   const std::size_t dot = text.rfind('.');
   if (dot == text.npos) return {};
@@ -149,7 +149,7 @@ void read_node(GraphDraft& graph, NodeDraft& d) {
   Value own = Value::map({}, spec.options.mark());
   Value shared = Value::map({}, spec.options.mark());
   for (const Value::Entry& e : spec.options.entries())
-    if (e.key != "stage" || !e.value.is_missing())  // of which no_stage() tells
+    if (e.key != "stage" || !e.value.is_missing())  // no_stage() reports it
       (contains(common_names, e.key) ? shared : own).entries().push_back(e);
   common.read(shared, spec.name + ".", graph.problems);
   for (const NodeDraft* other = graph.nodes.data(); other != &d; ++other)
@@ -178,7 +178,7 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
     if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
         graph.node(named).info->outputs) {
-      continue;  // check_input() says so of that node
+      continue;  // check_input() reports that node
     }
     if (named >= 0 && graph.node(named).outputs.empty()) {
       graph.error(

@@ -1,4 +1,4 @@
-// A graph while it is checked: the nodes as they were read, right or wrong, and their problems.
+// A graph while it is checked: the nodes as read, right or wrong, and their problems.
 #pragma once
 
 #include <cstddef>
@@ -21,41 +21,41 @@ struct NodeDraft {
   NodeOptions common = {};
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config = nullptr;
-  std::vector<PlanInput> from = {};  ///< by indices of drafts; of a right node that joins several
-  std::vector<std::string> outputs = {};  ///< names; none where there is one without a name
+  std::vector<PlanInput> from = {};       ///< by index of the draft; several if it joins
+  std::vector<std::string> outputs = {};  ///< names; empty if its output has no name
 };
 
 struct GraphDraft {
   const GraphSpec& spec;
   const Registry& registry;
-  std::vector<std::string> outlets = {};  ///< per written node: the node that gives its output
+  std::vector<std::string> outlets = {};  ///< per written node: the node that yields its output
   std::vector<NodeDraft> nodes = {};
   Problems problems = {};
-  std::size_t wrong_options = 0;    ///< how many of them are of options: those that came first
-  Problems unused = {};             ///< options that have no effect beside the others
-  std::vector<Problem> notes = {};  ///< warnings that outputs do not have
+  std::size_t wrong_options = 0;    ///< the first of `problems`: how many concern options
+  Problems unused = {};             ///< options that have no effect because of others
+  std::vector<Problem> notes = {};  ///< warnings that outputs do not store
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
   [[nodiscard]] const NodeDraft& node(int index) const {
     return nodes[static_cast<std::size_t>(index)];
   }
-  /// The nodes that take the output of a node.
+  /// Returns the nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
-  /// The type of a node's output, the first of several; where it hands on what comes, of that; void
-  /// where nobody knows.
+  /// Returns the type of an output; for a node that passes any type on, its input's; void if
+  /// unknown. Without a number that of the first output.
   [[nodiscard]] PortType port_of(PlanInput from) const;
   [[nodiscard]] PortType port_of(int node) const { return port_of(PlanInput{node}); }
-  /// The description of a node, as it was written or as it was made for a written node.
+  /// Returns a node's description, as written or as made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };
 
-/// The place where a node's option was written, or the node's place where it was not.
+/// Returns the position of a node's option or, if it was not written, that of the node.
 Mark mark_of(const NodeSpec& spec, const std::string& key);
 
 /// Reads a node's options.
 void read_node(GraphDraft& graph, NodeDraft& node);
 
-/// Finds the nodes that its `from` names; to be called when all nodes are read.
+/// Finds the nodes that `from` names; called when all nodes are read.
 void connect(GraphDraft& graph, NodeDraft& node);
 
 }  // namespace melflow

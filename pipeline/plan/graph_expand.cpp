@@ -11,7 +11,7 @@
 namespace melflow {
 namespace {
 
-// The option of a source without which the node would not be inserted.
+// Returns the option of a source without which the node would not be inserted.
 std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std::string& node) {
   for (const Value::Entry& e : spec.options.entries()) {
     NodeSpec without = spec;
@@ -24,7 +24,7 @@ std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std
   return {};
 }
 
-// "files.feed: preload", which asks for the node; of one that is always inserted its own name.
+// Returns the option that causes the insertion, "files.feed: preload", or the node's name.
 std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
   if (inserted.asked_by.empty()) return inserted.spec.name + ":";
   const Value* value = source.options.find(inserted.asked_by);
@@ -33,8 +33,8 @@ std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
       value != nullptr && value->is_scalar() ? fmt::format(" {}", excerpt(value->text())) : "");
 }
 
-// What is before an inserted node has no branch and is of all sources, so that all of the graph's
-// data goes through it.
+// Reports branches and missing sources before an inserted node: all of the graph's data must pass
+// it.
 void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
   const NodeSpec& source = graph.spec.nodes[inserted.written];
   std::set<int> before{last};
@@ -71,7 +71,7 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   const std::size_t written = graph.outlets.size() - 1;
   for (NodeSpec& n : chain) graph.nodes.push_back({.spec = std::move(n), .written = written});
   if (info == nullptr || !info->insert) return;
-  // For all sources: the options that ask for these nodes are equal in them.
+  // Inserted once for all sources: the options that cause the insertion are equal in them.
   for (std::size_t i = 0; i < written; ++i)
     if (const Value* other = graph.spec.nodes[i].options.find("stage");
         other != nullptr && other->is_scalar() && other->text() == info->name)
@@ -83,7 +83,7 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
                            .asked_by = asking_option(*info, spec, inserted.node.name)});
 }
 
-// Behind the one node that gives its port to others than nodes of the same port.
+// Inserts it after the only node that yields its port to nodes of other ports.
 void insert_node(GraphDraft& graph, int index) {
   NodeDraft& d = graph.nodes[static_cast<std::size_t>(index)];
   const NodeSpec& source = graph.spec.nodes[d.written];

@@ -1,5 +1,4 @@
-// Replaces written nodes by the chains of nodes that they stand for, and inserts nodes for a
-// source.
+// Replaces written nodes by the chains of nodes that they stand for; inserts nodes for a source.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@ namespace melflow {
 /// Adds the nodes that a written node stands for; their options are not read yet.
 void expand_node(GraphDraft& graph, const NodeSpec& spec);
 
-/// Inserts node `index`, which has a `behind`, between two others; all nodes must be connected and
-/// free of problems.
+/// Inserts node `index`, which has a `behind`, between two others. All nodes must be connected and
+/// without problems.
 void insert_node(GraphDraft& graph, int index);
 
 }  // namespace melflow

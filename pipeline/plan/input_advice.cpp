@@ -12,8 +12,8 @@
 namespace melflow {
 namespace {
 
-// The fewest stages that lead from one port to another, in the order of the data; none where there
-// is no way.
+// Returns the shortest chain of stages from one port to another, in the order of the data; empty if
+// there is none.
 std::vector<std::string> stages_between(const Registry& registry, const PortType& from,
                                         const PortType& to) {
   struct Way {
@@ -48,12 +48,12 @@ std::string list_text(std::vector<std::string> stages) {
 
 // How to supply the input of a node: from another node, through stages that are still missing.
 struct Fix {
-  int node = -1;  // -1: there is no way
+  int node = -1;  // -1: there is none
   std::vector<std::string> stages;
 };
 
-// From the node that `d` names, or one nearer to it whose output nobody takes: `d` has then passed
-// it over.
+// Looks at the node that `d` names, and at nearer ones whose output nobody takes, which `d` may
+// have skipped.
 Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
   Fix out;
   const auto look = [&](int i) {
@@ -79,9 +79,9 @@ Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
   return out;
 }
 
-// Of a node that `d` may take from in place of `named`, since a stage that takes several kinds of
-// items takes what it gives: before `named`, the nearest first, else anywhere; -1 for none. A sink
-// gets what its stage names first.
+// Returns a node that `d` can take from instead of `named`, for a stage that takes several types:
+// one before `named`, the nearest first, else any; -1 for none. A sink gets the type that its stage
+// lists first.
 int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
   std::vector<int> candidates = nodes_before(graph, named);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -121,8 +121,8 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
   return out;
 }
 
-// Of a node that makes what `named` gives already: "; remove decode, since files (synthetic) gives
-// waveforms already, and write from: files in resample".
+// Advises to remove a node that makes what `named` yields already: "; remove decode, since files
+// (synthetic) gives waveforms already, and write from: files in resample".
 std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
   const PortType given = graph.port_of(named);
   if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
@@ -200,7 +200,7 @@ std::set<int> left_by_mistake(const GraphDraft& graph) {
     const NodeDraft& d = graph.node(i);
     if (!is_misled(graph, d)) continue;
     out.insert(fix_of(graph, d, d.from.front().node).node);
-    if (!d.info->ports.empty()) out.insert(i);  // what it gives is as wrong as what it takes
+    if (!d.info->ports.empty()) out.insert(i);  // its output type is as wrong as its input type
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Advice for an input of the wrong type: which node has the right one.
+// Advice for an input of the wrong type: which node yields the right one.
 #pragma once
 
 #include <set>
@@ -9,27 +9,27 @@
 
 namespace melflow {
 
-/// All nodes that the node's input comes from, the nearest first.
+/// Returns all nodes upstream of a node, the nearest first.
 std::vector<int> nodes_before(const GraphDraft& graph, int node);
 
-/// Whether a stage takes what crosses that port.
+/// Whether a stage accepts the payload type of that port by its input number `input`.
 bool fits(const StageInfo& stage, const PortType& port, std::size_t input = 0);
 
-/// Whether a node takes one input, which does not fit.
+/// Whether a node takes a single input, which is of the wrong type.
 bool is_misled(const GraphDraft& graph, const NodeDraft& d);
 
-/// The name that was written for a node: that of its chain for the last node of one.
+/// Returns the written name of a node; the last node of a chain has the chain's name.
 std::string written_name(const GraphDraft& graph, int node);
-/// That name with the stage that was written: "files (synthetic)".
+/// Returns that name with the written stage: "files (synthetic)".
 std::string written_text(const GraphDraft& graph, int node);
 
-/// For a node that takes the output of `named`, which does not fit: "; put a decode between them",
-/// or a node whose output nobody takes and that is nearer; for a stage that takes several kinds of
-/// items another node that gives one; that the node is needless. "" where nothing would help.
+/// Returns advice for a node that takes the unsuitable output of `named`: a stage to put between, a
+/// nearer node whose output nobody takes, for a stage that takes several types another node that
+/// yields one, or to remove the node. "" if nothing would help.
 std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named);
 
-/// Nodes that nobody takes because another node takes what does not fit in their place, or because
-/// they hand on what does not fit.
+/// Returns nodes whose output nobody takes because a misled reader takes another instead, or that
+/// pass on an output of the wrong type.
 std::set<int> left_by_mistake(const GraphDraft& graph);
 
 }  // namespace melflow

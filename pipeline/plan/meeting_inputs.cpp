@@ -12,10 +12,10 @@
 namespace melflow {
 namespace {
 
-// Stands for what all sources together give, each by an output.
+// Stands for a node before all sources, with an output for each.
 constexpr int kAllSources = -1;
 
-// The nodes that an input comes by, with the outputs by which it does.
+// Returns the nodes that an input passes, with the outputs by which it leaves them.
 std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& in) {
   std::map<int, std::set<int>> out{{in.node, {in.output}}};
   for (const int before : nodes_before(graph, in.node))
@@ -27,8 +27,8 @@ std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& i
   return out;
 }
 
-// Whether they are behind different outputs of one node, so that an item comes by one of them only.
-// By the outputs of a stage that splits it comes by all.
+// Whether the inputs come from different outputs of one node, so an item takes only one of them. By
+// the outputs of a stage that splits it takes all of them.
 bool are_apart(const GraphDraft& graph, const PlanInput& a, const PlanInput& b) {
   const std::map<int, std::set<int>> way_a = ways_of(graph, a), way_b = ways_of(graph, b);
   return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
@@ -82,7 +82,7 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
         fmt::format("needs every file from each of its inputs, but a file comes by {} or by {}, "
                     "never by both; merge joins the outputs of a route or several sources",
                     apart->first, apart->second));
-  std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
+  std::map<int, std::size_t> common;  // nodes before it, and how many inputs pass each
   for (std::size_t a = 0; a < d.from.size(); ++a) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b) {
       if (d.from[a].node == d.from[b].node && d.from[a].output == d.from[b].output)

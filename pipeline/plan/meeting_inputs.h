@@ -1,4 +1,4 @@
-// Checks of stages with several inputs, in which the branches of a graph meet again.
+// Checks stages with several inputs, in which the branches of a graph meet again.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace melflow {
 
-/// Reports a stage that joins, where an item can come by more than one of its inputs.
+/// Reports a stage that joins if an item can reach it by more than one of its inputs.
 void check_join(GraphDraft& graph, const NodeDraft& d);
 
-/// Two inputs of a stage that pairs by which no item comes together: their names, else nothing.
+/// Returns the names of two inputs of a stage that pairs which never yield the same item, if any.
 std::optional<std::pair<std::string, std::string>> never_together(const GraphDraft& graph,
                                                                   const NodeDraft& d);
 
-/// Reports a stage that puts side by side what does not come by each of its inputs, in the same
-/// blocks: a block that is cut from a file for one input only would wait for memory that those of
-/// the other inputs hold. A sink may as well take one input.
+/// Reports a stage that pairs if its inputs do not all yield every item in the same blocks: a block
+/// that is cut from a file for one input only would wait for memory that the other inputs hold. A
+/// sink may have a single input.
 void check_pairs(GraphDraft& graph, const NodeDraft& d);
 
 }  // namespace melflow

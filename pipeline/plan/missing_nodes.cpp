@@ -37,7 +37,7 @@ class MissingNodes {
         if (info == nullptr || (count > 1 && !info->traits.joins && !info->traits.pairs)) continue;
         for (std::size_t k = 0; k < count; ++k) i += fill(i, k);
       }
-    for (auto& [name, node] : options_) graph_.nodes.push_back(std::move(node));  // of none
+    for (auto& [name, node] : options_) graph_.nodes.push_back(std::move(node));  // unused ones
     return std::move(graph_);
   }
 
@@ -47,7 +47,7 @@ class MissingNodes {
                                  [&](const NodeSpec& n) { return n.name == name; });
     return it == graph_.nodes.end() ? nullptr : &*it;
   }
-  // "long" of "route.long"; a name without a point means its node.
+  // Returns the node of `from`: "route" for "route.long".
   [[nodiscard]] const NodeSpec* giver(const std::string& from) const {
     const NodeSpec* node = find(from);
     return node != nullptr || from.find('.') == from.npos ? node
@@ -57,14 +57,14 @@ class MissingNodes {
     const Value* stage = node.options.find("stage");
     return stage != nullptr && stage->is_scalar() ? registry_.find(stage->text()) : nullptr;
   }
-  // Of the nodes that a written one stands for, the first or the last.
+  // Returns the first or last stage of the chain that a written node stands for.
   [[nodiscard]] const StageInfo* end_of(const NodeSpec& node, bool is_first) const {
     const StageInfo* info = stage_of(node);
     if (info == nullptr || !info->expand) return info;
     const std::vector<NodeSpec> chain = info->expand(node);
     return stage_of(is_first ? chain.front() : chain.back());
   }
-  // What it gives; where it hands on what comes, that; void where nobody knows.
+  // Returns the output type; for a node that passes any type on, its input's; void if unknown.
   [[nodiscard]] PortType given_by(const NodeSpec& node, std::size_t most = 0) const {
     const StageInfo* info = end_of(node, false);
     if (info == nullptr) return {};
@@ -75,7 +75,7 @@ class MissingNodes {
     return up == nullptr || most > graph_.nodes.size() ? PortType{} : given_by(*up, most + 1);
   }
 
-  // The stages to be put in from one port to another, in the order of the data.
+  // Returns the stages to insert between two ports, in the order of the data.
   [[nodiscard]] std::vector<const StageInfo*> between(PortType port, const PortType& wanted) const {
     std::vector<const StageInfo*> out;
     while (!(port == wanted)) {
@@ -88,7 +88,7 @@ class MissingNodes {
     return out;
   }
 
-  // Written, and nobody takes from it.
+  // Whether a node of such a stage was written but nobody takes from it.
   [[nodiscard]] bool is_one_left_over() const {
     return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const NodeSpec& n) {
       const StageInfo* info = stage_of(n);
@@ -105,7 +105,7 @@ class MissingNodes {
     });
   }
 
-  // Before what node `reader` names in place k; gives how many nodes were put in before it.
+  // Inserts nodes before input k of node `reader`; returns their number.
   std::size_t fill(std::size_t reader, std::size_t k) {
     const auto named = [&]() -> Value& {
       Value& from = *graph_.nodes[reader].options.find("from");
@@ -122,7 +122,7 @@ class MissingNodes {
       std::string& shared = put_in_[{stage->name, named().text()}];
       if (shared.empty()) {
         shared = free_name(stage->name, named().text());
-        if (shared.empty()) return added;  // what is missing is said of the reader
+        if (shared.empty()) return added;  // a later check reports the missing node
         NodeSpec node = made(shared, *stage, named());
         graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(reader),
                             std::move(node));
@@ -159,8 +159,8 @@ class MissingNodes {
   const Registry& registry_;
   GraphSpec graph_;
   std::vector<const StageInfo*> stages_;
-  std::map<std::string, NodeSpec> options_;                            // by the name of the stage
-  std::map<std::pair<std::string, std::string>, std::string> put_in_;  // by stage and what it takes
+  std::map<std::string, NodeSpec> options_;                            // by stage name
+  std::map<std::pair<std::string, std::string>, std::string> put_in_;  // by stage and input
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Puts nodes into a graph that it needs and that need no options, so that nobody has to write them:
+// Inserts nodes that a graph needs and that need no options, so that nobody has to write them:
 // segment and batch between decode and mel.
 #pragma once
 
@@ -9,15 +9,14 @@
 
 namespace melflow {
 
-/// Whether a node of that name without `stage` and `from` has the options of an inserted one.
+/// Whether a node of that name, without `stage` and `from`, holds options for an inserted node.
 bool is_put_in(const Registry& registry, const std::string& name);
 
-/// The graph with a node for each stage that is registered to be put in (StageInfo::is_put_in) and
-/// without which a node does not take what its `from` gives. A node is called as its stage, or
-/// where another one is, STAGE_GIVER, by the node that it takes from; nodes that take the same from
-/// the same one share it. A node of the name of the stage that has neither `stage` nor `from` gives
-/// it its options. Nothing is put in where such a stage was written and no node takes from it: that
-/// one was meant.
+/// Returns the graph with the nodes that are missing, of stages registered for this purpose
+/// (StageInfo::is_put_in). An inserted node has the name of its stage or, if that is taken,
+/// STAGE_GIVER, with the node that it takes from. Nodes that take the same output by the same stage
+/// share it. A node with the name of the stage and neither `stage` nor `from` provides its options.
+/// Inserts nothing if such a stage was written and no node takes from it: that node was meant.
 GraphSpec with_missing_nodes(const GraphSpec& graph, const Registry& registry);
 
 }  // namespace melflow

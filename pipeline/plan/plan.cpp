@@ -99,8 +99,8 @@ void Plan::allow_failures() {
 
 namespace {
 
-// Of what the nodes from `first` on give, while `bounds` has what those before it give. Parts are
-// counted by themselves.
+// Adds up the outputs of the nodes from `first` on; `bounds` has those of the nodes before. Parts
+// are counted separately.
 std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
                           const SourceInfo& source, std::vector<std::size_t>& bounds) {
   std::size_t total = 0;
@@ -118,7 +118,7 @@ std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
   return total;
 }
 
-// Asked for every file.
+// Reused because it is needed for every file.
 std::vector<std::size_t>& work_space(const Plan& plan) {
   thread_local std::vector<std::size_t> bounds;
   bounds.resize(plan.nodes.size());
@@ -149,7 +149,7 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
   const std::size_t cost = sum_of_bounds(plan, 0, false, source, found);
   if (bounds == nullptr) return cost;
   *bounds = found;
-  // A payload may stand for a whole file, of which the report counts all bytes, and hold some only.
+  // A payload may hold only some bytes of a file, while the report counts all of them.
   for (std::size_t& bound : *bounds) bound = std::max(bound, source.bytes);
   return cost;
 }

@@ -1,4 +1,4 @@
-// The description of a graph, and the plan that is made of it. Both are data only.
+// The description of a graph, and the plan that is made from it. Both are data only.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@
 
 namespace melflow {
 
-/// How much of something may be lost: at most `count`, or at most the `share` of all; neither set:
-/// no limit.
+/// A limit on losses: at most `count`, or at most the `share` of all; neither set: no limit.
 struct CountOrShare {
   std::optional<std::size_t> count;
   std::optional<double> share;
@@ -26,7 +25,7 @@ struct OptionType<CountOrShare> {
   static Value echo(const CountOrShare& v);
 };
 
-/// What an error in a node costs a file.
+/// The sinks that an error in a node costs a file: all, or those of the branch.
 enum class OnFailure { file, branch };
 template <>
 struct EnumNames<OnFailure> {
@@ -34,11 +33,11 @@ struct EnumNames<OnFailure> {
                                                                  {"branch", OnFailure::branch}};
 };
 
-/// The options that every node has beside its stage's own; the builder fills in `auto`.
+/// The options that every node has besides its stage's; the builder fills in `auto`.
 struct NodeOptions {
   static constexpr int kMostPlaces = 1 << 20;
   static constexpr int kMostFilesPerTask = 65536;
-  static constexpr int kMostFilesOfAuto = 1024;  ///< where the run chooses
+  static constexpr int kMostFilesOfAuto = 1024;  ///< the limit if the run chooses
 
   std::string stage;
   std::vector<std::string> from;
@@ -59,77 +58,77 @@ struct GraphSpec {
   Bytes device_memory{std::uint64_t{4} << 30};  ///< on each device
   Mark memory_mark;
   CountOrShare max_failures;
-  int workers = 0;  ///< number of workers; 0: as many as this process has cores
+  int workers = 0;  ///< number of workers; 0: the number of cores that this process may use
 };
 
-/// Of the stages that give several blocks or items for one, so many may be one behind the other:
-/// each has some bits of Origin::block, and a share of the memory that is kept for the oldest item.
+/// The number of stages in a row that may yield several blocks or items for one. Each has some bits
+/// of Origin::block, and a share of the memory kept for the oldest item.
 inline constexpr int kMostExpanding = 3;
 
-/// Whose output a node takes.
+/// The output that a node takes.
 struct PlanInput {
-  int node = -1;    ///< its index
-  int output = -1;  ///< which of its named outputs; -1 where it has none
+  int node = -1;    ///< index of the node that yields it
+  int output = -1;  ///< which of that node's named outputs; -1 if it has none
 };
 
 struct PlanNode {
   std::string name;
-  std::string written;  ///< name of the written node that it comes from
+  std::string written;  ///< name of the written node that it stems from
   Mark mark;
   bool is_inserted = false;  ///< inserted by the source between written nodes (StageInfo::insert)
   const StageInfo* info = nullptr;
-  Value options;  ///< as they were written, or made for an expanded node, with their places
+  Value options;  ///< as written, or made for an expanded node, with their positions
   std::unique_ptr<StageConfig> config;
   std::unique_ptr<Stage> stage;
   StageFaces faces;                  ///< of the stage
   StageResources resources;          ///< of the stage
   std::vector<PlanInput> inputs;     ///< none for the source
   std::vector<int> to;               ///< indices of the nodes that take its output
-  std::vector<std::string> outputs;  ///< names; none where there is one without a name
-  PortType port;                     ///< what its inputs give
-  bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
-  bool takes_parts = false;          ///< it is behind a node that cuts items into parts
-  bool is_behind_expanding = false;  ///< it is behind a node that gives several blocks for one
-  /// Origin::block of two blocks that it cuts one after the other from the same one differ by so
-  /// much: there is room for what stages behind it cut these into.
+  std::vector<std::string> outputs;  ///< names; empty if its output has no name
+  PortType port;                     ///< the type of its inputs
+  bool fails_branch = false;         ///< an error costs an item only the sinks downstream
+  bool takes_parts = false;          ///< downstream of a node that cuts items into parts
+  bool is_behind_expanding = false;  ///< downstream of a node that yields several blocks for one
+  /// The difference of Origin::block between two consecutive blocks cut from the same one; leaves
+  /// numbers for the blocks that later stages cut these into.
   std::uint64_t block_step = 1;
-  /// Where such stages are behind it: what they need of the budget to finish the oldest item, which
-  /// it must not take for later blocks of that [bytes].
+  /// If such stages follow: the bytes of the budget that they need to finish the oldest item, which
+  /// this node must not take for later blocks of that item.
   std::size_t kept_behind = 0;
   int concurrency = 1;
-  int queue = 1;  ///< places of the queue before it
+  int queue = 1;  ///< size of its input queue [items]
   double start_at = 0;
-  CountOrShare max_failures;  ///< of the files that fail in this node
+  CountOrShare max_failures;  ///< limit of files that fail in this node
   int files_per_task = 0;     ///< for the source; 0: auto
 
   /// Index of the first node whose output it takes; -1 for the source.
   [[nodiscard]] int from() const { return inputs.empty() ? -1 : inputs.front().node; }
 };
 
-/// A checked plan. Nodes stand in topological order, the source first.
+/// A checked plan. Nodes are in topological order, the source first.
 struct Plan {
   std::vector<PlanNode> nodes;
-  /// Where the graph has several sources, these, in the order in which they were written. The first
-  /// of `nodes` is made of them, with an output for each, of its name.
+  /// The sources, in the written order, if the graph has several. The first of `nodes` unites them,
+  /// with an output named after each.
   std::vector<PlanNode> sources;
   std::size_t host_memory = 0;
   CountOrShare max_failures;
   int workers = 1;
   std::size_t largest_block = 0;  ///< the most bytes of the budget that a block can need
-  /// Where a stage cuts items into parts: the most that a piece of a part can need on its way
-  /// behind that stage, and what the oldest part needs to be finished; else 0.
+  /// If a stage cuts items into parts: the most that a piece of a part can need after that stage,
+  /// and what the oldest part needs to be finished; else 0.
   std::size_t largest_part = 0, least_for_parts = 0;
-  /// The bytes of the budget that the largest item needs to be finished: its input, one more for
-  /// each stage in a row that gives several blocks, and what its parts need.
+  /// The bytes of the budget that the largest item needs to be finished: its largest block, one
+  /// more for each stage in a row that yields several blocks, and the bytes for its parts.
   std::size_t least_memory = 0;
   RunSettings settings;
-  RunServices services;  ///< may be added to until the run begins
+  RunServices services;  ///< more may be added until the run begins
   std::vector<Problem> warnings;
-  /// The number of warnings, the last ones, that are about this machine or about speed alone: they
-  /// are shown but not stored in outputs.
+  /// The number of warnings, at the end of `warnings`, that concern this machine or only speed:
+  /// they are shown but not stored in outputs.
   std::size_t machine_warnings = 0;
 
-  /// Any number of files may fail from now on.
+  /// Removes all limits on the number of failed files.
   void allow_failures();
 };
 
@@ -137,21 +136,21 @@ struct Plan {
 inline const PlanNode& first_source(const Plan& plan) {
   return plan.sources.empty() ? plan.nodes.front() : plan.sources.front();
 }
-/// How an input is written in a configuration: NODE, NODE.OUTPUT or, of several sources, the name
-/// of one.
+/// The name of an input as written in a configuration: NODE, NODE.OUTPUT or the name of one of
+/// several sources.
 std::string name_of(const Plan& plan, const PlanInput& input);
-/// The most bytes that come to a node for one block, where `bounds` has what the nodes give; of
-/// several inputs together for a stage that pairs.
+/// The most bytes that reach a node for one block, given the largest outputs of the nodes in
+/// `bounds`; the sum over all inputs for a stage that pairs.
 std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);
-/// What a stage may give of parts, of which nothing is known before they are cut [bytes].
+/// The bound of a stage's output if it consists of parts, whose size is unknown before the cut.
 inline constexpr std::size_t kNoBound = ~std::size_t{0};
-/// The most bytes of the budget that one block of this source item can need; to where it is cut
-/// into parts, if it is. `bounds`, unless it is null, gets the most that each node may give of it,
-/// or kNoBound.
+/// The most bytes of the budget that one block of this source item can need, up to the stage that
+/// cuts it into parts, if any. Fills `bounds`, unless null, with the most that each node may yield
+/// of it, or kNoBound.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
                            std::vector<std::size_t>* bounds = nullptr);
-/// The most bytes of the budget that a piece of a part can need, which is cut by this node and has
-/// `bytes` bytes then.
+/// The most bytes of the budget that a piece of a part can need if `node` cuts it with `bytes`
+/// bytes.
 std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes);
 
 }  // namespace melflow

@@ -14,16 +14,16 @@
 namespace melflow {
 namespace {
 
-// Stands for "however long it is" when the needs of a block are added up: 64 TiB, so that sums and
-// products of it do not overflow.
+// Stands for a file of unknown length when the needs of a block are added up: 64 TiB, so that sums
+// and products with it do not overflow.
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
-// Of Origin::block, for the blocks that one stage of several in a row cuts of one; so many are
-// never cut.
+// Bits of Origin::block for the blocks that one of several stages in a row cuts from one block;
+// none ever cuts that many.
 constexpr std::size_t kBlockBits = 20;
 static_assert(kBlockBits * kMostExpanding <= 60);
 
-// What each node requires of those before it; not of a node that is made of several sources.
+// Returns the requirements of each node, except for a node that unites several sources.
 std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
   std::vector<Requirements> all(plan.nodes.size());
   for (std::size_t i = plan.nodes.size(); i-- > (plan.sources.empty() ? 0U : 1U);) {
@@ -36,7 +36,7 @@ std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
   return all;
 }
 
-// What the nodes give at most, in the order of the nodes.
+// Returns the largest output of each node, in the order of the nodes.
 std::vector<std::size_t> largest_blocks(const Plan& plan) {
   std::vector<std::size_t> bound(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -60,8 +60,8 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   }
 }
 
-// " (segment.length, decode.block)": the options that bound what a stage gives, of the largest
-// first.
+// Lists the options that limit stages' outputs, that of the largest first: " (segment.length,
+// decode.block)".
 std::string size_options(const Plan& plan) {
   const std::vector<std::size_t> bound = largest_blocks(plan);
   std::vector<std::pair<std::size_t, std::string>> options;
@@ -104,10 +104,10 @@ void check_stages(GraphDraft& graph, Plan& plan) {
   }
 }
 
-// What a node gives, as to the order of the blocks of a file.
+// The order of the blocks of a file in a node's output.
 struct Blocks {
   bool are_several = false;
-  const PlanNode* mixed_by = nullptr;  // where they may overtake each other
+  const PlanNode* mixed_by = nullptr;  // the node that may reorder them, if any
 };
 
 void check_order(GraphDraft& graph, const Plan& plan) {
@@ -162,7 +162,7 @@ void check_sub_items(GraphDraft& graph, const Plan& plan) {
   }
 }
 
-// Each would write over what the other wrote.
+// Two nodes that make the same file would overwrite it.
 void check_files(GraphDraft& graph, const Plan& plan) {
   std::map<std::string, const PlanNode*> makers;
   for (const PlanNode& n : plan.nodes) {
@@ -179,8 +179,8 @@ void check_files(GraphDraft& graph, const Plan& plan) {
   }
 }
 
-// Sinks write different files. What differs in tuning options alone, or in what an error costs, may
-// be meant.
+// Skips sinks, which write different files. Nodes that differ only in tuning options or in
+// on_failure may be intended.
 void check_repeated_work(const GraphDraft& graph, Plan& plan) {
   std::map<std::string, const PlanNode*> workers;
   for (const PlanNode& n : plan.nodes) {
@@ -201,7 +201,7 @@ void check_repeated_work(const GraphDraft& graph, Plan& plan) {
 
 namespace {
 
-// The node that cuts items into parts, -1 without one; notes which nodes take these.
+// Returns the node that cuts items into parts, or -1; marks the nodes that take parts.
 int find_cutter(Plan& plan) {
   int cutter = -1;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -214,17 +214,17 @@ int find_cutter(Plan& plan) {
   return cutter;
 }
 
-// The node, and those behind it, are behind one that gives several blocks for one.
+// Marks a node, and all after it, as downstream of one that yields several blocks for one.
 void note_expanded(Plan& plan, int node) {
   PlanNode& n = plan.nodes[static_cast<std::size_t>(node)];
   if (std::exchange(n.is_behind_expanding, true)) return;
   for (const int to : n.to) note_expanded(plan, to);
 }
 
-// Of the nodes that give several blocks for one, how many are one behind the other; notes in each
-// what that means for its blocks.
+// Returns the most nodes in a row that yield several blocks for one; sets in each the step of its
+// block numbers and the memory kept for the later ones.
 std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
-  std::vector<std::size_t> behind(plan.nodes.size(), 0);  // each node, itself included
+  std::vector<std::size_t> behind(plan.nodes.size(), 0);  // per node, itself included
   std::size_t most = 0;
   for (std::size_t i = plan.nodes.size(); i-- > 0;) {
     PlanNode& n = plan.nodes[i];
@@ -240,7 +240,7 @@ std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
 
 std::string too_little_memory(const Plan& plan) {
   const std::string least = rounded_up(plan.least_memory);
-  // A budget of so few bytes is a number that lacks its unit.
+  // So small a budget is probably a number without its unit.
   constexpr std::uint64_t kFewBytes = 64 << 10;
   if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
     const bool is_enough = plan.host_memory << 20 >= plan.least_memory;

@@ -1,18 +1,18 @@
-// Checks whether stages can work together: what they require and give, the files that they make,
-// and the memory that they need.
+// Checks whether stages can work together: their requirements and properties, the files that they
+// make, and the memory that they need.
 #pragma once
 
 #include "pipeline/plan/graph_draft.h"
 
 namespace melflow {
 
-/// Passes requirements up from the sinks, then properties down from the source (Stage::require,
-/// Stage::plan).
+/// Passes requirements upstream from the sinks, then properties downstream from the source
+/// (Stage::require, Stage::plan).
 void check_stages(GraphDraft& graph, Plan& plan);
 
-/// Reports a stage that needs the blocks of a file in order, where they may come in another.
+/// Reports a stage that needs the blocks of a file in order if they may arrive in another order.
 void check_order(GraphDraft& graph, const Plan& plan);
-/// Reports stages that take whole recordings only, behind one that makes several items of each.
+/// Reports stages that take only whole recordings but come after one that makes several of each.
 void check_sub_items(GraphDraft& graph, const Plan& plan);
 
 /// Reports two nodes that make the same file.

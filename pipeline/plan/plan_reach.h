@@ -1,4 +1,4 @@
-// The sinks that each node of a plan leads to.
+// The sinks that are downstream of each node of a plan.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 
 namespace melflow {
 
-/// Of the first `nodes` nodes; those behind them are omitted, and a node without successors among
-/// them counts as a sink.
+/// Covers only the first `nodes` nodes; a node that has no successor among them counts as a sink.
 Reach plan_reach(const Plan& plan, std::size_t nodes);
 
 }  // namespace melflow

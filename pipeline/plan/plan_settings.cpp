@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// Which of several sources an input is of.
+// Returns the sources, among several, that an input comes from.
 std::set<int> sources_of(const Plan& plan, const PlanInput& input) {
   std::set<int> out, seen;
   for (std::vector<PlanInput> left{input}; !left.empty();) {
@@ -23,7 +23,7 @@ std::set<int> sources_of(const Plan& plan, const PlanInput& input) {
   return out;
 }
 
-// What is made in several ways is told with the sources that come by each, unless all come by all.
+// For inputs made in different ways: lists the sources of each, unless all inputs have all sources.
 std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
   std::vector<Value> out;
   if (plan.sources.empty()) return out;
@@ -40,10 +40,10 @@ std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
   return out;
 }
 
-// The settings of the nodes before this one, and its own.
+// Records the settings of the nodes before this one, and its own.
 void record_feature_settings(Plan& plan, const PlanNode& n) {
   std::vector<Value> stages;
-  // By one of several outputs: of that, too, since it decides which items come.
+  // For one of several outputs: adds its name, since it decides which items come.
   const auto before = [&](const PlanInput& in) {
     const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
     if (up.inputs.empty() && in.output >= 0)  // one of several sources
@@ -55,7 +55,7 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
     return out;
   };
   if (!n.inputs.empty()) stages = before(n.inputs.front()).items();
-  // Where what meets was made in several ways, all of them; and where it stands side by side.
+  // If inputs were made in different ways, or are joined side by side: the settings of all of them.
   if ((n.info->traits.pairs && n.inputs.size() > 1) ||
       std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
         return to_json(before(in)) != to_json(before(n.inputs.front()));
@@ -100,7 +100,7 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
     node.set("from", std::move(from.front()));
   else if (!from.empty())
     node.set("from", Value::list(std::move(from)));
-  // As written: what `auto` comes to is of the machine, and the report's.
+  // As written: the value of `auto` depends on the machine, and the report has it.
   const auto set_as_written = [&](const char* key) {
     const Value* value = written.options.find(key);
     node.set(key, Value::scalar(value == nullptr || value->is_null() ? "auto" : value->text()));
@@ -131,7 +131,7 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   }
   for (const PlanNode& n : plan.nodes) {
     record_feature_settings(plan, n);
-    // What is put around a node comes from its options.
+    // Nodes added around a written one follow from its options.
     if (n.name == n.written) graph.set(n.name, settings_of(spec, plan, n));
   }
   Value config = Value::map({});

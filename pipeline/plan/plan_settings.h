@@ -1,5 +1,5 @@
-// Makes the settings that an output stores of a checked plan: the configuration with all defaults
-// filled in and `auto` as it is where it depends on the machine, and every node's feature settings.
+// Records the settings of a checked plan that an output stores: the configuration with all
+// defaults, but `auto` unchanged if it depends on the machine, and each node's feature settings.
 #pragma once
 
 #include "pipeline/plan/plan.h"

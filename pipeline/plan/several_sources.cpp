@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-// Numbers of outputs of a node (work.h).
+// Limit of the output numbers of a node (work.h).
 constexpr std::size_t kMostSources = 1024;
 
 std::string value_of(const NodeDraft& d, const std::string& option) {
@@ -36,7 +36,7 @@ void check_option(GraphDraft& graph, const NodeDraft& first, const NodeDraft& d,
                   d.spec.name, option, text(here), text(there), first.spec.name));
 }
 
-// A name that no written node has.
+// Returns a name that no written node has.
 std::string name_for(const GraphDraft& graph) {
   std::string name = "sources";
   while (std::any_of(graph.nodes.begin(), graph.nodes.end(),
@@ -169,7 +169,7 @@ Properties plan_sources(GraphDraft& graph, Plan& plan, const std::vector<Require
     static_cast<void>(source.stage->require(below));
     PlanCheck check = check_of(graph, plan, source);
     static_cast<void>(source.stage->plan({}, below, check));
-    // Branches of different sources may want different things.
+    // Branches of different sources may have different requirements.
     static_cast<void>(of_all.merge(below));
   }
   PlanCheck check = check_of(graph, plan, plan.sources.front());

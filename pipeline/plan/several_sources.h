@@ -1,5 +1,5 @@
-// Graphs with several sources. They run as one node, which lists what all of them do and has an
-// output for each: docs/decisions/0020-several-sources.md.
+// Graphs with several sources. They run as one node, which lists the items of all and has an output
+// for each: docs/decisions/0020-several-sources.md.
 #pragma once
 
 #include <string>
@@ -9,29 +9,28 @@
 
 namespace melflow {
 
-/// The drafts that are sources, in the order in which they were written.
+/// Returns the drafts that are sources, in the order in which they were written.
 std::vector<int> sources_of(const GraphDraft& graph);
 
-/// Their names as a list, "[train, extra]".
+/// Returns their names as a list, "[train, extra]".
 std::string all_sources(const GraphDraft& graph);
 
-/// Reports sources that cannot stand beside each other. Returns false where that is so whatever
-/// their options are: what else the graph's shape has would only follow from that.
+/// Reports sources that cannot be combined. Returns false if that does not depend on their options:
+/// other problems of the graph's shape would only follow from it.
 bool check_sources(GraphDraft& graph);
 
-/// Makes the first node of the plan of `plan.sources`, which are complete.
+/// Makes the first node of the plan from the complete nodes in `plan.sources`.
 void unite_sources(const GraphDraft& graph, Plan& plan);
 
-/// Calls the sources' require() and plan(), where there are several, and that of the node that is
-/// made of them. `required`: of the nodes of the plan, but for the first. Returns what the first
-/// one gives.
+/// Calls require() and plan() of the sources, if there are several, and of the node that unites
+/// them. `required`: the requirements of all nodes but the first. Returns the first node's
+/// properties.
 Properties plan_sources(GraphDraft& graph, Plan& plan, const std::vector<Requirements>& required);
 
-/// What a stage has to say of its place in the plan, with the place of the node in the
-/// configuration.
+/// Returns a collector for a stage's problems, with the node's position in the configuration.
 PlanCheck check_of(GraphDraft& graph, Plan& plan, const PlanNode& node);
 
-/// Merges `more`, which the node `to` requires, into what the branches behind `node` require.
+/// Merges `more`, the requirements of the node `to`, into those of the branches after `node`.
 /// Reports contradictions.
 void merge_required(GraphDraft& graph, const Plan& plan, const PlanNode& node, int to,
                     const Requirements& more, Requirements& below);

@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// The number of tasks that fit into the budget at once.
+// The number of tasks in flight that share the budget.
 std::size_t tasks_under_way(const Plan& plan) {
   constexpr std::size_t kPerWorker = 4;
   return kPerWorker * static_cast<std::size_t>(plan.workers + 1);

@@ -1,4 +1,4 @@
-// The time that one thread spent in each node, over time, in bounded memory.
+// The time that one thread spent in each node, in steps of time, in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@ class BusyTimes {
   static constexpr std::size_t kMost = 300;  ///< steps
   static constexpr double kFirstStep = 0.1;  ///< [s]
 
-  /// The thread was in `node` from `began` to `ended` [s], both not negative. Where the steps do
-  /// not reach so far, every two become one. Throws std::bad_alloc; nothing is added then.
+  /// Notes that the thread was in `node` from `began` to `ended` [s], both not negative. Joins
+  /// pairs of steps until they reach that far. Throws std::bad_alloc and then adds nothing.
   void add(std::size_t node, double began, double ended);
 
-  /// Of a step [s].
+  /// The length of a step [s].
   [[nodiscard]] double step() const { return step_; }
-  /// Makes every two steps one until they are that long.
+  /// Joins pairs of steps until they are `step` long.
   void widen(double step);
-  /// Seconds in a node, of each step up to the last one that has any; a node that is not there was
+  /// Seconds per node and step, up to the last step with any; nodes beyond the end of the list were
   /// not visited.
   [[nodiscard]] const std::vector<std::vector<double>>& nodes() const { return nodes_; }
 

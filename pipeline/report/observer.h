@@ -5,7 +5,7 @@
 
 namespace melflow {
 
-/// Nodes are numbered in the order of the plan. Called from many threads at once, outside of the
+/// Nodes are numbered in the order of the plan. Called from many threads at once, without the
 /// scheduler's lock.
 class RunObserver {
  public:
@@ -14,11 +14,11 @@ class RunObserver {
   RunObserver& operator=(const RunObserver&) = delete;
   virtual ~RunObserver() = default;
 
-  /// The calling thread works for the node until it calls leave(); on one thread these pairs nest.
+  /// The calling thread works for the node until it calls leave(). Pairs nest on one thread.
   virtual void enter(int node) noexcept = 0;
   virtual void leave() noexcept = 0;
-  /// The node's Engine begins an item; end() is called with the value returned here when it is
-  /// done.
+  /// The node's Engine begins an item. When the item is done, end() is called with the value
+  /// returned here.
   [[nodiscard]] virtual std::uint64_t begin(int node) noexcept = 0;
   virtual void end(std::uint64_t item) noexcept = 0;
 };

@@ -15,12 +15,12 @@
 
 namespace melflow {
 
-/// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x
+/// The use of a stage's time, in seconds times concurrency: the five add up to graph_seconds x
 /// concurrency.
 struct StageTime {
   double busy = 0;            ///< processing items
   double waiting_input = 0;   ///< waiting for an item
-  double blocked_output = 0;  ///< waiting because a queue behind it or the memory budget is full
+  double blocked_output = 0;  ///< waiting because a later queue or the memory budget is full
   double waiting_core = 0;    ///< ready, but without a free worker
   double idle_after_end = 0;  ///< idle after its last item
   [[nodiscard]] double total() const {
@@ -28,25 +28,25 @@ struct StageTime {
   }
 };
 
-/// How long the calls of a stage took [s]; small files that travel together share their time.
+/// Durations of a stage's calls [s]; small files that travel together share their time.
 struct ServiceReport {
   std::size_t calls = 0;
-  double p50 = 0, p90 = 0, p99 = 0;  ///< percentiles, at most 3.2 % off
+  double p50 = 0, p90 = 0, p99 = 0;  ///< percentiles, accurate to 3.2 %
   double greatest = 0;
 };
 
-/// A long stay in a stage: of one source item, or of `files` from `index` on that went together.
+/// A long stay in a stage: of one source item, or of `files` from `index` on as a group.
 struct SlowVisit {
   double seconds = 0;
   std::size_t index = 0;
   std::size_t files = 1;
 };
 
-/// What of a node's concurrency a configuration can change.
+/// How a configuration can change a node's concurrency.
 struct ConcurrencyOption {
-  bool is_settable = true;       ///< whether the node is one that was written
-  bool follows_workers = false;  ///< as many as there are workers, since nothing was written
-  int most = 0;                  ///< that the stage allows; 0: any number
+  bool is_settable = true;       ///< whether the node was written
+  bool follows_workers = false;  ///< equals the number of workers because none was set
+  int most = 0;                  ///< the most that the stage allows; 0: any number
 };
 
 struct StageReport {
@@ -57,10 +57,10 @@ struct StageReport {
   std::size_t items_in = 0, items_out = 0;
   std::size_t bytes_in = 0, bytes_out = 0;
   std::size_t rows_in = 0, rows_out = 0;
-  std::size_t files_in = 0;  ///< source items of which the first block was taken
+  std::size_t files_in = 0;  ///< source items whose first block was taken
   bool on_workers = true;    ///< else on dedicated threads
   StageTime time;
-  double cpu_seconds = 0;  ///< processor time; of a stage on the workers from a sample of its calls
+  double cpu_seconds = 0;  ///< processor time; sampled for a stage on the workers
   ServiceReport service;
   std::vector<SlowVisit> slowest;  ///< the longest first
   std::vector<std::pair<std::string, Value>> summary;
@@ -68,11 +68,11 @@ struct StageReport {
 
 struct EdgeReport {
   std::string from, to;
-  int capacity = 1;  ///< places of the queue
+  int capacity = 1;  ///< size of the queue
   std::size_t max_depth = 0;
-  double mean_depth = 0;  ///< over the time until the receiving stage ended
-  /// With `start_at`: how many items waited when the receiving stage began, and how long after the
-  /// first item that was.
+  double mean_depth = 0;  ///< averaged over the time until the receiving stage ended
+  /// With `start_at`: how many items waited when the receiving stage began, and the time from the
+  /// first item until then.
   std::size_t start_depth = 0;
   double start_wait_seconds = 0;
 };
@@ -83,9 +83,9 @@ struct Joint {
   const char* leads_to = "";  ///< oneTBB's class of the node `to`
 };
 
-/// Where a source item stayed longest.
+/// A source item that stayed long in a stage.
 struct SlowFile {
-  std::string name, stage;  ///< the node
+  std::string name, stage;  ///< stage: name of the node
   SlowVisit visit;
 };
 
@@ -94,43 +94,43 @@ struct RunReport {
   std::string error;  ///< why a failed run failed
   std::chrono::steady_clock::time_point began, graph_began;
   double wall_seconds = 0;
-  double graph_seconds = 0;    ///< the part in which the stages worked, to which their times add up
-  double filling_seconds = 0;  ///< the part before that in which a filling pass ran
-  double start_seconds = 0;    ///< the part before both: listing files, opening outputs
-  double finish_seconds = 0;   ///< the part after the graph: closing and checking outputs
-  /// From the start until the first item was through a sink; 0: none was.
+  double graph_seconds = 0;    ///< while the stages worked; their times add up to it
+  double filling_seconds = 0;  ///< before that, during a filling pass
+  double start_seconds = 0;    ///< before both: listing files, opening outputs
+  double finish_seconds = 0;   ///< after the graph: closing and checking outputs
+  /// From the start until the first item had passed a sink; 0: none did.
   double first_row_seconds = 0;
   int workers = 1;
   int cores = 1;  ///< that the process may use
   Ledger::Counts counts;
-  std::size_t kept = 0;  ///< of the ok ones, those that an update found done
+  std::size_t kept = 0;  ///< part of `ok`: items that an update found done
   std::vector<StageReport> stages;
   std::vector<EdgeReport> edges;
-  std::vector<Joint> joints;  ///< all edges of the flow graph, in the order in which they were made
+  std::vector<Joint> joints;  ///< all edges of the flow graph, in the order of creation
   std::size_t memory_budget = 0;
   std::size_t memory_peak = 0;     ///< the most that was reserved at once
   std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
   double memory_wait_seconds = 0;  ///< time in which items waited for the budget
-  /// A budget with which every stage, and what is collected in it, can have all the items that it
-  /// may, of the size that items had; 0: not known.
+  /// A budget that would suffice for all items that every stage may hold or collect, given the item
+  /// sizes seen; 0: not known.
   std::size_t memory_wanted = 0;
   std::size_t resident_peak = 0;  ///< peak of the process's resident memory (VmHWM)
-  ProcessUsage usage;             ///< of the whole process while it ran
-  /// For how long threads of the process were ready while the stages worked, without a core that
-  /// was theirs: others had it, of this run or of other programs.
+  ProcessUsage usage;             ///< of the whole process during the run
+  /// How long threads of the process were ready but had no core while the stages worked: other
+  /// threads, of this run or of other programs, used the cores.
   double core_wait_seconds = 0;
   double graph_cpu_seconds = 0;  ///< processor time of the process while the stages worked
-  /// When the last files were through, of those that were under way when the source had no more
-  /// [s after the stages began]; ascending, 256 at most.
+  /// When the last files were done, among those in flight when the source had no more [s after the
+  /// stages began]; ascending, at most 256.
   std::vector<double> last_closings;
-  std::size_t bytes_read = 0;     ///< given by the nodes behind the source
-  std::vector<SlowFile> slowest;  ///< of all stages, the longest first
+  std::size_t bytes_read = 0;     ///< yielded by the nodes after the source
+  std::vector<SlowFile> slowest;  ///< over all stages, the longest first
   std::vector<std::string> warnings;
 };
 
-/// Fills `slowest` from those of the stages; `name(i)`: of the source item with the index.
+/// Fills `slowest` from the stages' lists; `name(i)` returns the name of source item i.
 void name_slowest(RunReport& report, const std::function<std::string(std::size_t)>& name);
-/// A run whose accounts do not balance has failed.
+/// Marks a run as failed if its accounts do not balance.
 void check_accounts(RunReport& report);
 
 /// A source item that is not ok, or ok with a warning: its index, name and record.

@@ -1,15 +1,15 @@
-// How long single items took: a histogram of durations whose memory does not depend on how many
-// there were. Durations below 16 ns have a bucket each; above, every power of two is cut into 16
-// buckets of equal width, so a percentile is the middle of a bucket and at most 1/32 (3.2 %) off.
-// The greatest is kept as it is. What lies above 4.9 hours counts in the last bucket.
+// ServiceTimes is a histogram of durations in constant memory. Durations below 16 ns have a bucket
+// each; above, every power of two is divided into 16 buckets of equal width, so a percentile, the
+// middle of a bucket, is accurate to 1/32 (3.2 %). The maximum is exact. Durations above 4.9 hours
+// count in the last bucket.
 //
-// The cost of one node's stage: how long its items take, the processor's share of that, and which
-// took longest. Uses the times that the node reads anyway. A visit is what happens between begin
-// and finish: one call of the stage, or one for each of several small files, which then share the
-// time equally.
+// StageMeter measures the cost of one node's stage: how long its items take, the processor's share
+// of that, and which took longest. It uses the times that the node reads anyway. A visit is the
+// time between begin and finish: one call of the stage, or one for each of several small files,
+// which then share the time equally.
 //
-// The processor's clock costs a call of the system, so it is read for the first 64 visits and then
-// for one in eleven, which counts for eleven: a prime, so that it is not in step with batches of
+// Reading the processor's clock costs a system call, so it is read for the first 64 visits and then
+// for one in eleven, which counts for eleven: a prime, so that it does not align with batches of
 // files. processor_share() is the ratio of both clocks.
 //
 // Both classes are used under a lock of their owner.
@@ -27,7 +27,7 @@ namespace melflow {
 
 class ServiceTimes {
  public:
-  /// Counts `items` items that took `nanoseconds` each.
+  /// Adds `items` items that took `nanoseconds` each.
   void add(std::int64_t nanoseconds, std::size_t items = 1);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -36,8 +36,8 @@ class ServiceTimes {
   [[nodiscard]] double greatest() const;  ///< [s]
 
  private:
-  static constexpr int kSubBits = 4;     // 16 buckets a power of two
-  static constexpr int kLastPower = 43;  // the last of them begins at 2^43 ns
+  static constexpr int kSubBits = 4;     // 16 buckets per power of two
+  static constexpr int kLastPower = 43;  // the last power begins at 2^43 ns
 
   static constexpr std::size_t kBuckets = (kLastPower - kSubBits + 2) << kSubBits;
   static std::size_t bucket(std::uint64_t nanoseconds);
@@ -50,14 +50,14 @@ class ServiceTimes {
 
 class StageMeter {
  public:
-  /// A visit that is over.
+  /// A completed visit.
   struct Visit {
     std::int64_t took = 0;     ///< [ns]
     std::int64_t cpu = -1;     ///< processor time [ns]; -1: not measured
     std::size_t calls = 1;     ///< of the stage
     std::size_t index = 0;     ///< of its first source item
     std::size_t files = 1;     ///< source items in it
-    bool is_of_files = false;  ///< whether `index` and `files` mean something
+    bool is_of_files = false;  ///< whether `index` and `files` are valid
   };
   void add(const Visit& visit);
 
@@ -69,10 +69,10 @@ class StageMeter {
   /// The processor time of the calling thread so far [ns].
   static std::int64_t thread_cpu();
 
-  /// Processor time over time in the stage, 0 to 1; 0 before any was measured.
+  /// Processor time divided by time in the stage, 0 to 1; 0 before any was measured.
   [[nodiscard]] double processor_share() const;
   [[nodiscard]] ServiceReport service() const;
-  /// The visits that took longest, at most kSlowest, the longest first.
+  /// The longest visits, at most kSlowest, in descending order.
   [[nodiscard]] const std::vector<SlowVisit>& slowest() const { return slow_; }
 
   static constexpr std::size_t kSlowest = 5;

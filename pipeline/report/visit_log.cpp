@@ -17,7 +17,7 @@ void VisitLog::add(const Visit& visit) noexcept {
       thread.visits.push_back(visit);
       return;
     }
-  } catch (const std::bad_alloc&) {  // the run goes on without it
+  } catch (const std::bad_alloc&) {  // the run continues without this visit
   }
   left_out_.fetch_add(1, std::memory_order_relaxed);
 }

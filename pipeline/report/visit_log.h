@@ -1,6 +1,6 @@
-// Every stay of items in a stage: the first ones whole, for a trace of the run, and how long each
-// thread was in which node, over time. Begun and ended at the very times from which the accounts
-// are made, so that the time in a stage's visits adds up to its `busy`.
+// Logs every stay of items in a stage: the first visits in full, for a trace of the run, and each
+// thread's time per node, over time. Uses the same times as the accounts, so that the time in a
+// stage's visits adds up to its `busy`.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
@@ -19,7 +19,7 @@ namespace melflow {
 struct Visit {
   std::chrono::steady_clock::time_point began, ended;
   std::int32_t node = 0;    ///< in the order of the plan
-  std::uint32_t files = 0;  ///< source items in it, from `index` on; 0: it is of none
+  std::uint32_t files = 0;  ///< source items in it, from `index` on; 0: none
   std::size_t index = 0;    ///< of the oldest source item
   std::size_t bytes_in = 0, bytes_out = 0, rows_in = 0, rows_out = 0;
 };
@@ -27,22 +27,21 @@ struct Visit {
 /// Each thread writes into its own part, so threads do not wait for each other.
 class VisitLog {
  public:
-  /// It keeps the first `most` visits and counts the others; `began`: where the threads' times
-  /// begin.
+  /// Keeps the first `most` visits and counts the others; `began`: the start of the threads' times.
   explicit VisitLog(std::size_t most = kMost,
                     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now())
       : most_(most), began_(began) {}
 
   void add(const Visit& visit) noexcept;
 
-  // ---- after the run
+  // ---- For use after the run
 
-  /// The visits that each thread ended, in that order.
+  /// The visits of each thread, in the order in which they ended.
   [[nodiscard]] std::vector<const std::deque<Visit>*> by_thread() const;
-  /// How long each of these threads was in the nodes, in the same order.
+  /// The time of each of these threads in the nodes, in the same order.
   [[nodiscard]] std::vector<BusyTimes> times_by_thread() const;
   [[nodiscard]] std::chrono::steady_clock::time_point began() const { return began_; }
-  /// How many were not kept.
+  /// The number of visits that were not kept.
   [[nodiscard]] std::size_t left_out() const { return left_out_.load(); }
 
   static constexpr std::size_t kMost = 500'000;  ///< about 40 MB

@@ -1,7 +1,7 @@
-// The memory budget of a run. An item is admitted only with a reservation for the most memory it
-// can ever need; the reservation travels with the item and gives the bytes back when the last piece
-// of it is gone. A reservation never grows, so nobody can wait for more while holding some; it
-// shrinks when the item is known to need less from then on.
+// The memory budget of a run. An item is admitted only with a reservation for the most memory that
+// it can ever need. The reservation travels with the item and returns the bytes when the last piece
+// of the item is released. A reservation never grows, so nothing can hold memory while it waits for
+// more. It shrinks once the item is known to need less.
 #pragma once
 
 #include <atomic>
@@ -13,32 +13,32 @@
 
 namespace melflow {
 
-/// Whose memory it is: that of the oldest unfinished record, of the item that has it, or of a later
-/// one.
+/// Whose memory is requested: that of the oldest unfinished record (oldest_part), of the source
+/// item that contains it (oldest_item), or of a later item (later).
 enum class Claim { later, oldest_item, oldest_part };
 
 class MemoryBudget {
  public:
-  /// `reserve` of the `capacity` bytes are kept for the oldest unfinished source item, so that it
-  /// can always go on and items that wait behind it get memory in the end; `for_parts` of these for
-  /// the oldest of its parts, where a stage cuts items: its blocks must not take what they wait
-  /// for.
+  /// Keeps `reserve` of the `capacity` bytes for the oldest unfinished source item, so that it can
+  /// always progress and the items behind it get memory in the end. Where a stage cuts items,
+  /// `for_parts` of these bytes are kept for the oldest part, so that the blocks of its item cannot
+  /// take the memory that they wait for.
   MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts = 0);
 
-  /// Sets a function that is called, without any lock held, when bytes came back that somebody had
-  /// asked for in vain. Waits until no thread is in the function before; not to be called by it.
+  /// Sets a function that is called, without any lock held, when bytes are released after a request
+  /// was refused. Waits until no thread is in the previous function, which must not call this.
   void on_release(std::function<void()> callback);
 
-  /// Of what is kept for the oldest source item, `others` bytes are left to its blocks behind other
-  /// stages: what asks for memory may be behind these in the order of the item.
+  /// Takes bytes, or returns false. Leaves `others` of the bytes kept for the oldest source item to
+  /// its blocks in other stages: the requester may come after those in the order of the item.
   [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim, std::size_t others = 0);
-  /// From any thread.
+  /// Returns bytes to the budget. May be called from any thread.
   void release(std::size_t bytes);
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t used() const;
   [[nodiscard]] std::size_t peak() const;
-  [[nodiscard]] std::size_t mean() const;  ///< of all reservations so far; 0: there was none
+  [[nodiscard]] std::size_t mean() const;  ///< of all reservations so far; 0 without any
 
  private:
   const std::size_t capacity_;
@@ -47,16 +47,16 @@ class MemoryBudget {
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
   std::size_t acquired_ = 0, acquisitions_ = 0;
-  bool is_wanted_ = false;  // somebody asked in vain since the last call of on_release_
+  bool is_wanted_ = false;  // a request was refused since the last call of on_release_
   std::function<void()> on_release_;
   int telling_ = 0;  // threads in on_release_
   std::condition_variable told_;
 };
 
-/// Holds bytes of the budget and gives them back on destruction.
+/// Holds bytes of the budget and returns them on destruction.
 class Reservation {
  public:
-  /// Takes bytes of the budget; null when it has no room now.
+  /// Takes bytes of the budget; returns null when there is no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                      Claim claim, std::size_t others = 0);
   Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
@@ -64,8 +64,8 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() { budget_.release(bytes_); }
 
-  /// Gives back what is more than `bytes`; by one holder, and without a lock, since others that
-  /// wait for memory may get it on this thread.
+  /// Returns all but `bytes` to the budget. Only one holder may call this, without a lock held:
+  /// others that wait for memory may get it on this thread.
   void shrink(std::size_t bytes) const;
 
  private:

@@ -1,5 +1,5 @@
-// The result of a stage for an item; and engines, which hand items to the system (a ring of
-// requests, a device) so that no thread has to wait for each.
+// The result of a stage for an item; and engines, which pass items to the system (an I/O ring, a
+// device) so that no thread has to wait for each of them.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,28 @@
 
 namespace melflow {
 
-/// What a stage that cuts streams into parts (StageTraits::cuts) says beside its payload.
+/// Describes the payload of a stage that cuts streams into parts (StageTraits::cuts).
 struct PartOf {
   std::shared_ptr<Stream> stream;  ///< the part that the payload is a piece of
-  bool first = true, last = true;  ///< of the pieces of that part
+  bool first = true, last = true;  ///< whether the payload is the first or last piece of that part
   /// With `more`: the bytes of the next payload, and the record of the part that it belongs to.
   std::size_t next_bytes = 0, next_record = 0;
 };
 
-/// The result of a stage's call: a payload or none, and whether the same input has more to give.
+/// The result of one call of a stage: a payload or none, and whether the same input yields more.
 struct Emission {
   std::shared_ptr<const void> payload;
   std::size_t bytes = 0;
   std::size_t rows = 0;
   bool more = false;
-  int output = -1;  ///< of a stage with named outputs: which one takes it
+  int output = -1;  ///< which output takes it, for a stage with named outputs
   PartOf part = {};
-  /// Of a stage that divides: whether the payload is the last of its sub-item, and where that lies.
+  /// For a stage that divides: whether the payload ends its sub-item, and the sub-item's span.
   bool ends = true;
   std::optional<Span> span = std::nullopt;
-  std::shared_ptr<const Origins> origins = nullptr;  ///< where they are not those of the item
-  /// Of a stage that splits, in place of all above: what leaves by each output; without a payload:
-  /// nothing.
+  std::shared_ptr<const Origins> origins = nullptr;  ///< set where they differ from the item's
+  /// For a stage that splits, in place of all above: the output by each of its named outputs;
+  /// without a payload where the item does not leave by one.
   std::vector<Emission> outputs = {};
 };
 
@@ -61,13 +61,13 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  /// Begins an item without waiting for it. `context` may be copied; what it refers to stays valid
-  /// until the item is done. Throws as process() does; then no Done follows.
+  /// Begins an item without waiting for it. `context` may be copied; it stays valid until the item
+  /// is done. Throws as process() does, and then adds no Done for the item.
   virtual void begin(void* tag, const Item& item, const ItemContext& context) = 0;
-  /// Appends the items that are done; waits until there is one, or until wake() is called. Does not
-  /// throw: an item that fails is done with an error.
+  /// Appends the items that are done. Waits until there is one or wake() is called. Does not throw:
+  /// an item that fails is done with an error.
   virtual void collect(std::vector<Done>& done) = 0;
-  /// Makes collect() return; a call before it counts, too. From any thread.
+  /// Makes collect() return, also when it is called later. May be called from any thread.
   virtual void wake() = 0;
 };
 

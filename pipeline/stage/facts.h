@@ -1,12 +1,12 @@
-// Requirements and properties, which nodes exchange before the run. Requirements go up from a stage
-// to those before it; properties of the items on an edge come down to those behind it.
+// Requirements and properties, which nodes exchange before the run. Requirements travel upstream
+// from a stage; properties of the items on an edge travel downstream.
 //
 //   inline constexpr Requirement<double, merge::Equal> kRate{"rate"};   declared once, in a header
 //   above.set(kRate, 16000);                                            in Stage::require()
 //   const double rate = required.get_or(kRate, 0);                      in Stage::plan()
 //
-// A key has the type of its value and, for requirements, the rule by which those of several
-// branches are merged. The framework only passes them on and merges them.
+// A key has the type of its value. A requirement's key also has the rule that merges the values of
+// several branches. The framework only passes them on and merges them.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace melflow {
 
-/// Merges what another branch requires (`other`) into `mine`. False: they contradict each other,
-/// and `mine` stays.
+/// Each merges another branch's requirement (`other`) into `mine`. Returns false and leaves `mine`
+/// unchanged if the two contradict each other.
 namespace merge {
 struct Largest {
   template <class T>
@@ -44,7 +44,7 @@ struct First {
     return true;
   }
 };
-/// For sets: the union of what the branches require.
+/// Merges sets into their union.
 struct Union {
   template <class Set>
   bool operator()(Set& mine, const Set& other) const {
@@ -69,7 +69,7 @@ struct Requirement {
 };
 
 namespace detail {
-/// The value stored under `name`; throws std::logic_error when it has another type.
+/// Throws std::logic_error: the value stored under `name` has another type.
 [[noreturn]] void throw_other_type(const std::string& name);
 std::string fact_text(double value);
 std::string fact_text(std::int64_t value);
@@ -104,7 +104,7 @@ class Properties {
   void erase(Property<T> key) {
     values_.erase(key.name);
   }
-  /// Where edges meet: what is known of both.
+  /// Keeps only the properties that `other` has with equal values; used where edges meet.
   void keep_equal(const Properties& other);
 
  private:
@@ -121,7 +121,7 @@ class Properties {
   std::map<std::string, Value> values_;
 };
 
-/// What the stages behind an edge require of its items.
+/// The requirements of the stages downstream of an edge.
 class Requirements {
  public:
   template <class T, class Merge>
@@ -147,8 +147,7 @@ class Requirements {
     std::string name;
     std::string mine, other;  ///< the values, as text
   };
-  /// Merges the requirements of another branch, each by the rule of its key. Returns
-  /// contradictions.
+  /// Merges another branch's requirements, each by its key's rule. Returns the contradictions.
   std::vector<Conflict> merge(const Requirements& other);
 
  private:

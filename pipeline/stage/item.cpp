@@ -37,7 +37,7 @@ void Stream::keep(int stage) {
   sink_done(stage);
 }
 
-// Of several losses of the same sinks by a node, the one of the earliest block counts.
+// If a node loses the same sinks several times, the loss with the earliest block counts.
 void Stream::lose(Loss loss) {
   if (loss.sinks == 0 || (reach_.all() != 0 && (loss.sinks & reach_.all()) == 0)) return;
   const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ bool Stream::has_lost_all(std::uint64_t sinks) const {
   return sinks != 0 && (reach_.all() & ~sinks) == 0;
 }
 
-// An item that is cut is not routed before, so all of its blocks pass the same nodes.
+// An item that is cut was not routed before, so all of its blocks pass the same nodes.
 bool Stream::is_before(Place a, Place b) const {
   const Reach::Node &x = reach_.of(a.stage), &y = reach_.of(b.stage);
   if (records_.is_cut || (x.is_in_trunk && y.is_in_trunk))
@@ -64,8 +64,8 @@ bool Stream::is_before(Place a, Place b) const {
   return std::pair(x.rank, a.block) < std::pair(y.rank, b.block);
 }
 
-// Whether all that could be lost by what is said there is lost by what comes before it;
-// `by_itself`: or by what is said there.
+// Whether the sinks that a report from `at` could lose are all lost to earlier reports or, with
+// `by_itself`, to those from `at` too.
 bool Stream::is_over(Place at, bool by_itself) const {
   std::uint64_t lost = 0, from_the_beginning = 0;
   for (const Loss& l : losses_) {
@@ -77,7 +77,7 @@ bool Stream::is_over(Place at, bool by_itself) const {
          ((node.may_lose & reach_.all() & ~lost) == 0 || (node.sinks & ~from_the_beginning) == 0);
 }
 
-// Nearly always, of an item that is lost to some sinks only, the first line says it.
+// For an item lost to some sinks only, the first line decides in nearly all cases.
 bool Stream::is_behind_losses(std::uint64_t sinks, int stage, std::uint64_t block) const {
   if ((reach_.of(stage).sinks & ~sinks) != 0) return false;
   const std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ void Stream::warn(int stage, std::string text, std::uint64_t block) {
     *same = {{stage, block}, std::move(text)};
 }
 
-// The warning of the first node, among nodes that see the block in any case.
+// Returns the warning of the first node, among nodes that see the block in any case.
 const Stream::Remark* Stream::remark() const {
   const Remark* first = nullptr;
   for (const Remark& r : remarks_)
@@ -146,8 +146,8 @@ std::shared_ptr<const SubItem> Stream::next_sub_item(int stage, SubItem next, bo
   return ends ? std::exchange(k.at_hand, nullptr) : k.at_hand;
 }
 
-// In order. Losses by a node of a block that it need not have seen do not count: whether the block
-// got there depends on timing.
+// Returns losses in order. Ignores a node's loss if the block need not have reached that node,
+// since whether it did depends on timing.
 std::vector<const Stream::Loss*> Stream::losses_that_count() const {
   std::vector<const Loss*> out;
   for (const Loss& l : losses_)
@@ -157,8 +157,8 @@ std::vector<const Stream::Loss*> Stream::losses_that_count() const {
   return out;
 }
 
-// The outcome of the whole: a failure before a skip, a skip before a route, last that it belongs to
-// another source.
+// The loss that decides the outcome: a failure before a skip, a skip before a route, and last a
+// loss because the item belongs to another source.
 const Stream::Loss& Stream::main_of(const std::vector<const Loss*>& losses) {
   const auto rank = [](const Loss* l) {
     if (l->is_kept) return 4;
@@ -182,7 +182,7 @@ std::shared_ptr<Stream> Stream::begin_part() {
   return part_;
 }
 
-// The last one stays, for warnings about the item at its end.
+// The last part stays, for warnings about the item at its end.
 void Stream::end_part() {
   part_is_complete_ = true;
   if (!has_next_part()) return;
@@ -200,7 +200,7 @@ void Stream::end_last_part() {
       part_->warn(by.at.stage, "what follows it is missing: " + by.error.reason);
     } else {
       Loss of_part = by;
-      of_part.at.block = 0;  // before all that is said of the part itself
+      of_part.at.block = 0;  // before everything reported about the part itself
       part_->lose(std::move(of_part));
     }
   } else if (const Remark* r = remark()) {
@@ -215,8 +215,8 @@ Stream::~Stream() {
 }
 
 void Stream::close(std::size_t record) {
-  // Even when every sink has had a last block: an earlier one was dropped. And a node before one
-  // that failed it might have had more to say.
+  // Applies even if every sink has a last block: an earlier block was dropped, and a node before
+  // one that failed the item might have reported something.
   if (cancelled_) return ledger_.close(record, Outcome::not_run, -1, "");
   const std::vector<const Loss*> losses = losses_that_count();
   std::uint64_t lost = 0, kept = 0;
@@ -243,7 +243,7 @@ void Stream::close(std::size_t record) {
   }
 }
 
-// Of what the others got; each by what comes first.
+// Notifies sinks of an item that others got; each of the first loss that concerns it.
 void Stream::tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const {
   std::uint64_t told = 0;
   for (const Loss* l : losses)

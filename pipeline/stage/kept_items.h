@@ -1,5 +1,5 @@
-// Items that the sinks of an update already have. What all of them have is closed before the run;
-// every other item goes through the graph for those that do.
+// Items that the sinks of an update already have. Items that all sinks have are closed before the
+// run; every other item passes through the graph for the sinks that lack it.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,21 @@ namespace melflow {
 
 class Stage;
 
-/// Among the services of a run; to be filled before it begins.
+/// One of the services of a run; filled before the run begins.
 class KeptItems {
  public:
-  using Set = std::vector<bool>;  // of each item
+  using Set = std::vector<bool>;  // one flag for each item
 
-  /// A sink has item `index` of `items` from an earlier run.
+  /// Notes that a sink has item `index` of `items` from an earlier run.
   void has(const Stage& sink, std::size_t index, std::size_t items) {
     add(of_[&sink].had, index, items);
   }
-  /// It has nothing of the item, and would get nothing of it: that goes another way.
+  /// Notes that a sink has nothing of the item and would not get it: its route leads elsewhere.
   void goes_elsewhere(const Stage& sink, std::size_t index, std::size_t items) {
     add(of_[&sink].not_for_it, index, items);
   }
 
-  /// What a sink has.
+  /// The items that a sink has.
   [[nodiscard]] const Set& had_by(const Stage& sink) const {
     static const Set kNothing;
     const auto it = of_.find(&sink);
@@ -34,7 +34,7 @@ class KeptItems {
   [[nodiscard]] static bool contains(const Set& set, std::size_t index) {
     return index < set.size() && set[index];
   }
-  /// Whether none of so many sinks needs the item, and one has it.
+  /// Whether none of the `sinks` sinks needs the item and at least one has it.
   [[nodiscard]] bool is_complete(std::size_t sinks, std::size_t index) const {
     const auto has_it = [index](const auto& s) { return contains(s.second.had, index); };
     return of_.size() == sinks && std::any_of(of_.begin(), of_.end(), has_it) &&

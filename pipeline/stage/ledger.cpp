@@ -63,7 +63,7 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     r.stage = static_cast<std::int16_t>(stage);
     try {
       r.reason = reason_number(reason);
-    } catch (const std::bad_alloc&) {  // it is closed nevertheless, by a destructor
+    } catch (const std::bad_alloc&) {  // still closed: a destructor may be the caller
     }
     publish();
     switch (outcome) {

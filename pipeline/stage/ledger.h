@@ -1,7 +1,7 @@
 // Records the outcome of every source item: ok + skipped + failed (+ not run, when a run was
-// stopped) = found, always. A record takes eight bytes, so that those of a million files fit beside
-// the work. An item that is ok without a warning is closed without a lock, since every file passes
-// here, on every worker.
+// stopped) = found, always. A record takes eight bytes, so that a million files fit beside the
+// work. An item that is ok without a warning is closed without a lock, since every worker closes
+// files here.
 #pragma once
 
 #include <array>
@@ -37,29 +37,29 @@ class Ledger {
   };
   using Listener = std::function<void(std::size_t index, Outcome outcome)>;
 
-  /// Sets the number of items, and the node names that `stage` numbers refer to; to be called
-  /// before the run.
+  /// Sets the number of items and the node names that `stage` numbers refer to. Called before the
+  /// run.
   void open(std::size_t found, std::vector<std::string> stages);
   /// Adds a listener that is called for every close, in any order, from any worker, without a lock
   /// held. It may close further items. It must not throw, since destructors close records.
   void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
 
-  /// Closes an item; only the first call counts. `stage`: index of a name given to open(), -1:
-  /// none.
+  /// Closes an item; only the first call counts. `stage`: index of a name given to open(), or -1
+  /// for none.
   void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
 
-  /// The number of the stage with that name, for close(); -1 when there is none.
+  /// The number of the stage with that name, for close(); -1 if there is none.
   [[nodiscard]] int stage_number(const std::string& name) const;
   /// The names given to open().
   [[nodiscard]] const std::vector<std::string>& stages() const { return stages_; }
 
   [[nodiscard]] Counts counts() const;
-  /// The first item that is not closed yet; the number of items when all are.
+  /// The first item that is not closed yet; the number of items if all are closed.
   [[nodiscard]] std::size_t oldest_open() const;
   [[nodiscard]] Entry entry(std::size_t index) const;
   [[nodiscard]] Outcome outcome(std::size_t index) const;
 
-  /// From now on the times of closings are noted, of the last kNoted: few items are left.
+  /// Starts to note the times of the last kNoted closings; called when few items are left.
   void note_closings() { notes_closings_.store(true, std::memory_order_relaxed); }
   using Time = std::chrono::steady_clock::time_point;
   [[nodiscard]] std::vector<Time> closings() const;
@@ -75,22 +75,22 @@ class Ledger {
   [[nodiscard]] std::uint32_t reason_number(const std::string& reason);
 
   std::vector<Record> records_;
-  // What is plainly ok. Threads count in different ones, so that they do not wait for each other's
-  // cache line.
+  // Counts of items that are ok without a warning, spread over several cache lines so that threads
+  // do not contend for one.
   struct alignas(64) Tally {
     std::atomic<std::size_t> ok{0};
   };
   std::array<Tally, 16> plain_;
   mutable std::atomic<std::size_t> oldest_{0};
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // protects all members below
   std::vector<std::string> stages_;
   std::vector<const std::string*> reasons_;          // by number; 0 is ""
   std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
   std::vector<Listener> listeners_;
-  Counts counts_;  // without what is plainly ok
+  Counts counts_;  // without the counts in plain_
   std::deque<Time> closings_;
-  std::atomic<bool> notes_closings_{false};  // without the mutex
+  std::atomic<bool> notes_closings_{false};  // not protected by the mutex
 };
 
 }  // namespace melflow

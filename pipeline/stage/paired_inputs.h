@@ -1,5 +1,5 @@
 // The inputs of a stage that pairs (StageTraits::pairs): the outputs of several nodes, each of
-// which gives every item.
+// which yields every item.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace melflow {
 
 class PairedInputs {
  public:
-  /// One of the nodes whose outputs it takes, in their order.
+  /// One of the nodes whose outputs the stage takes.
   struct Input {
     std::string name;
     Properties given;
   };
-  /// Before plan().
+  /// Sets the inputs, in their order; called before plan().
   void set_inputs(std::vector<Input> inputs) { inputs_ = std::move(inputs); }
 
  protected:

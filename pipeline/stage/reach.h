@@ -1,6 +1,6 @@
-// The sinks downstream of each node. An error may cost an item all of them or only those behind the
-// node (on_failure), and a route takes an item away from those behind its other outputs; so the
-// outcome of an item is recorded for each sink.
+// The sinks downstream of each node. An error may cost an item all sinks or only those downstream
+// of the node (on_failure), and a route takes an item away from the sinks of the other outputs; so
+// the outcome of an item is recorded for each sink.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ inline constexpr int kMostSinks = 64;
 class Reach {
  public:
   struct Node {
-    SinkSet sinks = 0;                    ///< that take what is made of its items; of a sink itself
-    SinkSet lost_by_error = ~SinkSet{0};  ///< those, or all
-    SinkSet may_lose = ~SinkSet{0};       ///< by an error in it, or in a node behind it
-    /// All blocks of all items pass it, and those before it, one after the other.
+    SinkSet sinks = 0;                    ///< downstream of it; a sink: itself
+    SinkSet lost_by_error = ~SinkSet{0};  ///< by an error in it: `sinks`, or all
+    SinkSet may_lose = ~SinkSet{0};       ///< by an error in it or in a node downstream
+    /// All blocks of all items pass this node, and all before it, one after the other.
     bool is_in_trunk = false;
-    std::size_t rank = 0;          ///< in the plan's order, sinks after all other nodes
-    std::vector<SinkSet> outside;  ///< of each named output: sinks that only the others lead to
+    std::size_t rank = 0;          ///< in the plan's order, with sinks after all other nodes
+    std::vector<SinkSet> outside;  ///< for each named output: sinks that only other outputs reach
   };
 
   /// A sink whose items of an earlier run are known.
@@ -36,17 +36,17 @@ class Reach {
     int stage = -1;
     const KeptItems::Set* items = nullptr;
   };
-  /// `sinks`: for each bit, whom to tell of items that the sink does not get, or null. `kept` owns
+  /// `sinks`: for each bit, the sink to notify of items that it does not get, or null. `kept` owns
   /// the sets of `keepers`.
   Reach(std::vector<Node> nodes, std::vector<NotesLeftOut*> sinks, std::vector<Keeper> keepers,
         std::shared_ptr<const KeptItems> kept);
-  /// Of `stages` nodes, of which the last so many are sinks and take from all others.
+  /// Returns a graph of `stages` nodes; the last `sinks` are sinks that take from all others.
   static Reach plain(int sinks, std::size_t stages);
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   [[nodiscard]] SinkSet all() const { return all_; }
   [[nodiscard]] const Node& of(int stage) const { return nodes_[static_cast<std::size_t>(stage)]; }
-  /// Who wants to know of what does not get there; of each bit, null for none.
+  /// The sinks to notify of items that do not reach them, one per bit; null for none.
   [[nodiscard]] const std::vector<NotesLeftOut*>& sinks() const { return sinks_; }
   /// Marks a new stream as taken by the sinks that have its record from an earlier run (KeptItems),
   /// so that nothing is made for them.
@@ -56,7 +56,7 @@ class Reach {
   std::vector<Node> nodes_;
   std::vector<NotesLeftOut*> sinks_;
   std::vector<Keeper> keepers_;
-  std::shared_ptr<const KeptItems> kept_;  // whose they are; or none
+  std::shared_ptr<const KeptItems> kept_;  // owns the sets of keepers_; may be null
   SinkSet all_ = 0;
 };
 

@@ -18,7 +18,7 @@
 
 namespace melflow {
 
-/// A node as it was written.
+/// A node as written in the configuration.
 struct NodeSpec {
   std::string name;
   Mark mark;
@@ -33,8 +33,8 @@ class StageConfig {
   virtual std::unique_ptr<Stage> make() const = 0;
 };
 
-/// A node that a source inserts behind the last node whose output is `port`: it takes that output
-/// and passes it on to the nodes that took it before. Its options have no `from`.
+/// A node that a source inserts after the last node whose output is `port`: it takes that output,
+/// and the nodes that took it before take the new node's. Its options have no `from`.
 struct Insertion {
   PortType port;
   NodeSpec node;
@@ -43,29 +43,28 @@ struct Insertion {
 struct StageInfo {
   std::string name;
   std::string summary;
-  /// Whether its options can change a value of the output and so belong to the feature settings.
+  /// Whether its options can change a value of the output, which makes them feature settings.
   bool affects_features = false;
   StageTraits traits;
-  /// A node of it is put in where one is missing (missing_nodes.h).
+  /// Whether a node of this stage is inserted where one is missing (missing_nodes.h).
   bool is_put_in = false;
-  /// The name that it has in the feature settings, where stages that make the same features have
-  /// the same name; "": its own.
+  /// The name in the feature settings, equal for stages that make the same features; "": its own.
   std::string feature_stage;
   std::function<std::unique_ptr<StageConfig>()> configure;
-  /// Gives the chain of nodes that a node of this stage stands for, in the order of the data, each
-  /// taking the output of the one before it. One of them has the node's name; nodes that take its
-  /// output get that of the last one. Options are not checked yet. Empty: a node stands for itself.
+  /// Returns the chain of nodes that a node of this stage stands for, in the order of the data,
+  /// each taking the output of the one before. One of them has the node's name; nodes that take its
+  /// output get that of the last one. Options are not checked yet. Empty: no expansion.
   std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
-  /// For a source: gives the nodes to be inserted for it, in the order of the data. Options are not
+  /// For a source: returns the nodes to insert for it, in the order of the data. Options are not
   /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
-  /// For a source that others of its stage may stand beside (UnitesSources): the options that have
-  /// to be equal in all of them, since they are the whole run's.
+  /// For a source that allows others of its stage in the graph (UnitesSources): the options that
+  /// must be equal in all of them because they apply to the whole run.
   std::optional<std::vector<std::string>> options_of_run;
-  /// May be empty, as what it gives may be: the names of its outputs, where it has several. Options
-  /// are not checked yet.
+  /// Returns the names of the outputs of a stage that has several. Options are not checked yet. The
+  /// function may be empty, and so may its result.
   std::function<std::vector<std::string>(const NodeSpec&)> outputs;
-  /// The ports that it knows, where it hands on what comes (PassesAny); else none.
+  /// The ports that the stage knows, if it passes any of them on (PassesAny); else empty.
   std::vector<PortType> ports;
 };
 
@@ -94,18 +93,18 @@ concept KnowsPorts = requires {
   { S::ports() } -> std::same_as<std::vector<PortType>>;
 };
 
-/// All stages. Constant once main() runs: only static initialisation adds to it.
+/// All stages. Only static initialisation adds to it, so it is constant once main() runs.
 class Registry {
  public:
   static Registry& global();
   void add(StageInfo info);
   [[nodiscard]] const StageInfo* find(const std::string& name) const;
-  /// Sets the names that others have for stages; `names` must live as long as the program.
+  /// Adds other names by which stages are known; `names` must live as long as the program.
   void other_names(std::span<const OtherName> names) {
     other_names_.insert(other_names_.end(), names.begin(), names.end());
   }
-  /// The hint for a name that no stage has: the stage that is called so elsewhere, else one that
-  /// differs in case only or is near; "" without any.
+  /// Returns a hint for an unknown stage name: the stage known by that name elsewhere, else one
+  /// that differs only in case or is similar; "" if there is none.
   [[nodiscard]] std::string advice_on(const std::string& name) const;
   /// All stages, sorted by name.
   [[nodiscard]] std::vector<const StageInfo*> all() const;

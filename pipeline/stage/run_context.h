@@ -1,4 +1,4 @@
-// The context in which a stage runs: of the run, and of the item at hand.
+// The context in which a stage runs: the run, and the current item.
 #pragma once
 
 #include <atomic>
@@ -25,29 +25,29 @@ class SourceStage;
 /// Settings that are fixed before the run begins.
 struct RunSettings {
   Value config;                   ///< the whole configuration, every default filled in
-  std::string file;               ///< the file of the configuration; "" where there is none
+  std::string file;               ///< the configuration file; "" if there is none
   std::size_t host_memory = 0;    ///< budget of the run, memory.host [bytes]
   std::size_t pinned_memory = 0;  ///< limit of page-locked memory [bytes]
   std::size_t device_memory = 0;  ///< limit of memory on each device [bytes]
   int sinks = 1;                  ///< number of sinks in the graph
-  bool is_part = false;           ///< of a larger run: it is complete, too, where no item is ok
+  bool is_part = false;           ///< of a larger run: complete even if no item is ok
 };
 
-/// Objects that stages share beside items, or get from the caller of the run: one per type. The
-/// framework only keeps them. Not locked: to be used before the run and in Stage::start().
+/// Objects that stages share, or get from the caller of the run: one per type. The framework only
+/// keeps them. Not locked: only for use before the run and in Stage::start().
 class RunServices {
  public:
   template <class T>
   void add(std::shared_ptr<T> service) {
     services_[typeid(T)] = std::move(service);
   }
-  /// The object of this type; null where none was added.
+  /// Returns the object of this type; null if there is none.
   template <class T>
   [[nodiscard]] std::shared_ptr<T> find() const {
     const auto it = services_.find(typeid(T));
     return it == services_.end() ? nullptr : std::static_pointer_cast<T>(it->second);
   }
-  /// The object of this type; made from `arguments` where there is none yet.
+  /// Returns the object of this type; makes it from `arguments` if there is none yet.
   template <class T, class... Arguments>
   std::shared_ptr<T> find_or_make(Arguments&&... arguments) {
     if (auto service = find<T>()) return service;
@@ -70,14 +70,14 @@ struct RunContext {
   MemoryBudget* budget = nullptr;  ///< set once the source has its index
   int workers = 1;
   std::function<void(std::string)> warn;  ///< adds a warning about the run as a whole
-  /// The warnings about the plan, and those on the run so far, without places in the configuration.
+  /// Returns warnings about the plan and the run so far, without positions in the configuration.
   std::function<std::vector<std::string>()> warnings = [] { return std::vector<std::string>(); };
-  const std::atomic<bool>* stop_requested = nullptr;  ///< checked by long work in start(); or null
+  const std::atomic<bool>* stop_requested = nullptr;  ///< for long work in start(); may be null
 
   [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
 };
 
-/// What a process() call may find out about its item, and report on it.
+/// Tells a process() call about its item, and takes its reports about it.
 class ItemContext {
  public:
   ItemContext(RunContext& run, const Item& item, int stage, std::size_t input = 0,
@@ -86,9 +86,9 @@ class ItemContext {
   [[nodiscard]] RunContext& run() const { return run_; }
   [[nodiscard]] const Item& item() const { return item_; }
   [[nodiscard]] const Origin& origin(std::size_t part = 0) const { return (*item_.origins)[part]; }
-  /// By which of the nodes before it that came, for a stage that pairs.
+  /// For a stage that pairs: the number of the input that the item came by.
   [[nodiscard]] std::size_t input() const { return input_; }
-  /// The number of the node, for Stream::fail() outside of this call.
+  /// The number of the node, for Stream::fail() outside this call.
   [[nodiscard]] int stage() const { return stage_; }
   [[nodiscard]] std::unique_ptr<StageState>& state() const {
     return origin().stream->state(stage_);
@@ -97,19 +97,18 @@ class ItemContext {
   void fail(std::size_t part, ItemError error) const {
     origin(part).stream->fail(stage_, std::move(error), block(part));
   }
-  /// Nothing that the stage makes of that part of the item counts: it need not be processed.
+  /// Whether nothing made of that part of the item counts, so that it need not be processed.
   [[nodiscard]] bool is_lost(std::size_t part) const {
     return origin(part).stream->is_lost_to(stage_, block(part));
   }
-  /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not
-  /// get it.
+  /// Sends the item to one output only, or to none if `output` is -1; `why` is for the sinks that
+  /// do not get it.
   void route(int output, ItemError why) const {
     const std::span<const int> outputs(&output, output < 0 ? 0 : 1);
     origin().stream->route(stage_, outputs, std::move(why), block(0));
   }
-  /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its
-  /// reservation goes back, unless others have memory by the same. To be called without a lock,
-  /// before the stage copies the part's origin.
+  /// Keeps only `bytes` of memory for that part of the item: returns the rest of its reservation,
+  /// unless others share it. Call it without a lock, before the stage copies the part's origin.
   void keep_only(std::size_t part, std::size_t bytes) const {
     const std::shared_ptr<const Reservation>& held = origin(part).reservation;
     if (item_.origins.use_count() == 1 && held.use_count() == 1) held->shrink(bytes);
@@ -125,7 +124,7 @@ class ItemContext {
   const Item& item_;
   int stage_;
   std::size_t input_;
-  std::uint64_t given_;  // for this item, as Origin::block counts
+  std::uint64_t given_;  // payloads already emitted for this item, in units of Origin::block
 };
 
 /// How a run ended, for Stage::finish().

@@ -11,13 +11,13 @@
 namespace melflow {
 
 struct SideBySide::Parked {
-  // Destroyed after the rows that it is for.
+  // Destroyed after the rows that it covers.
   std::shared_ptr<const Reservation> reservation;
   Piece piece;
-  std::int64_t skip = 0;  // rows at the beginning of its data that have gone on
+  std::int64_t skip = 0;  // rows at the beginning of the data that were passed on
 };
 
-// Of a stream or a sub-item: what each input gave that has not gone on yet, by row.
+// For a stream or a sub-item: the rows of each input that were not passed on yet, by row.
 struct SideBySide::Lines {
   Lines(Share& own, const Stream& of, int at, std::size_t inputs)
       : share(own), stream(of), stage(at), parked(inputs), totals(inputs, -1), notes(inputs) {}
@@ -28,7 +28,7 @@ struct SideBySide::Lines {
     share.lines.erase(this);
   }
 
-  /// Up to which row input number `k` has given all.
+  /// The row up to which input number `k` has yielded all rows.
   [[nodiscard]] std::int64_t end_of(std::size_t k) const {
     std::int64_t end = next;
     for (const Parked& p : parked[k]) {
@@ -50,7 +50,7 @@ struct SideBySide::Lines {
       line.clear();
     }
   }
-  /// Takes rows [next, end) of input number `k`; what they were charged to goes to `held`.
+  /// Takes rows [next, end) of input number `k`; appends their reservations to `held`.
   std::vector<Slice> take(std::size_t k, std::int64_t end,
                           std::vector<std::shared_ptr<const Reservation>>& held) {
     std::vector<Slice> out;
@@ -70,27 +70,27 @@ struct SideBySide::Lines {
   Share& share;
   const Stream& stream;
   const int stage;
-  std::vector<std::deque<Parked>> parked;          // of each input
-  std::vector<std::int64_t> totals;                // rows of the stream; -1: not known yet
-  std::vector<std::shared_ptr<const void>> notes;  // of each input
-  std::int64_t next = 0;                           // row to go on
-  std::uint64_t given = 0;                         // pieces that went on
+  std::vector<std::deque<Parked>> parked;          // per input
+  std::vector<std::int64_t> totals;                // stream's rows, per input; -1: not known yet
+  std::vector<std::shared_ptr<const void>> notes;  // per input
+  std::int64_t next = 0;                           // the next row to pass on
+  std::uint64_t given = 0;                         // pieces passed on
   bool ended = false;
   bool is_last = false;  // the stream ends with it
 };
 
-// The state of a stream. Its sub-items are complete one by one, and there may be many; what is left
-// of one then is as good as nothing.
+// The state of a stream. Its sub-items, possibly many, complete one by one; a completed one takes
+// hardly any memory.
 struct SideBySide::OfStream final : StageState {
-  std::map<std::size_t, Lines> by_sub_item;  // by their places
+  std::map<std::size_t, Lines> by_sub_item;  // by SubItem::place
 };
 
 namespace {
 
-// Behind all blocks.
+// A block number after all blocks.
 constexpr std::uint64_t kNoMore = ~std::uint64_t{0};
 
-// One that stands for all of them.
+// Returns one reservation that keeps all of them.
 std::shared_ptr<const Reservation> together(std::vector<std::shared_ptr<const Reservation>> all) {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -117,7 +117,7 @@ SideBySide::Share& SideBySide::share_of(const Stream& stream) {
 Result<Emission> SideBySide::run(const Item& item, std::unique_ptr<StageState>&,
                                  ItemContext& context) {
   std::vector<Ready> ready;
-  std::vector<Parked> done;  // destroyed without a lock: that may close streams
+  std::vector<Parked> done;  // destroyed without a lock, because that may close streams
   for (std::size_t part = 0; part < item.origins->size(); ++part) {
     Piece p = piece(item, part, context.input());
     if (p.data == nullptr) continue;
@@ -170,7 +170,7 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   std::int64_t end = lines.end_of(0);
   for (std::size_t k = 1; k < inputs().size(); ++k) end = std::min(end, lines.end_of(k));
   const bool ends = lines.knows_all_totals() && end == lines.totals.front();
-  // A block without a row may come behind the last one.
+  // An empty block may follow the last row.
   if (lines.ended || (end == lines.next && !ends)) return;
   Ready r;
   std::vector<std::shared_ptr<const Reservation>> held{origin.reservation};

@@ -1,11 +1,11 @@
-// A stage that takes the outputs of several nodes, each of which gives every item, and puts what
-// they give of an item side by side, row by row (StageTraits::pairs).
+// A stage that takes the outputs of several nodes, each of which yields every item, and joins their
+// rows for the item side by side (StageTraits::pairs).
 //
-// The pieces of a stream come by each input in any order, and the inputs need not cut a stream at
-// the same rows. Each sub-item of a stream is as a stream of its own here: its rows count from 0.
-// Rows go on as soon as all inputs have given them, in order. What came early waits in the state of
-// its stream, with the reservation that it came with but without a reference to the stream: what it
-// waits for is on its way, and holds one. Nothing waits for a place or for memory here.
+// The pieces of a stream arrive by each input in any order, and the inputs need not cut a stream at
+// the same rows. Each sub-item of a stream is treated as a separate stream: its rows count from 0.
+// Rows are passed on in order, as soon as all inputs have yielded them. Early rows wait in the
+// state of their stream, with their reservation but without a reference to the stream: the rows
+// they wait for are on their way and hold one. Nothing waits for a token or for memory here.
 #pragma once
 
 #include <array>
@@ -26,53 +26,53 @@ class SideBySide : public ItemStage, public PairedInputs {
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                        ItemContext& context) final;
 
-  /// Lets go of reservations when nothing in the graph moves, so that what waits for memory can
-  /// go on: rows wait only for blocks that are not made yet then, which is a few of each stream;
-  /// they are copied. False: there are none.
+  /// Releases reservations when nothing in the graph moves, so that items that wait for memory can
+  /// continue. Copies the waiting rows, which are those of a few blocks of each stream. Returns
+  /// false if there are none.
   bool release_parked();
 
  protected:
-  /// The ports of what comes by every input, and of what it gives.
+  /// The types of the inputs and of the output.
   SideBySide(PortType in, PortType out);
 
   /// Rows [first, first + count) of a stream.
   struct Piece {
     std::shared_ptr<const void> data;
     std::int64_t first = 0, count = 0;
-    bool last = false;  ///< the rows of the stream, or of its sub-item, end with it
-    /// What is to be known of the input when its rows may be gone; that of the last piece stays,
-    /// and before that comes the newest one. Null: nothing.
+    bool last = false;  ///< the rows of the stream or sub-item end with it
+    /// Information about the input that is needed even after its rows were passed on: the newest
+    /// note so far, and from the last piece on that piece's. Null: none.
     std::shared_ptr<const void> note = nullptr;
   };
-  /// Rows [skip, skip + count) of what `data` has.
+  /// Rows [skip, skip + count) of `data`.
   struct Slice {
     std::shared_ptr<const void> data;
     std::int64_t skip = 0, count = 0;
   };
-  /// Rows [first, first + count) of a stream that all inputs have given. Without a row only at the
-  /// end, where these had gone on before.
+  /// Rows [first, first + count) of a stream that all inputs have yielded. Empty only at the end,
+  /// if the rows were passed on before.
   struct Ready {
     Origin origin;
-    std::size_t part = 0;  ///< of the item at hand
+    std::size_t part = 0;  ///< of the current item
     std::int64_t first = 0, count = 0;
     std::vector<std::vector<Slice>> inputs;
     std::vector<std::shared_ptr<const void>> notes;
   };
 
-  /// The piece that is part number `part` of an item; without data where there is none.
+  /// Returns part number `part` of an item as a piece; without data if there is none.
   [[nodiscard]] virtual Piece piece(const Item& item, std::size_t part,
                                     std::size_t input) const = 0;
-  /// The same rows in memory of their own.
+  /// Copies rows into memory of their own.
   [[nodiscard]] virtual std::shared_ptr<const void> copy(const Slice& rows,
                                                          std::size_t input) const = 0;
-  /// Puts these side by side; appends an origin for each part of what it gives.
+  /// Joins the rows side by side; appends an origin for each part of the result.
   virtual Emission give(std::vector<Ready> ready, Origins& origins, ItemContext& context) const = 0;
 
  private:
   struct Parked;
   struct Lines;
   struct OfStream;
-  // Streams share a mutex with those of an equal hash.
+  // Streams with an equal hash share a mutex.
   struct Share {
     std::mutex mutex;
     std::unordered_set<Lines*> lines;

@@ -1,5 +1,5 @@
-// The outcome of every source item for one sink: that of the run, except for items that others took
-// and this one did not get, or that this one has from an earlier run and others do not.
+// The outcome of every source item for one sink. It is the run's, except for items that other sinks
+// took and this one did not get, or that this one has from an earlier run.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@ namespace melflow {
 
 class SinkLedger {
  public:
-  /// `run` is open, and outlives this one.
+  /// `run` must be open and outlive this object.
   explicit SinkLedger(const Ledger& run) : run_(run) {}
 
-  /// As NotesLeftOut is told. From any thread.
+  /// Records an item that the sink does not get (see NotesLeftOut). May be called from any thread.
   void left_out(std::size_t index, int stage, const ItemError& why) {
-    if (of(index) != Outcome::open) return;  // it has it already
+    if (of(index) != Outcome::open) return;  // the sink already has it
     own().close(index, why.kind == ItemError::Kind::skipped ? Outcome::skipped : Outcome::failed,
                 stage, why.reason);
   }
-  /// This sink has the item from an earlier run, with that warning, whatever becomes of it for
-  /// others.
+  /// Records that this sink has the item from an earlier run, with warning `remark`, whatever its
+  /// outcome for other sinks.
   void kept(std::size_t index, int stage, const std::string& remark) {
     own().close(index, Outcome::ok, stage, remark);
   }
@@ -37,16 +37,16 @@ class SinkLedger {
   [[nodiscard]] Ledger::Entry entry(std::size_t index) const {
     if (of(index) == Outcome::open) return run_.entry(index);
     Ledger::Entry own = own_.load()->entry(index);
-    // That an item did not get to another sink is said of it here, too.
+    // A warning that the item did not reach another sink is reported here, too.
     if (own.outcome == Outcome::ok && own.reason.empty() && run_.outcome(index) == Outcome::ok)
       return run_.entry(index);
     return own;
   }
-  /// Of an item that others took and this sink did not get, or that it had; else open.
+  /// The entry of an item that this sink did not get, or had before the run; else one that is open.
   [[nodiscard]] Ledger::Entry own_entry(std::size_t index) const {
     return of(index) == Outcome::open ? Ledger::Entry{} : own_.load()->entry(index);
   }
-  /// Items that this sink did not get, and others did.
+  /// The number of items that this sink did not get although others did.
   [[nodiscard]] std::size_t left_out() const {
     const Ledger* own = own_.load(std::memory_order_acquire);
     return own == nullptr ? 0 : own->counts().skipped + own->counts().failed;

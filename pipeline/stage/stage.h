@@ -1,6 +1,6 @@
 // The base of all stages (Stage), and the interfaces by which the graph calls them: to make items
 // (SourceStage), to take them one by one (ItemStage), or to collect them (CombineStage). Stages
-// derive from the typed kinds in stage_kinds.h; abilities of some stages are in stage_abilities.h.
+// derive from the typed kinds in stage_kinds.h; optional abilities are in stage_abilities.h.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,11 @@ PortType port_type() {
   return {typeid(T), T::kName};
 }
 
-/// What a stage has to do with the order of the blocks of one stream.
+/// How a stage depends on the order of the blocks of one stream.
 enum class BlockOrder {
-  needed,  ///< they come one at a time and in order; a plan that cannot see to that is refused
-  kept,    ///< they pass one at a time, in the order in which they come, whatever that is
-  any      ///< several at once, in any order: every block says which part of its stream it is
+  needed,  ///< one at a time, in order; a plan that cannot ensure that is refused
+  kept,    ///< one at a time, in the order of arrival, whatever that is
+  any      ///< several at once, in any order: every block has its position in the stream
 };
 
 /// Properties of a stage that do not depend on its options.
@@ -48,72 +48,71 @@ struct StageTraits {
   /// `in` and `out` are the first of them. None: all are of one type.
   std::vector<PortType> ins = {}, outs = {};
   BlockOrder order = BlockOrder::needed;
-  /// The most items that may be processed at once; 0: any number.
+  /// The largest number of items that may be processed at once; 0: any number.
   int max_concurrency = 0;
-  /// Whether it takes the outputs of several nodes, by one of which only each item comes.
+  /// Whether it takes the outputs of several nodes, only one of which yields each item.
   bool joins = false;
-  /// Whether it takes the outputs of several nodes, by each of which every item comes (SideBySide,
+  /// Whether it takes the outputs of several nodes, each of which yields every item (SideBySide,
   /// Join).
   bool pairs = false;
   /// Whether an item leaves by several of its named outputs (Emission::outputs), else by one.
   bool splits = false;
-  /// Whether one input may give several blocks; all but the first have to wait for memory.
+  /// Whether one input may yield several blocks; all but the first have to wait for memory.
   bool expands = false;
-  /// Whether what it gives are sub-items (SubItem), each of one or more pieces; of a stage that
-  /// expands.
+  /// For a stage that expands: whether its outputs are sub-items (SubItem) of one or more pieces.
   bool divides = false;
-  /// Whether it cuts the streams that come into parts, each the stream of a record of its own
-  /// (Stream::begin_part), one after the other. Every payload waits for memory for itself alone.
-  /// Nothing before it branches.
+  /// Whether it cuts incoming streams into parts, one after the other, each the stream of a record
+  /// of its own (Stream::begin_part). Every payload waits for its own memory. No node before it may
+  /// branch.
   bool cuts = false;
   /// Whether it takes pieces of sub-items (SubItem) as well as those of whole recordings.
   bool takes_sub_items = true;
   /// Whether its outputs hold a scarce resource (a slot of a device), so that further items wait
-  /// inside a stage until a later stage has given it back.
+  /// inside a stage until a later stage has returned it.
   bool lends = false;
 };
 
-/// The type that the stage takes by its input number `input`.
+/// The type that a stage takes by its input number `input`.
 inline PortType input_port(const StageTraits& traits, std::size_t input) {
   return input < traits.ins.size() ? traits.ins[input] : traits.in;
 }
 
-/// Properties of a stage that follow from its options alone.
+/// Properties of a stage that depend on its options alone.
 struct StageResources {
   /// Whether its output holds its input and no other memory of the budget, so that output_bound is
   /// passed on but not charged.
   bool passes_on = false;
-  /// Of a stage that cuts: the most bytes that it keeps of a stream from one block to the next.
+  /// For a stage that cuts: the most bytes of a stream that it keeps between two blocks.
   std::size_t keeps_of_stream = 0;
   /// Whether process() waits for a device, and so runs on `concurrency` threads of its own instead
   /// of workers.
   bool blocking = false;
-  /// How many items are processed at once where the configuration does not say; 0: as many as there
-  /// are workers.
+  /// The number of items processed at once if the configuration does not set it; 0: the number of
+  /// workers.
   int default_concurrency = 0;
   /// The paths of the files that it will make. No two nodes may make the same file.
   std::vector<std::string> files_made = {};
-  /// The option that bounds output_bound, for messages; "" for none.
+  /// The option that limits output_bound, for messages; "" for none.
   const char* size_option = "";
 };
 
-/// Collects the problems that a stage finds with its place in the plan.
+/// Collects the problems that a stage finds in the plan.
 class PlanCheck {
  public:
   using Report = std::function<void(const std::string& option, const std::string& message)>;
   PlanCheck(Report error, Report warning, Report note)
       : error_(std::move(error)), warning_(std::move(warning)), note_(std::move(note)) {}
-  /// Reports a problem at the option with that key, "" for the node itself.
+  /// Reports a problem with the option named `option`; "": with the node itself.
   void error(const std::string& option, const std::string& message) { error_(option, message); }
   void warning(const std::string& option, const std::string& message) { warning_(option, message); }
-  /// A warning of what changes no value of the output, so that outputs do not have it.
+  /// Reports a warning that does not concern values of the output, so outputs do not record it.
   void note(const std::string& option, const std::string& message) { note_(option, message); }
 
  private:
   Report error_, warning_, note_;
 };
 
-/// What is known of a source item before it is admitted.
+/// Information about a source item before it is admitted.
 struct SourceInfo {
   std::string_view name;  ///< as in the report; a path
   std::size_t bytes = 0;  ///< size on disk
@@ -129,41 +128,40 @@ class Stage {
   [[nodiscard]] const StageTraits& traits() const { return traits_; }
   [[nodiscard]] virtual StageResources resources() const { return {}; }
 
-  /// Returns what this stage requires of those before it, given what those behind it require.
-  /// Called before the run, from the sinks up.
+  /// Returns the requirements of this stage for those before it, given those of the stages after
+  /// it. Called before the run, from the sinks up.
   [[nodiscard]] virtual Requirements require(const Requirements& below) const { return below; }
-  /// Checks the stage against what arrives and what those behind it require; returns the properties
-  /// of its output. Called after require(), from the source down.
+  /// Checks the stage against its input and the requirements of later stages; returns the
+  /// properties of its output. Called after require(), from the source down.
   virtual Properties plan(const Properties& given, const Requirements& /*required*/,
                           PlanCheck& /*check*/) {
     return given;
   }
   /// The settings that can change a value of the output, in a form that is equal for equal results.
-  /// Nothing: the options as given, without tuning options. Called after plan().
+  /// Nullopt: the options as given, without tuning options. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
-  /// The most bytes that one block leaving this stage takes, given the bound of what enters. Stages
-  /// must keep to it; admission charges the sum over all stages. The report has a warning of a
-  /// stage that does not.
+  /// The largest size in bytes of one output block, given the bound of the input. Stages must keep
+  /// to it: admission charges the sum over all stages. The report warns of a stage that exceeds it.
   [[nodiscard]] virtual std::size_t output_bound(const SourceInfo& /*source*/,
                                                  std::size_t input_bytes) const {
     return input_bytes;
   }
 
-  /// Prepares for the first item; throws RunError when the run cannot start. All stages but the
-  /// source, which comes first, may close records of the ledger: these items are not run.
+  /// Prepares for the first item; throws RunError if the run cannot start. The source starts first.
+  /// The other stages may close records of the ledger; those items do not run.
   virtual void start(RunContext& /*run*/) {}
-  /// Ends the stage's work after the last item, in graph order. Throws RunError when the output
+  /// Ends the stage's work after the last item, in graph order. Throws RunError if the output
   /// cannot be completed.
   virtual void finish(RunContext& /*run*/, Ending /*ending*/) {}
-  /// Names and values for the report, of what the stage made or chose.
+  /// Names and values, for the report, of things that the stage made or chose.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
-  /// An option that was given and did not come to be, what it came to be and why, as a warning of
-  /// the report: "files: 3072 ...". Called after finish(). "" where there is none, or plan() has
-  /// said it.
+  /// A warning for the report about an option that was not applied as given, with the value used
+  /// and the reason: "files: 3072 ...". Called after finish(). "" if there is none, or if plan()
+  /// reported it.
   [[nodiscard]] virtual std::string not_kept() const { return {}; }
 
-  /// Whether pieces of sub-items (SubItem) come, and not of whole recordings. Set by the graph
-  /// builder, before plan().
+  /// Whether the input consists of pieces of sub-items (SubItem), not of whole recordings. Set by
+  /// the graph builder, before plan().
   [[nodiscard]] bool gets_sub_items() const { return gets_sub_items_; }
   void set_gets_sub_items(bool gets) { gets_sub_items_ = gets; }
 
@@ -174,7 +172,7 @@ class Stage {
 
  protected:
   explicit Stage(const StageTraits& traits) : traits_(traits) {}
-  StageTraits traits_;  ///< those of the kind; to be changed in a constructor only
+  StageTraits traits_;  ///< the traits of the kind; changed only in a constructor
 
  private:
   bool gets_sub_items_ = false;
@@ -184,8 +182,8 @@ class Stage {
 struct SourceItem {
   std::shared_ptr<const void> payload;
   SourceInfo info;
-  /// How many records of the ledger it stands for, from its index on; more than one only where a
-  /// stage behind cuts it into parts.
+  /// The number of ledger records it stands for, from its index on. More than one only if a later
+  /// stage cuts it into parts.
   std::size_t records = 1;
 };
 
@@ -198,8 +196,8 @@ class SourceStage : public Stage {
   /// MakesAhead (stage_abilities.h).
   [[nodiscard]] virtual SourceItem item(std::size_t index) = 0;
   [[nodiscard]] virtual std::string name(std::size_t index) const = 0;
-  /// An item that takes as little memory as any of them can, before they are known; nothing where
-  /// that cannot be said.
+  /// An item that takes as little memory as any can, for use before the items are known; nullopt if
+  /// unknown.
   [[nodiscard]] virtual std::optional<SourceInfo> least_item() const { return std::nullopt; }
   /// The memory that the index takes [bytes]; charged to the budget.
   [[nodiscard]] virtual std::size_t index_bytes() const { return 0; }
@@ -211,8 +209,8 @@ class SourceStage : public Stage {
 /// Takes items one by one: transforms and sinks.
 class ItemStage : public Stage {
  public:
-  /// Processes an item; from several threads at once, as far as the traits allow. `cursor`: the
-  /// state that the stage left there when it had more to give for the same item, null at first.
+  /// Processes an item; called from several threads at once, as far as the traits allow. `cursor`:
+  /// the state that the stage left there when it had more output for the same item; null at first.
   virtual Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                                ItemContext& context) = 0;
 
@@ -223,13 +221,13 @@ class ItemStage : public Stage {
 /// Combines several items into one. One call at a time.
 class CombineStage : public Stage {
  public:
-  /// Adds an item; true when the combined item is full and should be taken. With an error, or an
-  /// exception, it is not added, and fails alone.
+  /// Adds an item; returns true when the combined item is full and should be taken. After an error
+  /// or an exception the item is not added, and fails alone.
   virtual Result<bool> add(const Item& item, ItemContext& context) = 0;
-  /// The combined item; the parts of `context` are the items added, in that order. An error, or an
-  /// exception, fails all of them; what is added next begins a new one.
+  /// Returns the combined item; the parts of `context` are the added items, in that order. An error
+  /// or an exception fails all of them; the next add() begins a new combined item.
   virtual Result<Emission> take(ItemContext& context) = 0;
-  /// How many items it combines at most, as far as its options say.
+  /// The largest number of items it combines, as far as its options limit it.
   [[nodiscard]] virtual std::size_t most_items() const { return 1; }
 
  protected:

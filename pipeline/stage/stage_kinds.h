@@ -2,14 +2,14 @@
 //
 //   Source<Out>            makes items by index; knows their names and sizes
 //   Transform<In, Out>     one item in, one out; const, many at a time
-//   StreamTransform<...>   the same with state that lives from block to block of one stream
+//   StreamTransform<...>   a Transform with state that is kept between blocks of a stream
 //   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
 //   OneToMany<In, Out>     one item in, several items out
-//   Divide<In, Out>        the same, each item in pieces
+//   Divide<In, Out>        one item in, several items out, each in pieces
 //   Split<In, Outs...>     one item in, a payload of its own type by each of several outputs
 //   Join<In1, In2, Out>    two payloads of the same item in, one out (join.h)
 //   Combine<In, Out>       many items in, one out (batches)
-//   Sink<In>               takes items, gives none
+//   Sink<In>               takes items, yields none
 //
 // A payload type has `static constexpr const char* kName` and the members bytes() and rows(), which
 // the report counts.
@@ -41,8 +41,8 @@ class Source : public SourceStage {
 template <class In, class Out>
 class Transform : public ItemStage {
  public:
-  /// Null (without an error) when this block gives nothing; never for the last block of a stream or
-  /// of a sub-item (Origin::ends).
+  /// Returns null (not an error) if this block yields nothing; never for the last block of a stream
+  /// or of a sub-item (Origin::ends).
   virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
                                                      ItemContext& context) const = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
@@ -62,8 +62,8 @@ class Transform : public ItemStage {
 template <class In, class Out, class State>
 class StreamTransform : public Transform<In, Out> {
  public:
-  /// The state of the present stream, or of its present sub-item, made with its default constructor
-  /// at the first block.
+  /// Processes a block. `state` is that of the current stream or sub-item, default-constructed at
+  /// the first block.
   virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
                                                            State& state,
                                                            ItemContext& context) const = 0;
@@ -81,17 +81,17 @@ class StreamTransform : public Transform<In, Out> {
   StreamTransform() { this->traits_.order = BlockOrder::needed; }
 };
 
-/// Gives several blocks for one input. A Cursor is the rest of an input; `next` gives one block,
+/// Yields several blocks for one input. A Cursor is the rest of an input; `next` returns one block
 /// and whether more follow.
 template <class In, class Out>
 class Expand : public ItemStage {
  public:
   struct Block {
     std::shared_ptr<const Out> out;
-    bool more = false;  ///< the input has more to give
-    // Of a stage that divides:
+    bool more = false;  ///< the input yields more
+    // For a stage that divides:
     bool ends = true;                         ///< no further piece of this sub-item follows
-    std::optional<Span> span = std::nullopt;  ///< of the sub-item, at its last piece
+    std::optional<Span> span = std::nullopt;  ///< of the sub-item, in its last piece
   };
   class Cursor : public StageState {
    public:
@@ -123,21 +123,21 @@ class Expand : public ItemStage {
 };
 
 /// Makes several items of one: its sub-items, each of one or more pieces, one after the other. Each
-/// payload has a memory reservation of its own, the first that of the input. Of an input that comes
-/// in blocks, sub-items may begin and end in any of them. The last payload of the last block
-/// (Origin::ends) ends a sub-item, and there is one: it may be a piece without content.
+/// payload has its own memory reservation; the first has the input's. If the input comes in blocks,
+/// sub-items may begin and end in any of them. The last payload of the last block (Origin::ends)
+/// must exist and end a sub-item; it may be a piece without content.
 template <class In, class Out>
 class Divide : public Expand<In, Out> {
  protected:
   Divide() { this->traits_.divides = true; }
 };
 
-/// Makes several items of one at once; each goes on when there is memory for what becomes of it.
+/// Makes several items of one at once; each is passed on when there is memory for its results.
 template <class In, class Out>
 class OneToMany : public Divide<In, Out> {
  public:
   using Many = std::vector<std::shared_ptr<const Out>>;
-  /// What output_bound() says is of all of them together. None: the recording is skipped.
+  /// output_bound() covers all of them together. If there are none, the recording is skipped.
   virtual Result<Many> process(std::shared_ptr<const In> in, ItemContext& context) const = 0;
   Result<std::unique_ptr<typename Expand<In, Out>::Cursor>> open(std::shared_ptr<const In> in,
                                                                  ItemContext& context) const final {
@@ -191,17 +191,17 @@ class Split : public ItemStage {
                    .splits = true}) {}
 };
 
-/// Combines items, one call at a time. The result of take() has the origins of all items added, in
+/// Combines items, one call at a time. The result of take() has the origins of all added items, in
 /// that order.
 template <class In, class Out>
 class Combine : public CombineStage {
  public:
-  /// Adds an item; true when the combined item is full and should be taken. With an error, or an
-  /// exception, it is not added, and fails alone.
+  /// Adds an item; returns true when the combined item is full and should be taken. After an error
+  /// or an exception the item is not added, and fails alone.
   virtual Result<bool> push(std::shared_ptr<const In> in, ItemContext& context) = 0;
-  /// The combined item, full or not. The parts of `context` are the items added, in that order,
-  /// each of which may be failed or get a warning by its number. An error, or an exception, fails
-  /// all of them; the next push() begins a new one.
+  /// Returns the combined item, full or not. The parts of `context` are the added items, in that
+  /// order; each can be failed, or get a warning, by its number. An error or an exception fails all
+  /// of them; the next push() begins a new combined item.
   virtual Result<std::shared_ptr<const Out>> pull(ItemContext& context) = 0;
 
   Result<bool> add(const Item& item, ItemContext& context) final {
@@ -226,10 +226,10 @@ class Combine : public CombineStage {
 template <class In>
 class Sink : public ItemStage {
  public:
-  /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
-  /// has to be by the end of drop_waiting() (HoldsItems), on any thread, also one of the sink's
-  /// own, and without holding a lock that a listener of the ledger takes: it may close the item's
-  /// record.
+  /// Takes an item. The sink may keep it (with its origins); its memory stays charged until it is
+  /// released, at the latest by the end of drop_waiting() (HoldsItems). Any thread may release it,
+  /// but without holding a lock that a listener of the ledger takes: the release may close the
+  /// item's record.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);

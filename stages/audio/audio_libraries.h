@@ -1,11 +1,11 @@
-// The libraries that decide the samples of a recording.
+// The libraries that determine the samples of a recording.
 #pragma once
 
 #include <string>
 
 namespace melflow {
 
-/// Their names and versions, of those that the program runs with.
+/// Returns the names and versions of the libraries in use.
 std::string audio_libraries();
 
 }  // namespace melflow

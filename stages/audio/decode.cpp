@@ -1,4 +1,4 @@
-// decode: mono samples from the bytes of a sound file.
+// decode: makes mono samples from the bytes of a sound file.
 //
 // In:  RawBytes.
 // Out: Waveform blocks of at most `block` bytes (decoded_blocks.h), or those of a store.
@@ -31,7 +31,7 @@ namespace melflow {
 
 namespace {
 
-/// The stage before that makes a result of each channel.
+/// The earlier stage that makes a result of each channel.
 constexpr Property<const Stage*> kChannelsBy{"channels_by"};
 
 SoundFile open_sound(const RawBytes& raw) {
@@ -39,7 +39,7 @@ SoundFile open_sound(const RawBytes& raw) {
                             : SoundInput(raw.fd.get(), raw.size, raw.window));
 }
 
-// With downmix: each, before decode: the same recording once for each of its channels.
+// With downmix: each, a node before decode that yields every recording once per channel.
 struct EachChannelOptions {
   int timeout = 300;
   void describe(Schema& s) {
@@ -62,7 +62,7 @@ class EachChannel final : public OneToMany<RawBytes, RawBytes> {
     under_way_->expect(options_.timeout);
   }
 
-  // What is wrong with a file, decode says.
+  // Leaves problems of a file to decode, which reports them.
   Result<Many> process(std::shared_ptr<const RawBytes> in, ItemContext&) const override {
     const std::uint64_t file = UnderWay::key(in->file->path);
     if (under_way_ != nullptr && under_way_->why_excluded(file) != nullptr) return Many{in};
@@ -113,7 +113,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);
-    // One block each.
+    // Files of known length that fit into one block each.
     if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
         is_known && options_.fit->at(expected_rate_) * sizeof(float) <= options_.block.count)
       out.set(property::kSamplesOfFile, options_.fit->at(expected_rate_));
@@ -122,7 +122,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "block"}; }
 
-  // A length in samples, where the rate is known.
+  // Writes a length in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
     DecodeOptions own = options_;
     Schema s;
@@ -133,8 +133,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     return out;
   }
 
-  // A compressed file may hold any length; one with plain samples at most two bytes for each of
-  // its own. Whatever does not fit becomes further blocks.
+  // A compressed file may have any length; a file with plain samples has at most two bytes for each
+  // of its own. Samples that do not fit become further blocks.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
     std::size_t bytes = options_.block.count;
     if (options_.fit) {
@@ -186,7 +186,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
           "has {}, and downmix asks for number {}",
           info.channels == 1 ? "one channel" : fmt::format("{} channels", info.channels),
           downmix.channel));
-    // Below an eighth of it blocks would become too short to be worth their while.
+    // Below an eighth of it, blocks would be too short to be efficient.
     if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
           fmt::format("is sampled at {} Hz: too low to be resampled, the "
@@ -200,7 +200,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                           {under_way_, file});
   }
 
-  // FFmpeg's lengths are times.
+  // FFmpeg reports lengths as times, so they are not used.
   [[nodiscard]] std::optional<RecordingLength> length_in_header(
       const FileRef& file) const override {
     if (file.stored)
@@ -227,7 +227,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   }
 
  private:
-  // The longest block of a file of that rate.
+  // Returns the size of the longest block for a file of that rate.
   [[nodiscard]] std::size_t block_bytes(const RawBytes& raw, int sample_rate) const {
     const std::size_t block = output_bound({raw.file->path, raw.file->size}, raw.size);
     return sample_rate >= lowest_rate_
@@ -235,7 +235,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                : static_cast<std::size_t>(static_cast<double>(block) * sample_rate / lowest_rate_);
   }
 
-  // Of a result that is a channel, that one.
+  // Returns the channel that the result stands for, if it stands for one.
   [[nodiscard]] Downmix downmix_of(const Origin& origin) const {
     if (!options_.downmix.is_each()) return options_.downmix;
     const SubItem* result = origin.sub_item.get();
@@ -258,12 +258,12 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   }
 
   DecodeOptions options_;
-  const Stage* channels_by_ = nullptr;             // with downmix: each, what numbers the channels
-  std::shared_ptr<UnderWay> under_way_;            // of the run; null before it
-  mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
-  double expected_rate_ = 0;         // [Hz] what the stages behind want; 0 when they do not say
-  std::int64_t block_multiple_ = 0;  // samples; 0: any
-  double lowest_rate_ = 0;           // [Hz] blocks of slower files are shortened in proportion
+  const Stage* channels_by_ = nullptr;             // with downmix: each, numbers the channels
+  std::shared_ptr<UnderWay> under_way_;            // the run's; null before it
+  mutable std::atomic<std::size_t> by_ffmpeg_{0};  // number of recordings
+  double expected_rate_ = 0;                       // [Hz] required by later stages; 0 if unknown
+  std::int64_t block_multiple_ = 0;                // samples; 0: any
+  double lowest_rate_ = 0;                         // [Hz] blocks of slower files become shorter
 };
 
 const RegisterStage<Decode, DecodeOptions> register_decode{

@@ -16,10 +16,10 @@
 
 namespace melflow {
 
-/// A word where there is one for it, so that the same channel is the same feature setting.
+/// A channel is written as a word if it has one, so that it always has the same feature setting.
 template <>
 struct OptionType<Downmix> {
-  static constexpr int kMostChannels = 1024;  // of a file, as libsndfile has it
+  static constexpr int kMostChannels = 1024;  // of a file, the limit of libsndfile
   static constexpr const char* kWords[] = {"mean", "left", "right"};
 
   static std::string name() { return "mean, left, right, each or number of a channel (1, 2, ...)"; }

@@ -24,7 +24,7 @@ constexpr const char* kCancel =
     "its channels cancel each other, almost nothing is left in their mean; downmix: left takes the "
     "first one";
 
-// The bytes of a file, whether they are in memory or not.
+// Returns a reader of a file's bytes, in memory or open.
 ReadAt reader_of(const RawBytes& raw) {
   return [&raw](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
     if (at >= raw.size) return 0;
@@ -112,12 +112,12 @@ class Decoder final : public BlockCursor {
 
   std::int64_t block_size() const {
     if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
-    // The header's count saves a small file from a buffer for a large one; no more than that.
+    // The header's count keeps the buffer of a small file small; it is not trusted otherwise.
     const std::int64_t left = info_.frames - given_;
     return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
   }
 
-  // Up to `want` frames into `out`; sets over_ when there are no more.
+  // Reads up to `want` frames into `out`; sets over_ if there are no more.
   std::int64_t take(std::byte* out, std::int64_t want) {
     std::int64_t have = std::min(want, ahead_count_);
     std::memcpy(out, ahead_.data(), static_cast<std::size_t>(have) * size_of(type_));
@@ -131,14 +131,14 @@ class Decoder final : public BlockCursor {
     return have;
   }
 
-  // Whether this block is the last is only known when there is nothing behind it.
+  // Reads ahead: a block is known to be the last only when nothing follows it.
   void look_ahead() {
     if (ahead_count_ > 0) return;
     ahead_count_ = reader_->read(ahead_.data(), std::min(kChunk, block_frames_));
     over_ = ahead_count_ == 0;
   }
 
-  // Once, when the file has no more to give: is that what it promised?
+  // Checks, once at the end of the file, whether it had what its header promised.
   std::optional<ItemError> judge(ItemContext& context) {
     const std::int64_t decoded = reader_->count();
     if (reader_->io_error() != 0) {
@@ -161,22 +161,22 @@ class Decoder final : public BlockCursor {
 
   NotedFile noted_;
   std::shared_ptr<const RawBytes> raw_;
-  FileState before_;  // of a file that is read as it is decoded
+  FileState before_;  // of a file that is read while it is decoded
   const SF_INFO info_;
   const bool is_count_known_;           // by the header, which may be wrong
   std::optional<SampleReader> reader_;  // until this ends
   const DecodeOptions& options_;
   SampleType type_;
   std::int64_t block_frames_ = 0;
-  std::int64_t fit_ = -1;  // < 0: as long as it is
+  std::int64_t fit_ = -1;  // < 0: keep the length
   std::int64_t given_ = 0;
   bool over_ = false, judged_ = false;
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
 };
 
-// Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
-// keeps the bytes. One block, so that they are charged as long as they are there.
+// Samples that lie in the file's bytes unchanged: nothing is copied, and the block keeps the bytes.
+// One block, so that the bytes are charged for as long as they exist.
 class PlainBlock final : public BlockCursor {
  public:
   PlainBlock(std::shared_ptr<const RawBytes> raw, const PlainSamples& samples)

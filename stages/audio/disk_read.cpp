@@ -1,7 +1,7 @@
-// disk_read: the bytes of a file, without touching its access time.
+// disk_read: reads the bytes of a file without changing its access time.
 //
 // In:  FileRef.
-// Out: RawBytes; files up to `whole` in memory, larger ones open, to be read as they are decoded.
+// Out: RawBytes; files up to `whole` in memory, larger ones open, to be read while decoding.
 
 #include <fcntl.h>
 
@@ -107,8 +107,8 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
     return out;
   }
 
-  // A large file takes no more than a window, but no file may cost more than the largest: what the
-  // plan is checked with.
+  // A large file takes no more than a window. The plan is checked with the bound of the largest
+  // file, which no file may exceed.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
     return BufferPool::rounded(std::min<std::uint64_t>(source.bytes, options_.whole.count));
   }
@@ -168,7 +168,7 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   DiskReadOptions options_;
   FileReader reader_;
   std::unique_ptr<ReadAhead> ahead_;  // during the run, with engine: auto
-  std::size_t loaded_ = 0;            // files, by it
+  std::size_t loaded_ = 0;            // files loaded by it
 };
 
 const RegisterStage<DiskRead, DiskReadOptions> register_disk_read{

@@ -1,6 +1,6 @@
 // hash_content: notes a hash of every file's bytes for the source.
 //
-// In, out: RawBytes, handed on as it is. A large file is read for it once more.
+// In, out: RawBytes, passed on unchanged. A large file is read once more for the hash.
 
 #include <algorithm>
 #include <cerrno>
@@ -37,12 +37,12 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
                                                   ItemContext& context) const override {
     const Stream::Records& records = context.origin().stream->records();
     if (in->file->stored || (hashes_->of[records.first] != 0 && !is_update_))
-      return in;  // a filling pass was there
+      return in;  // noted by a filling pass
     const std::uint64_t hash = hash_of(*in);
     if (hash == 0)
       return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
-    // In an update it may have one already: that of the rows which an output has of it. Those of
-    // two contents have none that is right for both.
+    // In an update the file may have a hash already, that of its rows in an output. If its content
+    // differs from that, no hash is right for both.
     for (std::size_t r = records.first; r < records.first + records.count; ++r)
       hashes_->of[r] = hashes_->of[r] == 0 || hashes_->of[r] == hash ? hash : 0;
     return in;

@@ -1,5 +1,5 @@
-// How loud a recording is, frame by frame. Frame i has its middle at sample i * hop, with zeros
-// beyond the recording, and its level is its mean square, as librosa has it.
+// The level of a recording, frame by frame. Frame i is centred at sample i * hop, with zeros beyond
+// the recording; its level is its mean square, as in librosa.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace melflow {
 
-/// [Hz] where none is known: what may be held is bounded.
+/// [Hz] Used where the rate is unknown, to bound the samples that are held.
 inline constexpr double kAssumedRate = 48'000;
 
 /// Frames of a recording, in samples.
@@ -19,14 +19,14 @@ struct LevelFrames {
   std::int64_t frame = 0, hop = 0;
 
   [[nodiscard]] std::int64_t begin(std::int64_t i) const { return i * hop - frame / 2; }
-  /// Of a whole recording.
+  /// The number of frames of a whole recording.
   [[nodiscard]] std::int64_t count(std::int64_t samples) const {
     const std::int64_t padded = samples + 2 * (frame / 2);
     return padded < frame ? 0 : (padded - frame) / hop + 1;
   }
 };
 
-/// Samples of a recording from `begin` on. Each sum is of one frame and always in the same order.
+/// Samples of a recording from `begin` on. Each sum covers one frame, always in the same order.
 struct HeardStretch {
   Samples samples;
   std::int64_t begin = 0;
@@ -39,7 +39,7 @@ struct HeardStretch {
     return out;
   }
 
-  /// Of frame `i`, of which all samples that there are have to be here.
+  /// The mean square of frame `i`; all of its samples must be here or beyond the recording.
   [[nodiscard]] double mean_square(const LevelFrames& l, std::int64_t i) const {
     const std::int64_t from = std::max<std::int64_t>(0, l.begin(i));
     const Samples in = part(from, std::max(from, std::min(l.begin(i) + l.frame, end())));
@@ -57,7 +57,7 @@ struct HeardStretch {
     return sum;
   }
   static double sum_of(const float* x, std::int64_t n) {
-    constexpr int kLanes = 4;  // that compilers make a vector of
+    constexpr int kLanes = 4;  // which compilers vectorise
     double sums[kLanes] = {};
     std::int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes)
@@ -72,7 +72,7 @@ struct KeptSamples {
   Buffer samples;
   std::int64_t at = 0, count = 0;
 
-  /// What was kept, which is taken out, and the block; without a copy where nothing was.
+  /// Returns the kept samples, which it takes out, with the block; copies only if there are any.
   HeardStretch joined(const Waveform& in, BufferPool& pool) {
     if (count == 0) return {in.samples, in.start};
     const std::size_t old_bytes = static_cast<std::size_t>(count) * size_of(in.samples.type);

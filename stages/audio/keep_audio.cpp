@@ -1,7 +1,7 @@
 // keep_audio: puts decoded audio into the source's store.
 //
-// In, out: Waveform, handed on as it is. Only whole files that nothing is said about are kept:
-// others are decoded in every run, so that the same is said in every run.
+// In, out: Waveform, passed on unchanged. Keeps only whole files without errors or warnings; others
+// are decoded in every run, so that every run reports the same.
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/store/feed.h"

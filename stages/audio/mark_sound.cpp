@@ -1,7 +1,7 @@
 // mark_sound: marks the stretches of a recording that are not silent, for segments_by.
 //
-// In, out: Waveform. The samples stay as they are, and are given as soon as it is known which of
-// them are marked. That depends on the recording alone, not on its blocks.
+// In, out: Waveform. The samples are unchanged, and are emitted as soon as it is known which are
+// marked. That depends on the recording alone, not on its blocks.
 
 #include <algorithm>
 #include <cmath>
@@ -43,18 +43,18 @@ struct MarkSoundOptions {
   }
 };
 
-// In samples of one recording.
+// Lengths in samples of one recording.
 struct SoundLengths : LevelFrames {
   std::int64_t keep = 0, silence = 0;
-  // Of what is held until it is known whether it is marked.
+  // The most samples that are held until it is known whether they are marked.
   [[nodiscard]] std::int64_t held() const { return frame + hop + 2 * keep + silence; }
 };
 
 struct SoundState final : StageState {
-  KeptSamples kept;                // that are not given yet or that later frames need
-  std::int64_t next_frame = 0;     // to be looked at
-  std::vector<Stretch> stretches;  // that are not given as a whole; the last one may become longer
-  bool is_open = false;            // it may
+  KeptSamples kept;                // samples not emitted yet or needed by later frames
+  std::int64_t next_frame = 0;     // to be examined
+  std::vector<Stretch> stretches;  // not emitted as a whole; the last one may grow
+  bool is_open = false;            // whether the last one may grow
   std::int64_t given_to = 0;
 };
 
@@ -64,7 +64,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
-    above.erase(requirement::kBlockMultiple);  // blocks end elsewhere in what this gives
+    above.erase(requirement::kBlockMultiple);  // the output's blocks end elsewhere
     return above;
   }
 
@@ -80,7 +80,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
     return out;
   }
 
-  // In samples, where the rate is known.
+  // Writes lengths in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
     MarkSoundOptions own = options_;
     if (rate_ > 0)
@@ -90,7 +90,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
     return s.echo(false);
   }
 
-  // A block with all that was held back, and what is held back now.
+  // The bound of a block with all samples held before and those held now.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
   }
@@ -137,7 +137,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
             options_.silence.at(rate)};
   }
 
-  // Looks at the frames that are there; returns up to which sample all is known.
+  // Examines the complete frames; returns the sample up to which all marks are known.
   [[nodiscard]] std::int64_t look(const Waveform& in, const HeardStretch& all,
                                   const SoundLengths& l, SoundState& state) const {
     const double limit = std::pow(10.0, options_.threshold.db / 10);
@@ -152,7 +152,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
       state.is_open = false;
       return all.end();
     }
-    // Where the next sound may begin a stretch, at the earliest.
+    // The earliest sample at which the next sound may begin a stretch.
     const std::int64_t next = state.next_frame * l.hop - l.keep;
     if (state.is_open && next - state.stretches.back().end >= l.silence) state.is_open = false;
     const std::int64_t known = state.is_open ? state.stretches.back().end : next;
@@ -173,7 +173,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
   }
 
   MarkSoundOptions options_;
-  double rate_ = 0;  // that is known, or that the mel stage insists on [Hz]
+  double rate_ = 0;  // known, or required by the mel stage [Hz]
   std::int64_t most_held_ = 0;
 };
 

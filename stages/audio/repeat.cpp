@@ -1,7 +1,7 @@
-// repeat: every recording several times, to be changed behind it (speed) or drawn from at random.
+// repeat: yields every recording several times, for later stages that vary it (speed, random).
 //
-// In, out: RawBytes, the same each time. Each is decoded by itself, so that recordings of any
-// length are repeated within the memory budget: the samples of one are never kept for the next.
+// In, out: RawBytes, the same each time. Each copy is decoded separately, so that recordings of any
+// length fit the memory budget: no samples are kept for the next copy.
 
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"

@@ -1,7 +1,7 @@
-// resample: another sample rate, by libsoxr.
+// resample: converts to another sample rate with libsoxr.
 //
 // In, out: Waveform. Blocks of a stream pass through one resampler, so that they join without a
-// seam and give the samples the whole would give.
+// seam and yield the samples that the whole recording would.
 
 #include <soxr.h>
 
@@ -74,11 +74,11 @@ struct ResampleState final : StageState {
   std::int64_t given = 0;  // samples so far, at the new rate
 };
 
-// Samples that a recording of `count` has at the new rate, those that libsoxr gives or one more.
-//   round: of n = count * to / from, the nearest number, as libsoxr has it ceil: the next whole
-//   number (torchaudio.functional.resample) librosa: the next whole number to count * (to / from)
-//   in double precision, which is now and then
-//     a little more than a whole n (librosa.resample with fix=True, which appends zeros)
+// The number of samples of a recording of `count` at the new rate, with n = count * to / from:
+//   round: n to the nearest number, the length that libsoxr yields; returns 0
+//   ceil: n rounded up (torchaudio.functional.resample)
+//   librosa: count * (to / from) rounded up in double precision, which can exceed a whole n a
+//     little (librosa.resample with fix=True, which appends zeros)
 std::int64_t samples_of(ResampleLength length, std::int64_t count, int from, int to) {
   if (length == ResampleLength::librosa)
     return static_cast<std::int64_t>(
@@ -87,8 +87,8 @@ std::int64_t samples_of(ResampleLength length, std::int64_t count, int from, int
   return length == ResampleLength::ceil ? whole * to + (rest * to + from - 1) / from : 0;
 }
 
-// Samples that libsoxr may have kept back from earlier blocks and give with a later one. Measured
-// for all qualities: at most 1.3e3 of the input's, and less than 2^15 where the rate falls.
+// Bounds the samples that libsoxr may hold back from earlier blocks and yield later. Measured for
+// all qualities: at most 1.3e3 of the input's, and below 2^15 when the rate decreases.
 std::size_t held_back(double ratio) { return (1 << 15) + static_cast<std::size_t>(1024 * ratio); }
 
 class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>,
@@ -96,7 +96,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
  public:
   explicit Resample(ResampleOptions options) : options_(options) {}
 
-  // Older outputs, without this option, have the rounded length.
+  // Omits a length of `round`, which older outputs, without this option, have.
   [[nodiscard]] std::optional<Value> settings() const override {
     ResampleOptions own = options_;
     Schema s;
@@ -133,8 +133,8 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     return RecordingLength{options_.rate, all};
   }
 
-  // A file's own rate is not known before it is opened. Blocks are charged as if it were
-  // kChargedRate; decode makes those of slower files shorter in proportion.
+  // A file's rate is not known before it is opened. Blocks are charged as if it were kChargedRate;
+  // decode shortens those of slower files in proportion.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return BufferPool::rounded(capacity(input) * sizeof(float));
   }
@@ -160,8 +160,8 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     std::size_t have = 0;
     auto rest = static_cast<std::size_t>(in->samples.count);
     const std::byte* from = in->samples.data;
-    // Of int16 samples libsoxr 0.1.3 makes wrong ones at some ratios (44.1 to 24 kHz: by up to 4e-3
-    // of full scale at quality high, 5e-2 at low), of the same as floats it does not.
+    // libsoxr 0.1.3 converts int16 wrongly at some ratios (44.1 to 24 kHz: by up to 4e-3 of full
+    // scale at quality high, 5e-2 at low), but not the same samples as floats.
     std::array<float, kPiece> floats;
     while (true) {
       std::size_t used = 0, made = 0;
@@ -206,11 +206,11 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
  private:
   static constexpr double kChargedRate = 8000;             // [Hz]
   static constexpr double kLowestRate = kChargedRate / 8;  // [Hz] decode refuses slower files
-  // Of the rates. No sound is sampled so fast, a wrong header may say so; not far above it
-  // libsoxr does not come to an end.
+  // Limit of the ratio of the rates. No sound is sampled so fast, but a wrong header may claim it;
+  // not far above this, libsoxr never ends.
   static constexpr int kMostRatio = 8192;
-  // Samples passed to libsoxr at once. It buffers them and does not check whether its allocations
-  // succeed, so they are kept small.
+  // Samples passed to libsoxr at once. Few, because it buffers them and does not check whether its
+  // allocations succeed.
   static constexpr std::size_t kPiece = 4096;
 
   // int16 samples take two bytes each and become floats.
@@ -221,8 +221,8 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
            held_back(options_.rate / kLowestRate);
   }
 
-  // One for every stream: soxr_clear() designs the filter again, so that keeping them saves nothing
-  // (measured).
+  // Makes a resampler for every stream: soxr_clear() designs the filter again, so that reuse saves
+  // nothing (measured).
   Result<Soxr> resampler(int from) const {
     constexpr std::array recipes{SOXR_QQ, SOXR_LQ, SOXR_MQ, SOXR_HQ, SOXR_VHQ};
     const soxr_quality_spec_t quality =

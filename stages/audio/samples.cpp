@@ -1,8 +1,8 @@
-// samples: rows of the samples themselves, for models that take waveforms.
+// samples: makes rows of the samples themselves, for models that take waveforms.
 //
-// In:  Windows, whole recordings or cut.
-// Out: MelBatch of one part. Cut: a row is a window. Whole: a row is a sample, and the output says
-//      where each recording begins.
+// In:  Windows, of recordings that are cut or whole.
+// Out: MelBatch of one part. Cut: a row is a window. Whole: a row is a sample, and the output
+//      records where each recording begins.
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ struct SamplesOptions {
   }
 };
 
-// Samples [count] as values of `type` at `out`.
+// Converts `count` samples to values of `type` at `out`.
 void convert(const std::byte* samples, SampleType from, std::size_t count, NumberType type,
              std::byte* out) {
   if (from == SampleType::float32)
@@ -58,7 +58,7 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
-    above.erase(requirement::kRowTypes);  // before this there are no rows
+    above.erase(requirement::kRowTypes);  // there are no rows before this stage
     if (options_.sample_rate) above.set(requirement::kSampleRate, options_.sample_rate->hz);
     return above;
   }
@@ -108,7 +108,7 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
           fmt::format("is sampled at {} Hz, samples.sample_rate is {}; put a resample stage "
                       "before, or leave such files out",
                       in->sample_rate, rate));
-    const std::int64_t begin = in->fresh - in->begin;  // behind what earlier blocks gave
+    const std::int64_t begin = in->fresh - in->begin;  // after those of earlier blocks
     if (auto error = damage(*in, begin)) return std::move(*error);
     auto part = std::make_shared<MelPart>();
     part->type = type_;
@@ -144,7 +144,7 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
   }
 
  private:
-  // Samples [from, from + count) of the block, and silence where it has ended.
+  // Writes samples [from, from + count) of the block, and silence after its end.
   void put(const Windows& in, std::int64_t from, std::int64_t count, std::byte* out) const {
     const std::int64_t there = std::clamp<std::int64_t>(in.samples.count - from, 0, count);
     convert(in.samples.data + static_cast<std::size_t>(from) * size_of(in.samples.type),
@@ -153,14 +153,14 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
     std::memset(out + bytes, 0, static_cast<std::size_t>(count) * size_of(type_) - bytes);
   }
 
-  // Of the block's samples from number `from` on. Decoders of lossy formats go a little beyond full
-  // scale, which is clipped and counted.
+  // Checks the block's samples from number `from` on. Decoders of lossy formats slightly exceed
+  // full scale; such samples are clipped and counted.
   [[nodiscard]] std::optional<ItemError> damage(const Windows& in, std::int64_t from) const {
     if (in.samples.type != SampleType::float32) return std::nullopt;
     const std::span<const float> values(reinterpret_cast<const float*>(in.samples.data) + from,
                                         static_cast<std::size_t>(in.samples.count - from));
     constexpr float kFullScale = 1;
-    if (first_beyond(values, kFullScale) < 0) return std::nullopt;  // nearly always
+    if (first_beyond(values, kFullScale) < 0) return std::nullopt;  // in most cases
     const std::int64_t at =
         first_not_finite(values.data(), values.size(), NumberType::float32, type_);
     if (at >= 0) {

@@ -1,9 +1,9 @@
-// segment: which samples make a row.
+// segment: cuts recordings into the windows of samples that make the rows.
 //
 // In:  Waveform blocks.
-// Out: Windows: for each block the rows that it completes, with the samples they need. Without a
-//      length the recording is not cut; then each block carries what of the block before it the
-//      frames across the seam need.
+// Out: Windows: for each block, the rows that it completes and the samples that they need.
+//      Without a length the recording is not cut; each block then begins with the samples of the
+//      block before that frames across the seam need.
 
 #include <algorithm>
 #include <atomic>
@@ -95,7 +95,7 @@ struct SegmentOptions {
 struct SegmentState final : StageState {
   Buffer kept;  // samples from `kept_at` on that later rows need
   std::int64_t kept_at = 0, kept_count = 0;
-  std::int64_t rows = 0;  // given so far
+  std::int64_t rows = 0;  // emitted so far
 };
 
 class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, public TellsLength {
@@ -139,7 +139,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
         check.error("tail", "is used with length only; set length, or remove tail");
       return out;
     }
-    // At the rate that is known, or at the one the mel stage insists on.
+    // The rate that is known, or that the mel stage requires.
     const double rate = rate_;
     if (rate <= 0) {
       const char* const first = two_stage() ? "long" : "length";
@@ -178,7 +178,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return out;
   }
 
-  // In samples, where the rate is known.
+  // Writes lengths in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
     if (is_cut() && !expected_) return std::nullopt;
     Value out = Value::map({});
@@ -215,7 +215,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return {.size_option = options_.length ? "length" : options_.long_windows ? "long.length" : ""};
   }
 
-  // A block and what was kept of the one before it; passed on untouched where it is the only one.
+  // The bound of a block with the samples kept before it; a block alone is passed on unchanged.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(kept) * sizeof(float));
@@ -287,7 +287,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
                                             OptionType<Length>::echo(*least).text()));
   }
 
-  // Where seconds are usual.
+  // Warns of lengths that are too short and probably meant in seconds.
   void check_units(PlanCheck& check) const {
     constexpr double kLeast = 0.01, kLeastHop = 0.003;  // [s]
     for (const auto& [name, length, least] : {std::tuple("length", options_.length, kLeast),
@@ -319,8 +319,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return g;
   }
 
-  // Only the grid of the plan was checked and charged. A time gives another one at another rate,
-  // with hops of no sample or windows as long as the file.
+  // Only the window grid of the plan was checked and charged. At another rate a time yields another
+  // grid, with hops of no sample or windows as long as the file.
   [[nodiscard]] std::optional<ItemError> other_grid(const WindowGrid& g, int rate) const {
     if (!expected_) return std::nullopt;
     const auto differs = [&](const char* what, std::int64_t has, std::int64_t expected) {
@@ -352,7 +352,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return n > covered && left >= std::max<std::int64_t>(1, shortest) ? whole + 1 : whole;
   }
 
-  // Samples after the last window, which are in no row.
+  // Counts samples after the last window, which are in no row.
   void note_tail(const WindowGrid& g, std::int64_t seen, std::int64_t longs, int rate) const {
     const std::int64_t covered = longs == 0 ? 0 : (longs - 1) * g.long_hop + g.long_length;
     if (longs == 0 || covered >= seen || rate <= 0) return;
@@ -360,7 +360,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     dropped_microseconds_.fetch_add((seen - covered) * 1'000'000 / rate, std::memory_order_relaxed);
   }
 
-  // The block's samples after those kept; without a copy where none are.
+  // Joins the kept samples and the block's; copies only if any are kept.
   static void join(const Waveform& in, const SegmentState& state, ItemContext& context,
                    Windows& out) {
     out.samples = in.samples;
@@ -389,7 +389,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
   }
 
   SegmentOptions options_;
-  double rate_ = 0;                     // that is known, or that the mel stage insists on [Hz]
+  double rate_ = 0;                     // known, or required by the mel stage [Hz]
   std::int64_t context_ = 0;            // samples that the frames across a seam need
   std::optional<WindowGrid> expected_;  // at the rate of the plan
   mutable std::atomic<std::int64_t> dropped_tails_{0}, dropped_microseconds_{0};

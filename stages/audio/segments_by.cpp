@@ -1,8 +1,8 @@
-// segments_by: the stretches that a stage before it has marked, each a result of its own.
+// segments_by: makes a result of each stretch that an earlier stage marked.
 //
 // In:  Waveform blocks with marked stretches.
-// Out: Waveform blocks, the samples of each stretch counted from 0. They are those of the block:
-//      nothing is copied. A stretch that nothing follows in its block ends with a block without
+// Out: Waveform blocks; the samples of each stretch are counted from 0. They share the memory of
+//      the input block. A stretch that ends in a block where none follows ends with a block without
 //      samples, since another one may follow, or the recording may end with it.
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace melflow {
 namespace {
 
 struct MarkedState final : StageState {
-  bool is_open = false;    // a stretch has begun, and its last piece was not given
-  std::int64_t begin = 0;  // of that
-  std::int64_t end = 0;    // up to where it was given
+  bool is_open = false;    // a stretch has begun, and its last piece was not emitted
+  std::int64_t begin = 0;  // of that stretch
+  std::int64_t end = 0;    // up to where it was emitted
 };
 
 using Part = Expand<Waveform, Waveform>::Block;
@@ -31,7 +31,7 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
-    above.erase(requirement::kBlockMultiple);  // samples are elsewhere in what this gives
+    above.erase(requirement::kBlockMultiple);  // the output's samples have other positions
     return above;
   }
 
@@ -97,7 +97,7 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
     out.push_back({std::move(part), true, false});
   }
 
-  // The stretch at hand: its last piece is the last one of this block, or one without samples.
+  // Ends the current stretch: with the last piece of this block, or one without samples.
   static void end(const Waveform& in, MarkedState& state, std::vector<Part>& out) {
     if (out.empty() || out.back().ends) give(in, {in.start, in.start}, state, out);
     Part& last = out.back();

@@ -1,7 +1,7 @@
-// speed: recordings played faster or slower, in which pitch and length change together.
+// speed: plays recordings faster or slower, which changes pitch and length together.
 //
-// In, out: Waveform, with the samples as they are and another sample rate. A resample behind it
-// brings that back to the one that is wanted.
+// In, out: Waveform, with unchanged samples and another sample rate. A later resample converts that
+// to the required rate.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ class Speed final : public Transform<Waveform, Waveform> {
  public:
   explicit Speed(SpeedOptions options) : options_(std::move(options)) {}
 
-  // Blocks of a recording that gets a lower rate become longer by resampling.
+  // Resampling lengthens the blocks of a recording that gets a lower rate.
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
     above.erase(requirement::kSampleRate);

@@ -1,10 +1,10 @@
-// synthetic: recordings that are computed: tones, sweeps, noise and silence, to try or measure a
-// pipeline without files. The node stands for two: itself, which gives signals by number, and
-// `samples`, which computes their samples in blocks, on many workers.
+// synthetic: computes recordings: tones, sweeps, noise and silence, to try or measure a pipeline
+// without files. The node stands for two: itself, which emits signals by number, and `samples`,
+// which computes their samples in blocks, on many workers.
 //
-// Out: Waveform blocks of int16. All arithmetic is of whole numbers, so that samples are the same
-//      on every machine. Recording i depends on i, the seed and the other options, not on their
-//      number.
+// Out: Waveform blocks of int16, computed with integers, so that the samples are the same on every
+//      machine. Recording i depends on i, the seed and the other options, but not on the number of
+//      recordings.
 
 #include <algorithm>
 #include <cmath>
@@ -41,13 +41,13 @@ namespace {
 
 constexpr std::int64_t kMilli = 1000;  // frequencies are whole numbers of mHz
 
-/// A recording that is to be computed.
+/// A recording to compute.
 struct Signal {
   static constexpr const char* kName = "signal";
   std::string name;
   Sound sound = Sound::tone;
   int sample_rate = 0;
-  std::int64_t count = 0;          // of samples
+  std::int64_t count = 0;          // number of samples
   std::int64_t amplitude = 0;      // of 32767
   std::int64_t low = 0, high = 0;  // [mHz] at the start and the end
   std::uint64_t seed = 0;
@@ -56,13 +56,13 @@ struct Signal {
   [[nodiscard]] static std::size_t rows() { return 0; }
 };
 
-// Knuth's MMIX; the upper bits are the better ones.
+// Knuth's MMIX generator; its upper bits are the better ones.
 std::uint64_t next_draw(std::uint64_t& state) {
   state = state * 6364136223846793005ULL + 1442695040888963407ULL;
   return state >> 48;
 }
 
-// Distinct recordings begin far apart (splitmix64).
+// Makes distinct recordings begin far apart (splitmix64).
 std::uint64_t seed_of(std::uint64_t seed, std::size_t recording) {
   std::uint64_t x = seed * 0x9E3779B97F4A7C15ULL + recording + 1;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -146,7 +146,7 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
     return out;
   }
 
-  // A length in samples, and nothing of the samples' node.
+  // Writes a length in samples, and nothing of the options of the node `samples`.
   [[nodiscard]] std::optional<Value> settings() const override {
     SyntheticOptions own = options_;
     own.duration = Length(own.duration.at(own.rate));
@@ -214,7 +214,7 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
   [[nodiscard]] Sound kind_of(std::size_t i) const {
     return options_.kind[i % options_.kind.size()];
   }
-  // Of a tone [mHz].
+  // The frequency of a tone [mHz].
   [[nodiscard]] std::int64_t frequency(std::size_t i) const {
     std::uint64_t state = seed_of(options_.seed, i);
     const std::int64_t low = mhz(options_.low);
@@ -279,7 +279,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
     }
 
    private:
-    // What of a turn of 2^64 a sine of so many mHz makes from sample to sample; less than half.
+    // The phase step per sample for a sine of `mhz`, where 2^64 is a turn; less than half of it.
     [[nodiscard]] std::uint64_t turn(std::int64_t mhz) const {
       const std::uint64_t whole = static_cast<std::uint64_t>(signal_->sample_rate) * kMilli;
       std::uint64_t out = 0;
@@ -292,7 +292,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
       return out;
     }
 
-    // One after the other.
+    // Computes the next sample.
     std::int16_t sample() {
       const Signal& s = *signal_;
       if (s.sound == Sound::silence) return 0;
@@ -309,7 +309,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
     const std::int64_t block_;
     std::int64_t at_ = 0;
     std::uint64_t phase_ = 0, noise_;
-    std::uint64_t step_, growth_;  // of the phase, and of the step itself in a sweep
+    std::uint64_t step_, growth_;  // phase per sample, and its growth in a sweep
   };
 
   SyntheticSamplesOptions options_;

@@ -1,7 +1,7 @@
-// trim_silence: recordings without the silence before their first and behind their last sound.
+// trim_silence: removes the silence before the first and after the last sound of a recording.
 //
-// In, out: Waveform. Samples are counted again from the first that is left. What becomes of a
-// sample depends on the recording alone, not on its blocks.
+// In, out: Waveform. Samples are counted from the first one that remains. The result depends on the
+// recording alone, not on its blocks.
 
 #include <algorithm>
 #include <atomic>
@@ -26,17 +26,17 @@ namespace {
 
 constexpr double kLeastLevel = 1e-10;  // mean square; librosa's amin of 1e-5
 
-// In samples of one recording.
+// Lengths in samples of one recording.
 struct TrimLengths : LevelFrames {
   std::int64_t keep = 0, hold = 0;
 };
 
 struct TrimState final : StageState {
-  KeptSamples kept;             // that are not given yet or that later frames need
-  std::int64_t next_frame = 0;  // to be looked at
-  std::int64_t begin = -1;      // the first sample to be given; -1: there was no sound yet
-  std::int64_t sound_end = 0;   // where the last sound ends, with what is to be kept behind it
-  std::int64_t given_to = 0;    // samples up to here have been given, or dropped before the begin
+  KeptSamples kept;             // samples not emitted yet or needed by later frames
+  std::int64_t next_frame = 0;  // to be examined
+  std::int64_t begin = -1;      // the first sample to emit; -1: no sound yet
+  std::int64_t sound_end = 0;   // end of the last sound, with the samples to keep after it
+  std::int64_t given_to = 0;    // samples before it were emitted, or dropped at the start
 };
 
 class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> {
@@ -45,7 +45,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
-    above.erase(requirement::kBlockMultiple);  // samples are elsewhere in what this gives
+    above.erase(requirement::kBlockMultiple);  // the output's samples have other positions
     return above;
   }
 
@@ -79,7 +79,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "hold"}; }
 
-  // In samples, where the rate is known.
+  // Writes lengths in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
     TrimSilenceOptions own = options_;
     if (rate_ > 0)
@@ -89,7 +89,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     return s.echo(false);
   }
 
-  // A block with all that was held back, and what is held back now.
+  // The bound of a block with all samples held before and those held now.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
   }
@@ -151,7 +151,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
                               : "top_db " + number_text(*options_.top_db);
   }
 
-  // By a level: up to where all samples are known to stay.
+  // For an absolute level: returns the sample up to which all are known to remain.
   std::int64_t end_by_level(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                             TrimState& state, ItemContext& context) const {
     const double limit = std::pow(10.0, options_.threshold.value_or(Level{}).db / 10);
@@ -170,8 +170,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     return std::max(sound_end, too_old);
   }
 
-  // Relative to the loudest frame: nothing before all samples are there; -1 where they are too
-  // many.
+  // For a level relative to the loudest frame: emits nothing before all samples are there; returns
+  // -1 if there are too many.
   std::int64_t end_by_peak(const Waveform& in, const HeardStretch& all, const TrimLengths& l,
                            TrimState& state) const {
     if (all.end() > l.hold) return -1;
@@ -208,7 +208,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
   TrimSilenceOptions options_;
-  double rate_ = 0;  // that is known, or that the mel stage insists on [Hz]
+  double rate_ = 0;  // known, or required by the mel stage [Hz]
   std::int64_t most_held_ = 0;
   mutable std::atomic<std::int64_t> trimmed_{0}, microseconds_{0};
 };

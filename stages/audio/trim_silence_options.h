@@ -10,7 +10,7 @@
 
 namespace melflow {
 
-/// A level as it is written in a pipeline: -40dB, -40. 0 dB is a mean square of 1.
+/// A level as written in a configuration: -40dB, -40. 0 dB is a mean square of 1.
 struct Level {
   double db = 0;
   [[nodiscard]] std::optional<double> as_number() const { return db; }

@@ -1,10 +1,10 @@
 // utterances: cuts the utterances that a manifest names out of their recordings.
 //
 // In:  Waveform blocks of a recording, each utterance of which has a record in the ledger.
-// Out: Waveform blocks, each utterance a stream of its own whose samples are counted from 0, with
-//      samples of its own. Utterances come one after the other in the order of their starts, so
-//      that what waits for one before it waits for samples that are there; where they overlap, a
-//      copy of the recording's end is kept from block to block.
+// Out: Waveform blocks. Each utterance is a stream of its own, with its own copy of the samples,
+//      counted from 0. Utterances are emitted one after the other in the order of their starts, so
+//      that an utterance waits only for samples that exist. Where utterances overlap, a copy of the
+//      recording's end is kept from block to block.
 
 #include <algorithm>
 #include <cmath>
@@ -22,9 +22,9 @@
 namespace melflow {
 namespace {
 
-// The most that is kept of a recording [bytes]: Manifest::most_overlap() at 100 kHz.
+// The most bytes kept of a recording: Manifest::most_overlap() at 100 kHz.
 constexpr std::size_t kMostKept = std::size_t{2} << 20;
-// An end that is so far behind that of the recording is a rounded number [s].
+// An end at most this much after the recording's end is a rounded number [s].
 constexpr double kRounding = 0.01;
 
 // Samples [from, to) of the recording.
@@ -36,12 +36,12 @@ constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 struct Recording final : StageState {
   explicit Recording(const Manifest& of) : list(of) {}
   const Manifest& list;
-  Buffer kept;  // samples from `kept_at` on, up to the present block
+  Buffer kept;  // samples from `kept_at` on, up to the current block
   std::int64_t kept_at = 0, kept_count = 0;
-  std::int64_t longest = 1;      // block so far [samples]
-  std::shared_ptr<Stream> part;  // the utterance at hand; null between two
+  std::int64_t longest = 1;      // longest block so far [samples]
+  std::shared_ptr<Stream> part;  // the current utterance; null between two
   Stretch utterance;
-  std::int64_t given = 0;  // samples of the recording up to here were given to it
+  std::int64_t given = 0;  // samples of the recording before it were emitted to the utterance
 };
 
 // The next piece of the current utterance, while it waits for memory.
@@ -62,12 +62,12 @@ class Utterances final : public ItemStage {
     if (!given.get_or(property::kHasUtterances, false))
       check.error("", "is put there by a source with the option utterances; remove it");
     Properties out = given;
-    out.erase(property::kHasUtterances);  // each is a file to the stages behind
+    out.erase(property::kHasUtterances);  // later stages see each as a file
     out.erase(property::kSamplesOfFile);
     return out;
   }
 
-  // Twice, while it is copied.
+  // Twice, for the time of the copy.
   [[nodiscard]] StageResources resources() const override {
     return {.keeps_of_stream = 2 * BufferPool::rounded(kMostKept)};
   }
@@ -103,7 +103,7 @@ class Utterances final : public ItemStage {
     return BufferPool::rounded(static_cast<std::size_t>(s.to - s.from) * size_of(in.samples.type));
   }
 
-  // At the rate of the block.
+  // Returns the stretch of a record at the rate of the block.
   static Stretch stretch_of(std::size_t record, const Waveform& in, const Manifest& list) {
     const Manifest::Span& span = list.span(record);
     double rate = in.sample_rate;
@@ -112,7 +112,7 @@ class Utterances final : public ItemStage {
             span.has_end() ? std::llround(span.end * rate) : kNoEnd};
   }
 
-  // The samples that can be given now; nothing where the next block has to come first.
+  // Returns the samples that can be emitted now; nullopt if the next block has to come first.
   static std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) {
     Stream& stream = *context.origin().stream;
     const std::int64_t end = end_of(in);
@@ -160,7 +160,7 @@ class Utterances final : public ItemStage {
     return std::nullopt;
   }
 
-  // What comes behind damage of unknown length is not where its time says.
+  // Samples after damage of unknown length are not at the position that their time says.
   static std::optional<ItemError> lost(const Waveform& in, const Stretch& utterance) {
     if (in.is_timed()) return std::nullopt;
     const double rate = in.file.sample_rate, seconds = static_cast<double>(in.untimed_from) / rate;
@@ -225,7 +225,7 @@ class Utterances final : public ItemStage {
     return e;
   }
 
-  // What the next utterance has in common with the one at hand.
+  // Keeps the samples of the current block that the next utterance needs.
   static void keep(const Waveform& in, Recording& r, ItemContext& context) {
     const std::size_t size = size_of(in.samples.type);
     const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;

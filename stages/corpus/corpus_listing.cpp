@@ -54,7 +54,7 @@ class Listing {
           manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string remark = columns_[c].remark(manifest_);
-      // What is said of groups is said of the column that they are.
+      // The message about groups covers the column that they come from.
       const bool is_group = options_.columns.list[c].name == options_.split_group;
       if (!is_group || groups_.unmatched() == 0) tell(remark);
     }
@@ -87,7 +87,7 @@ class Listing {
     if (!remark.empty()) warn_(remark);
   }
 
-  // Whether a file that was found is one too many.
+  // Whether a file that was found exceeds `limit`.
   bool is_full() {
     const bool is_full = options_.limit && manifest_.size() >= *options_.limit;
     is_cut_ = is_cut_ || is_full;
@@ -227,7 +227,7 @@ class Listing {
       } catch (const BadLine& e) {
         if (manifest_.size() == before) {
           add_bad_line(*table, spans);
-          // What else the line says of it, such as the utterance's id.
+          // The line's other values, such as the utterance's id.
           try {
             if (columns) columns->take(*table, manifest_, before);
           } catch (const BadLine&) {
@@ -246,7 +246,7 @@ class Listing {
     tell(columns_not_read(options_, table->columns(), used));
   }
 
-  // An entry for a row that cannot be used, called by what is known of it, or else by its line.
+  // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
     std::string name(plain(table.cell(options_.path_column)));
     Manifest::Span span;
@@ -295,8 +295,8 @@ class Listing {
           comments == 1 ? "is" : "are", comments == 1 ? "a comment" : "comments", first_comment));
   }
 
-  // Takes label, split and group of the file added last from its path below the root. `cell`: what
-  // the row has in the column that split_group names.
+  // Takes label, split and group of the file added last from its path below the root. `cell`: the
+  // row's cell in the column that split_group names.
   void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
     const std::size_t file = manifest_.size() - 1;
     std::string_view label;
@@ -321,7 +321,7 @@ class Listing {
     }
   }
 
-  // A name from a path that is meant to tell files apart, but is that of their split.
+  // Notes a name from a path that should tell files apart, but is the folder of their split.
   void note_folder_of_split(std::string_view option, std::string_view name, std::string_view path,
                             std::size_t file) {
     if (options_.splits == Splits::top_dir && !name.empty() && name == first_folder(path))
@@ -381,15 +381,15 @@ class Listing {
   Manifest manifest_;
   BelowRoot below_root_;
   SplitGroups groups_;
-  std::vector<PathColumn> columns_;  // of the options' columns
+  std::vector<PathColumn> columns_;  // for each of the options' columns
   std::optional<PathColumn> label_rule_;
   NotTaken not_taken_;
   bool is_cut_ = false;              // whether `limit` leaves files out
-  std::size_t folders_ = 0;          // that match as if they were files
+  std::size_t folders_ = 0;          // folders that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
-  EarlierSplits earlier_;            // of an update
-  DoublePaths lines_;                // of a manifest
-  // By option: the first file for which it finds the folder of the split, and how many there are.
+  EarlierSplits earlier_;            // the earlier splits in an update
+  DoublePaths lines_;                // of the lines of a manifest
+  // By option: the first file for which it finds the folder of the split, and the number of these.
   std::map<std::string, std::pair<std::size_t, std::size_t>> folders_of_splits_;
 };
 

@@ -1,6 +1,6 @@
 // Reads a table of cells separated by commas or another character, with a header line. With quotes
-// it is RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a quote is
-// a character as any other, and a line is a row.
+// it follows RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a
+// quote is an ordinary character, and every line is a row.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ class CsvReader final : public TableReader {
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns.
   CsvReader(const std::string& path, const std::vector<std::string>& required, char separator = ',',
             bool has_quotes = true);
-  /// As TableReader::next(). A row with another number of cells than the header has is a BadLine.
-  /// Throws RunError for a quote that is not closed, or that text follows.
+  /// Reads a row, as TableReader::next() does. A row whose number of cells differs from the
+  /// header's is a BadLine. Throws RunError for a quote that is not closed, or that text follows.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return header_; }
   [[nodiscard]] int column(std::string_view name) const override;
@@ -27,7 +27,7 @@ class CsvReader final : public TableReader {
   }
   using TableReader::cell;
   [[nodiscard]] int line() const override { return line_; }
-  /// On rows that are several lines.
+  /// Remarks on rows that span several lines.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
@@ -42,9 +42,9 @@ class CsvReader final : public TableReader {
   std::vector<std::string> header_, row_;
   char separator_;
   bool has_quotes_;
-  int line_ = 0;  // the first of the row last read
+  int line_ = 0;  // first line of the row last read
   int long_rows_ = 0, first_begin_ = 0,
-      first_end_ = 0;  // rows of several lines, and the first of them
+      first_end_ = 0;  // rows that span several lines; the lines of the first one
 };
 
 }  // namespace melflow

@@ -48,7 +48,7 @@ bool is_there(const fs::path& path) {
 }  // namespace
 
 std::string doubled_root(const std::string& list, const Manifest& manifest) {
-  std::size_t first = 0, last = manifest.size() - 1;  // that are to be read
+  std::size_t first = 0, last = manifest.size() - 1;  // the first and the last entry to be read
   while (first < last && !manifest.problem(first).empty()) ++first;
   while (last > first && !manifest.problem(last).empty()) --last;
   const std::string listed = manifest.relative(first), looked_for = manifest.path(first);
@@ -56,7 +56,7 @@ std::string doubled_root(const std::string& list, const Manifest& manifest) {
     return fmt::format("{}: its first path {}", list, url);
   if (manifest.root().empty() || fs::path(listed).is_absolute() || is_there(looked_for)) return {};
   fs::path root(manifest.root());
-  if (!root.has_filename()) root = root.parent_path();  // "clips/"
+  if (!root.has_filename()) root = root.parent_path();  // for a root such as "clips/"
   const fs::path beside = root.parent_path() / listed;
   const bool is_beside = is_there(beside);
   if (!is_beside && !is_there(listed) && is_there(manifest.path(last))) return {};

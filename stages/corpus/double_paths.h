@@ -1,5 +1,5 @@
-// Finds paths that a manifest lists more than once, and those that name the root themselves, so
-// that it stands before them twice.
+// Finds paths that a manifest lists more than once, and paths that contain the root themselves, so
+// that it would be prepended twice.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ namespace melflow {
 
 class DoublePaths {
  public:
-  /// Adds the path of the next file, as BelowRoot gives it, and the number of its line in the
-  /// manifest.
+  /// Adds the path of the next file, as BelowRoot returns it, and its line number in the manifest.
   void add(std::string_view path, int line);
 
   /// Two files with the same path, the first one and a later one, and their lines.
@@ -22,7 +21,7 @@ class DoublePaths {
     std::size_t first = 0, second = 0;
     int first_line = 0, second_line = 0;
   };
-  /// All such pairs, in the order of `second`.
+  /// Returns all such pairs, in the order of `second`.
   [[nodiscard]] std::vector<Pair> find() const;
 
  private:
@@ -33,9 +32,9 @@ class DoublePaths {
   std::vector<Line> lines_;
 };
 
-/// What to say of a list of files whose first file is a URL, or not below the root: that it is
-/// where its path leads without the root, or else, where the last one is missing, too, where it was
-/// looked for; "" else. `list`: the file in which the paths stand.
+/// Returns advice on a list of files whose first path is a URL or does not exist below the root:
+/// that the path leads to the file without the root, or, where the last one is missing too, where
+/// it was looked for. Returns "" otherwise. `list`: the file that contains the paths.
 std::string doubled_root(const std::string& list, const Manifest& manifest);
 
 }  // namespace melflow

@@ -15,7 +15,7 @@ EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& ou
     for (const auto& output : outputs) output->announce(run);
     outputs.front()->recover(run);
   };
-  // Each of several sources visits all of them.
+  // Each of several sources calls visit(); warnings are given once.
   const auto is_told = std::make_shared<bool>(false);
   out.visit = [outputs, is_told, tell = std::move(tell)](const std::vector<std::string>& splits,
                                                          const EarlierFiles::Visit& visit) {

@@ -13,7 +13,7 @@ namespace melflow {
 
 struct RunContext;
 
-/// Given to the source by a sink that can update its output.
+/// Passed to the source by a sink that can update its output.
 struct EarlierFiles {
   /// `path`: as it was listed; `split`: name of the file's split, "" for none. Both stay valid
   /// until the sink starts.
@@ -22,16 +22,16 @@ struct EarlierFiles {
   /// that may be part of the output's file names. Throws RunError when the output cannot be
   /// updated.
   std::function<void(const std::vector<std::string>& splits, const Visit& visit)> visit;
-  /// Says which files the output may have, and that nobody else's are beside it; of all sinks
-  /// before the first recover(). Throws RunError.
+  /// Announces the files that the output may have, and checks that nobody else's are beside it; to
+  /// be called for all sinks before the first recover(). Throws RunError.
   std::function<void(RunContext&)> announce = [](RunContext&) {};
-  /// Completes what an interrupted run had begun with the outputs that are announced, since they
-  /// get their names together; before the first visit().
+  /// Completes the publication that an interrupted run began for the announced outputs, which get
+  /// their names together; before the first visit().
   std::function<void(RunContext&)> recover = [](RunContext&) {};
 };
 
-/// Those of several outputs as one: each file comes as often as it is in one of them, those of the
-/// first output first. `tell` is given a warning where two have a file in different splits.
+/// Joins several outputs: each file comes as often as it is in one of them, those of the first
+/// output first. `tell` gets a warning where two outputs have a file in different splits.
 EarlierFiles together(const std::vector<std::shared_ptr<const EarlierFiles>>& outputs,
                       std::function<void(const std::string&)> tell);
 

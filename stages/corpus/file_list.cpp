@@ -1,7 +1,7 @@
-// file_list: the files of a corpus, in the order their rows will have.
+// file_list: lists the files of a corpus, in the order that their rows will have.
 //
-// Out: FileRef, one for every path that matches, also for those that turn out to be no readable
-//      file: the stage that reads them reports that, and the ledger has a record for each.
+// Out: FileRef, one for every path that matches, even if it turns out to be no readable file: the
+//      stage that reads it reports that, and the ledger has a record for each.
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +71,7 @@ class FileList final : public Source<FileRef>,
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
-  // Options on the way of audio to the stages, on changed files and on entries.
+  // The options of the run as a whole: on feeding audio to stages, changed files and utterances.
   static std::vector<std::string> options_of_run() {
     std::vector<std::string> out{"update_by", "hash", "utterances"};
     FeedOptions feed;
@@ -93,7 +93,7 @@ class FileList final : public Source<FileRef>,
     out->contents_ = contents_;
     return out;
   }
-  // A file of plain samples, of which there are none.
+  // A file of plain samples that has no samples.
   [[nodiscard]] std::optional<SourceInfo> least_item() const override {
     return SourceInfo{"none.wav", 0};
   }
@@ -118,7 +118,7 @@ class FileList final : public Source<FileRef>,
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     earlier_ = required.get_or(requirement::kEarlierFiles, {});
-    if (corpora_.size() == 1) check_options(check);  // of several sources each does so itself
+    if (corpora_.size() == 1) check_options(check);  // several sources each check their own
     Properties out = given;
     out.set(property::kFeed, feed_);
     if (contents_) out.set(property::kContents, contents_);
@@ -150,14 +150,14 @@ class FileList final : public Source<FileRef>,
 
   [[nodiscard]] std::size_t count() const override { return manifest_.size(); }
   [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.name(i); }
-  // The index itself, and what ledger and writer keep for every file.
+  // The memory of the index, and of ledger and writer for every file.
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
     return manifest_.memory_bytes() +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size() +
            frozen_.size() * sizeof(FileStamp);
   }
-  // Making an item takes a system call, which takes longer than all else here.
+  // Making an item takes a system call, which takes longer than everything else here.
   [[nodiscard]] bool makes_ahead() const override { return !manifest_.has_spans(); }
   [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
@@ -199,7 +199,7 @@ class FileList final : public Source<FileRef>,
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
-  // Whether a list that is named is there.
+  // Whether a list exists, if one is named.
   static bool has_file(const std::string& list) {
     std::error_code error;
     return list.empty() || std::filesystem::exists(list, error);
@@ -248,8 +248,8 @@ class FileList final : public Source<FileRef>,
          {labels, splits, files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
       if (!remark.empty()) warn(remark);
   }
-  // In an update it may have one already: that of the rows which an output has of it. Those of two
-  // states of a file have none that is right for both, and are made again by the next update.
+  // In an update a file may have a stamp already: that of the rows which an output has of it. Rows
+  // of two states of a file have no stamp that is right for both; the next update makes them again.
   void note_stamp(FileStamp& noted, const FileStamp& now) const {
     if (!is_update_ || noted.size < 0 || noted == now)
       noted = now;
@@ -260,7 +260,7 @@ class FileList final : public Source<FileRef>,
     if (stamps_[i] == frozen_[i]) return;
     const auto text = [](const FileStamp& stamp) {
       if (stamp.size < 0) return std::string("not there, or no file");
-      const std::chrono::nanoseconds changed(stamp.modified);  // also before 1970
+      const std::chrono::nanoseconds changed(stamp.modified);  // may be before 1970
       const auto second = std::chrono::floor<std::chrono::seconds>(changed);
       return fmt::format("{} bytes, changed at {:%F %T}.{:09} UTC", stamp.size,
                          fmt::gmtime(second.count()), (changed - second).count());
@@ -282,8 +282,8 @@ class FileList final : public Source<FileRef>,
   Manifest manifest_;
   NotTaken not_taken_;
   std::vector<FileStamp> stamps_;
-  std::vector<FileStamp> frozen_;  // that they have to be, where the corpus was listed before
-  std::shared_ptr<ContentHashes> contents_;  // where they are asked for
+  std::vector<FileStamp> frozen_;  // the required stamps, where the corpus was listed before
+  std::shared_ptr<ContentHashes> contents_;  // null where they are not asked for
 };
 
 const RegisterStage<FileList, SourceOptions> register_file_list{

@@ -187,7 +187,7 @@ const std::string& FileListOptions::group_rule() const {
 
 namespace {
 
-// Why a text names nothing where there is no table: "'speaker' is not parent_dir, ...".
+// Returns why a rule names nothing without a table: "'speaker' is not parent_dir, ...".
 std::string no_column(const std::string& rule, const std::string& table,
                       const std::string& other = "") {
   if (rule.find_first_of("[]\\*+?^$|{}") != rule.npos)
@@ -198,7 +198,7 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
-// One problem is enough for a manifest that, by its name, is not a list.
+// A manifest whose name shows that it is no list has an error already, and needs no second one.
 bool may_be_table(const FileListOptions& o) {
   return is_table(o.manifest) || !why_no_list(o.manifest).empty();
 }
@@ -246,7 +246,7 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
                         o.label_file.empty() ? "manifest" : "file"));
 }
 
-// What is wrong with top_dir where the splits are folders: every file of a split has the same.
+// Returns the problem with top_dir where splits are folders: all files of a split have the same.
 std::string split_folder_problem(const FileListOptions& o, const std::string& rule) {
   if (o.splits != Splits::top_dir || rule != NameRule::kTopDir) return {};
   return "top_dir is the folder of the split here (splits: top_dir), such as train of "
@@ -333,11 +333,11 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
 
 }  // namespace
 
-// "wav" and ".wav", which are names of files, as patterns.
+// Reports patterns such as "wav" and ".wav", which are names of files.
 void check_patterns(const FileListOptions& o, PlanCheck& check) {
   for (const std::string& pattern : o.include) {
     const std::string ending = pattern.substr(pattern.starts_with('.') ? 1 : 0);
-    constexpr std::size_t kLongest = 5;  // of an ending [bytes]
+    constexpr std::size_t kLongest = 5;  // longest ending [bytes]
     const bool is_ending = !ending.empty() && ending.size() <= kLongest &&
                            std::all_of(ending.begin(), ending.end(),
                                        [](unsigned char c) { return std::isalnum(c) != 0; });

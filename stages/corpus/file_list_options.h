@@ -55,7 +55,7 @@ struct EnumNames<SplitUpdate> {
                                                                    {"redraw", SplitUpdate::redraw}};
 };
 
-/// The columns of a manifest that name parts of recordings.
+/// The columns of a manifest that describe utterances of recordings.
 struct UtteranceColumns {
   std::string start = "start";
   std::optional<std::string> end, duration;
@@ -103,7 +103,8 @@ struct FileListOptions {
   SplitUpdate split_update = SplitUpdate::keep;
 
   void describe(Schema& s);
-  /// The rule of split_group: that of the entry of `columns` with this name, else itself.
+  /// The rule of split_group: that of the entry of `columns` with this name, else the option
+  /// itself.
   [[nodiscard]] const std::string& group_rule() const;
   [[nodiscard]] std::shared_ptr<const ManifestFields> fields() const;
   /// Reports every problem that can be found before any file is read.

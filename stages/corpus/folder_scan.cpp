@@ -18,7 +18,7 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kMostEndings = 100, kMostShown = 8;
-constexpr std::size_t kLongestEnding = 10;  // longer ones are no kind of file [bytes]
+constexpr std::size_t kLongestEnding = 10;  // longer ones are no file type [bytes]
 
 std::string ending_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
@@ -31,7 +31,7 @@ bool is_hidden(std::string_view path) {
   return is_hidden_name(path) || path.find("/.") != path.npos;
 }
 
-// A folder, or a link to one.
+// Whether the name is that of a folder or of a link to one.
 bool leads_to_folder(int dir, const char* name) {
   struct stat st {};
   return fstatat(dir, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
@@ -73,7 +73,7 @@ std::string NotTaken::text() const {
   return out;
 }
 
-// The folders from the root down to here, to notice links that lead back.
+// The folders from the root to the present one, by which links that lead back are found.
 struct FolderScan::Way {
   std::vector<std::pair<dev_t, ino_t>> folders;
   NotTaken not_taken;
@@ -119,7 +119,7 @@ bool FolderScan::is_wanted_folder(const std::string& path) const {
   });
 }
 
-// Goes on after the first pattern that matches until every one has been seen to match something.
+// After a match, continues only with patterns that have matched nothing yet, to mark them as used.
 bool FolderScan::is_left_out(const std::string& path, bool is_folder) const {
   bool out = false;
   for (std::size_t i = 0; i < exclude_.size(); ++i) {

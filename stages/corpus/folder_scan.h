@@ -14,9 +14,9 @@
 namespace melflow {
 
 /// Counts the files below a root that a search ignores: by ending, ".txt"; under kOther those
-/// without an ending, and what would be too many endings; under kHidden files and folders whose
-/// names begin with '.'; under kLinkedFolder symbolic links to folders. Such folders are not
-/// searched, and count once.
+/// without an ending, and all others once there are too many endings; under kHidden files and
+/// folders whose names begin with '.'; under kLinkedFolder symbolic links to folders. Hidden and
+/// linked folders are not searched, and count once.
 class NotTaken {
  public:
   static constexpr const char* kOther = "other";
@@ -33,7 +33,7 @@ class NotTaken {
   std::map<std::string, std::size_t> counts_;
 };
 
-/// What is wrong with a root that is a file.
+/// The message about a root that is a file.
 inline constexpr const char* kRootIsFile =
     "this is a file, but root takes a folder; choose one recording by include, or give a list of "
     "recordings as manifest";
@@ -55,11 +55,11 @@ class FolderScan {
 
   explicit FolderScan(Settings settings);
 
-  /// Calls `visit` for everything whose path is wanted(), whether it is a file or not, and for
-  /// every folder that cannot be listed completely and is not excluded. Folders do not match
-  /// patterns that take every name ("**", "speech/*"), which mean the files; one that `exclude`
-  /// matches is excluded with all that is in it. Returns what neither include nor exclude names.
-  /// Throws RunError when the root cannot be listed.
+  /// Calls `visit` for every path that is wanted(), whether it is a file or not, and for every
+  /// folder that cannot be listed completely and is not excluded. Patterns that take every name
+  /// ("**", "speech/*") match files and no folders; a folder that `exclude` matches is excluded
+  /// with all its contents. Returns the files that neither include nor exclude matches. Throws
+  /// RunError when the root cannot be listed.
   NotTaken run(const Visit& visit) const;
   /// The patterns of `exclude` that matched nothing, after run().
   [[nodiscard]] std::vector<std::string> unused_excludes() const;
@@ -71,7 +71,7 @@ class FolderScan {
   struct Entry {
     std::string name;
     bool is_folder = false;
-    int error = 0;  // errno where its type cannot be found out, else 0
+    int error = 0;  // errno where its type cannot be determined, else 0
   };
   struct Way;
   [[nodiscard]] bool is_wanted_folder(const std::string& path) const;
@@ -86,7 +86,7 @@ class FolderScan {
 
   Settings settings_;
   std::vector<Glob> include_, exclude_;
-  mutable std::vector<bool> is_used_;  // of each of exclude_, whether it matched anything
+  mutable std::vector<bool> is_used_;  // for each of exclude_, whether it matched anything
 };
 
 }  // namespace melflow

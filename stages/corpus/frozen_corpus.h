@@ -1,5 +1,5 @@
-// A corpus that is listed once for several runs: a dry run (survey) lists it, and the runs take
-// what was listed.
+// A corpus that is listed once for several runs: a dry run (survey) lists it, and the runs use that
+// list.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace melflow {
 
-/// Where the caller adds one to the services of a run, its source lists the corpus, its sink closes
-/// every file as not run, and nothing is read or written.
+/// Where the caller adds a CorpusSurvey to the services of a run, the run's source lists the
+/// corpus, its sink closes every file as not run, and nothing is read or written.
 struct CorpusSurvey {
-  // Filled in.
-  bool is_listed = false;            ///< the source can take a FrozenCorpus of what it lists
-  std::vector<std::string> remarks;  ///< of the source on the corpus as a whole
+  // Filled in by the run.
+  bool is_listed = false;            ///< whether the source can take its list as a FrozenCorpus
+  std::vector<std::string> remarks;  ///< the source's remarks on the corpus as a whole
 };
 inline bool is_survey(const RunContext& run) {
   return run.services.find<CorpusSurvey>() != nullptr;
 }
 
-/// Where the caller adds one to the services of a run, its source takes this and lists nothing. A
-/// file with another stamp than here ends the run. Audio is not stored for later runs.
+/// Where the caller adds a FrozenCorpus to the services of a run, the run's source uses it and
+/// lists nothing. A file with a different stamp ends the run. Audio is not stored for later runs.
 struct FrozenCorpus {
   Manifest manifest;  ///< is moved from
   std::vector<FileStamp> stamps;
-  std::vector<std::string> remarks;  ///< to be passed on as those of this run
+  std::vector<std::string> remarks;  ///< to be reported as remarks of this run
 };
 inline bool is_frozen(const RunContext& run) {
   return run.services.find<FrozenCorpus>() != nullptr;

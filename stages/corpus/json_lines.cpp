@@ -33,7 +33,7 @@ bool to_cell(const OrderedJson& value, std::string& out) {
   return true;
 }
 
-// Makes the text of a cell. Returns what is wrong with the value; null for nothing.
+// Makes the text of a cell. Returns the problem with the value, or null.
 const char* problem_of(const OrderedJson& value, std::string& cell) {
   if (!to_cell(value, cell)) return "is neither text, a number nor a list of these";
   return cell.find('\0') == cell.npos ? nullptr
@@ -100,7 +100,7 @@ bool JsonLinesReader::read_line() {
   return false;
 }
 
-// Reads the cells of the line. Returns what is wrong with it, "" for nothing.
+// Reads the cells of the line. Returns the problem with the line, or "".
 std::string JsonLinesReader::parse() {
   const auto bad = [this](const std::string& why) {
     return fmt::format("{}:{}: {}", lines_.path(), line(), why);

@@ -1,5 +1,5 @@
 // Reads a file with one JSON object per line. The columns are the names in the first object, and
-// those that are asked for and are in a later one.
+// those requested names that a later object has.
 #pragma once
 
 #include <string>
@@ -20,20 +20,21 @@ class JsonLinesReader final : public TableReader {
   /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// As TableReader::next(); a line that is no object, or has one in a cell, a zero byte, or a list
-  /// in a `required` cell, is a BadLine. The cell of a number is the text in the file or the
-  /// shortest text that reads back as the number; null and a missing name give an empty cell.
+  /// Reads a row, as TableReader::next() does. A line that is no object, or has an object in a
+  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. A number's cell is its text
+  /// or the shortest text that reads back as the number; null and a missing name make an empty
+  /// cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;
-  /// Looks for a name that the first object lacks in the others, where the file can be read twice.
+  /// Also finds a name that only later objects have, where the file can be read twice.
   [[nodiscard]] int find_column(std::string_view name) override;
   [[nodiscard]] const std::string& cell(int column) const override {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
   [[nodiscard]] int line() const override { return lines_.number(); }
-  /// On lines that lack a name which the first object has.
+  /// Remarks on lines that lack a name which the first object has.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
@@ -44,12 +45,12 @@ class JsonLinesReader final : public TableReader {
   TextLines lines_;
   std::vector<std::string> required_;
   std::string text_;
-  std::vector<std::string> names_;     // those of columns first
-  std::vector<std::string> row_;       // its cells
-  std::vector<MissingCells> missing_;  // of each of them
+  std::vector<std::string> names_;     // names of the columns
+  std::vector<std::string> row_;       // cells of the row last read
+  std::vector<MissingCells> missing_;  // lines without a cell, by column
   std::size_t objects_ = 0;
-  bool is_waiting_ = false;  // the first object, until next() gives it
-  std::string problem_;      // of the first object, likewise
+  bool is_waiting_ = false;  // the first object is still to be returned by next()
+  std::string problem_;      // of the first object, until next() reports it
 };
 
 }  // namespace melflow

@@ -14,9 +14,9 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kOthers = 5;  // the first column that is not of segments and wav.scp
+constexpr std::size_t kOthers = 5;  // the first column that comes from another file
 
-// The first word of a line, and the rest of it without the blanks around.
+// Returns the first word of a line, and the rest of it without the blanks around it.
 std::pair<std::string, std::string> first_and_rest(const std::string& line) {
   constexpr const char* kBlanks = " \t";
   const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
@@ -34,7 +34,7 @@ void for_each_line(TextLines lines, F&& take) {
 
 }  // namespace
 
-// As validate_data_dir.sh of Kaldi has it.
+// Kaldi's validate_data_dir.sh has the same rule.
 void KaldiSegments::Ids::add(const std::string& id, const std::string& path, int line) {
   const auto [it, is_new] = lines_.try_emplace(id, line);
   if (!is_new)
@@ -102,7 +102,7 @@ bool KaldiSegments::next() {
   std::string utterance, recording, start, end, more;
   words >> utterance >> recording >> start >> end;
   const bool is_complete = !end.empty() && (words >> more).fail();
-  if (end.starts_with('-')) end.clear();  // the end of the recording
+  if (end.starts_with('-')) end.clear();  // means the end of the recording
   row_ = {"", "", "", utterance, recording};
   for (const Other& other : others_) {
     const auto it = other.texts.find(utterance);

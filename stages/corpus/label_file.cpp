@@ -13,7 +13,7 @@
 namespace melflow {
 namespace {
 
-// Reads the next row; false at the end. `why`: what is wrong with a row whose path is known, else
+// Reads the next row; false at the end. `why` gets the problem with a row whose path is known, else
 // "".
 bool next_row(TableReader& table, std::string& why) {
   why.clear();
@@ -80,7 +80,7 @@ void check_label_file(const FileListOptions& options,
   const std::unique_ptr<TableReader> table =
       open_table(options.label_file, {"path"}, options.quoting);
   LabelColumns columns(options, *table, options.label_file, options.labels == Labels::file);
-  Manifest any;  // an entry, which takes the values of every row
+  Manifest any;  // one entry that takes the values of every row
   any.set_target_names(options.targets);
   any.set_text_names(options.columns.names());
   any.add(any.add_folder(""), "");

@@ -1,4 +1,4 @@
-// Reads labels, targets and texts of files that were listed from a table beside them (label_file).
+// Reads labels, targets and texts of listed files from a table beside them (label_file).
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 namespace melflow {
 
 /// Passes warnings to `warn`. A row that cannot be used fails the files that it names. Throws
-/// RunError when the table cannot be read, lacks a column, or has a line of which cannot be told
-/// what it names.
+/// RunError when the table cannot be read, lacks a column, or has a line that does not tell which
+/// files it is for.
 void read_label_file(const FileListOptions& options, Manifest& manifest,
                      const std::function<void(std::string)>& warn);
-/// The same where no file is listed: passes on what of the table will be wrong for the files that
-/// it names.
+/// Checks the table where no file is listed: passes on the problems that its rows will be for the
+/// files that they name.
 void check_label_file(const FileListOptions& options, const std::function<void(std::string)>& warn);
 
 }  // namespace melflow

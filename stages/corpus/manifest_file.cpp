@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kPiece = 1 << 20;  // [bytes] that are written at a time
+constexpr std::size_t kPiece = 1 << 20;  // [bytes] written at a time
 
 std::string json(std::string_view text) {
   if (is_utf8(text)) return to_json(Value::scalar(std::string(text), {}, true));
@@ -49,7 +49,7 @@ std::string text_of(const Json& json) {
   return out;
 }
 
-// JSON knows no infinity, which is no NaN.
+// JSON has no infinity, and null means NaN.
 std::string json(double number) {
   if (std::isnan(number)) return "null";
   if (std::isinf(number)) return number > 0 ? R"("inf")" : R"("-inf")";
@@ -132,7 +132,7 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
   throw RunError(path + ": this file is not what `melflow plan` wrote; plan again");
 }
 
-// A manifest of which lines are read.
+// Builds a manifest from the lines that are read.
 class Lines {
  public:
   explicit Lines(const std::string& head) {
@@ -158,7 +158,7 @@ class Lines {
     Manifest& manifest = corpus_.manifest;
     const std::string path = text_of(json.at("path"));
     const std::size_t name =
-        path.find_last_of('/', path.size() - 2) + 1;  // a folder's with its slash
+        path.find_last_of('/', path.size() - 2) + 1;  // a folder's name ends in its slash
     const std::size_t i = manifest.size();
     const std::size_t source = json.value("source", std::size_t{0});
     if (!manifest.sources().empty()) static_cast<void>(manifest.sources().at(source));
@@ -203,7 +203,7 @@ class Lines {
 std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint64_t bytes) {
   std::string out(bytes, '\0');
   if (const int error = read_whole(fd, out.data(), bytes, at)) {
-    if (error == EIO) refuse(path);  // it is shorter
+    if (error == EIO) refuse(path);  // the file is too short
     fail(path, "read", error);
   }
   return out;

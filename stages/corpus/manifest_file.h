@@ -1,4 +1,4 @@
-// A manifest as a file, to be read again as a whole or in ranges. Lines of JSON:
+// A manifest stored as a file, which can be read as a whole or in ranges. Lines of JSON:
 //
 //   {"root": ..., "files": 3, "labels": [...], "splits": [...], "targets": [...], "texts": [...],
 //    "several_labels": false, "spans": "seconds",                     spans: only with utterances
@@ -6,8 +6,8 @@
 //   {"path": "a/b.wav", "size": 80044, "modified": 1700000000123456789, "source": 0,
 //    "label": 0, "split": 1, "targets": [0.5, null], "texts": ["ann"], "start": 1.5, "end": 2}
 //
-// with what a file has; labels and splits by their numbers, of the corpus as a whole. A text that
-// is no UTF-8 is {"hex": "ff61"}.
+// A line has only the fields that its file has; labels and splits are numbers of the whole corpus.
+// A text that is not UTF-8 is {"hex": "ff61"}.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ struct ManifestRange {
   std::uint64_t hash = 0;           ///< XXH3 of the lines
 };
 
-/// Writes a new file. `ranges` are all files, one range behind the other; of each the lines are
-/// filled in. Throws RunError.
+/// Writes a new file. `ranges` cover all files in order; fills in the position, length and hash of
+/// the lines of each. Throws RunError.
 void write_manifest(const std::string& path, const Manifest& manifest,
                     std::span<const FileStamp> stamps, std::span<ManifestRange> ranges);
 
-/// Reads these ranges, which follow each other. Throws RunError when the file cannot be read, or
-/// their lines are not what was written.
+/// Reads these ranges, which must follow each other. Throws RunError when the file cannot be read,
+/// or their lines differ from what was written.
 FrozenCorpus read_manifest(const std::string& path, std::span<const ManifestRange> ranges);
 
 }  // namespace melflow

@@ -158,7 +158,7 @@ std::string labels_not_in_training(const Manifest& manifest) {
                ? in_training
                : elsewhere)[static_cast<std::size_t>(l)];
   std::vector<std::string> unseen;
-  bool is_in_two = false;  // a label that is in training and elsewhere
+  bool is_in_two = false;  // whether a label is in training and elsewhere
   for (std::size_t l = 0; l < names.size(); ++l) {
     if (elsewhere[l] == 0) continue;
     if (in_training[l] == 0) unseen.push_back(names[l]);

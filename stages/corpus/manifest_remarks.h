@@ -14,14 +14,14 @@
 
 namespace melflow {
 
-/// Warnings about columns of a table that are not read, since somebody may rely on one. `used`: the
-/// numbers of those that are, -1 for one that there is not.
+/// Warnings about columns of a table that are not read, since the user may rely on one. `used`: the
+/// numbers of the columns that are read, -1 for one that does not exist.
 std::string columns_not_read(const FileListOptions& options,
                              const std::vector<std::string>& columns, const std::vector<int>& used);
-/// Warnings about paths that are not UTF-8, where the first is not there: names of files may be any
-/// bytes. `path`: of the list.
+/// Warnings about paths that are not UTF-8, where the first of them does not exist: file names may
+/// be any bytes. `path`: that of the list.
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
-/// Warnings about lines that name one path, and on those of them that are in different splits.
+/// Warnings about lines that name the same path, and about those in different splits.
 std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
                               const std::vector<DoublePaths::Pair>& doubles);
 
@@ -32,7 +32,7 @@ std::string_view split_of(const Manifest& manifest, std::size_t file);
 /// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
-/// Warnings about a rule of that option that gives `count` files, `first` before the others, the
+/// Warnings about a rule of that option that gives `count` files, the first of them `first`, the
 /// name of the folder of their split.
 std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
                             std::size_t count);
@@ -40,7 +40,7 @@ std::string names_of_splits(const std::string& option, const Manifest& manifest,
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
 /// Warnings about splits whose names differ only in case (of splits that are given, not drawn).
 std::string splits_alike(const Manifest& manifest);
-/// Warnings about labels of which another split has files, but none of those for training
+/// Warnings about labels that files of another split have, but none in a split for training
 /// (is_training_split).
 std::string labels_not_in_training(const Manifest& manifest);
 /// Warnings about files of the earlier output that are in another split now.

@@ -13,7 +13,7 @@
 namespace melflow {
 namespace {
 
-// The time of a match is in proportion to the path's length, and its memory is limited.
+// Matching takes time proportional to the path's length, and limited memory.
 std::shared_ptr<const RE2> compiled(const std::string& text, RE2::Options::Encoding encoding) {
   RE2::Options options;
   options.set_encoding(encoding);
@@ -21,7 +21,7 @@ std::shared_ptr<const RE2> compiled(const std::string& text, RE2::Options::Encod
   return std::make_shared<const RE2>(text, options);
 }
 
-// What to do about an expression that RE2 does not take.
+// Returns advice on an expression that RE2 rejects.
 const char* advice(const RE2& pattern) {
   const std::string& part = pattern.error_arg();
   if (part.starts_with("(?=") || part.starts_with("(?!") || part.starts_with("(?<"))

@@ -24,7 +24,7 @@ class NameRule {
 
   [[nodiscard]] static bool is_pattern(std::string_view text);
   [[nodiscard]] static bool is_column(std::string_view text);
-  /// What is wrong with the rule; "" where nothing is.
+  /// The problem with the rule, or "".
   [[nodiscard]] static std::string problem(const std::string& text);
 
   /// The name that the rule gives a file; "" where it finds none. `path`: relative to the root;
@@ -36,7 +36,7 @@ class NameRule {
  private:
   std::string text_;
   std::shared_ptr<const re2::RE2> pattern_,
-      bytes_;  // the expression, for paths in UTF-8 and others
+      bytes_;  // the expression for UTF-8 paths, and for other paths
 };
 
 }  // namespace melflow

@@ -22,9 +22,9 @@ std::vector<Part> split(std::string_view path) {
 }
 
 // Whether a pattern with stars, each for any number of items, matches `size` items. After a
-// mismatch only the last star is given more: what the stars before it have need not change, as in
-// https://research.swtch.com/glob. `step(p, i)`: how many items, from number `i`, the p-th part of
-// the pattern takes, 0: it does not match; `more(i)`: how many a star takes at once.
+// mismatch only the last star takes more, as those before it need not change
+// (https://research.swtch.com/glob). `step(p, i)`: how many items, from number `i` on, the p-th
+// part of the pattern takes; 0: none match. `more(i)`: how many items a star takes at once.
 template <class IsStar, class Step, class More>
 bool match(std::size_t parts, std::size_t size, const IsStar& is_star, const Step& step,
            const More& more) {
@@ -52,7 +52,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool matches_name(std::string_view pattern, std::string_view name) {
   const auto character = [name](std::size_t i) {
-    return std::max<std::size_t>(utf8_length(name, i), 1);  // a byte that is no UTF-8 is one, too
+    return std::max<std::size_t>(utf8_length(name, i), 1);  // an invalid byte counts as one
   };
   return match(
       pattern.size(), name.size(), [&](std::size_t p) { return pattern[p] == '*'; },
@@ -62,7 +62,7 @@ bool matches_name(std::string_view pattern, std::string_view name) {
       character);
 }
 
-// ".wav" for "*.WAV"; nothing for patterns of another form.
+// Returns ".wav" for "*.WAV"; nothing for patterns of another form.
 std::optional<std::string> ending_of(const std::string& pattern) {
   if (pattern.find_last_of("*?") != 0 || pattern[0] != '*') return std::nullopt;
   std::string out = pattern.substr(1);

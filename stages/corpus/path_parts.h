@@ -1,7 +1,7 @@
-// The parts of paths that give labels, splits and groups their names, and patterns for paths: '*'
-// and '?' within one component, '**' for any number of folders, at the end for all that is in them.
-// Every other character, '[' and '\' too, is itself, since names have them: "track [1].wav". Takes
-// time in proportion to the lengths of pattern and path multiplied, at most.
+// The parts of paths that labels, splits and groups are named after, and patterns for paths: '*'
+// and '?' match within one component, '**' any number of folders, or at the end everything in them.
+// Every other character, including '[' and '\', matches itself, since names contain them: "track
+// [1].wav". Matching takes time proportional to the product of the lengths at most.
 #pragma once
 
 #include <optional>
@@ -38,15 +38,15 @@ class BelowRoot {
  public:
   /// `root`: as the user wrote it; "" for none.
   explicit BelowRoot(const std::string& root);
-  /// `listed`: absolute or relative to the root. Without "./", "../" and doubled '/'; without the
-  /// root, as written or with its links resolved, where it is an absolute path below that.
+  /// Returns `listed`, absolute or relative to the root, without "./", "../" and doubled '/'. An
+  /// absolute path below the root, as written or with its links resolved, becomes relative.
   [[nodiscard]] std::string operator()(std::string_view listed) const;
 
  private:
   std::vector<std::string> roots_;  // absolute, ending in '/'
 };
 
-/// Case does not matter, so that "*.wav" also finds "A.WAV".
+/// A pattern for paths. Case does not matter, so that "*.wav" also matches "A.WAV".
 class Glob {
  public:
   explicit Glob(std::string_view pattern);
@@ -61,7 +61,7 @@ class Glob {
 
  private:
   std::vector<std::string> parts_;
-  std::optional<std::string> ending_;  // in lower case, where the pattern asks for nothing else
+  std::optional<std::string> ending_;  // in lower case, where the pattern asks only for an ending
 };
 
 }  // namespace melflow

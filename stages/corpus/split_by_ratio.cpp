@@ -24,7 +24,7 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
   if (!v.is_map()) return detail::is_not(v, "a map of shares such as {train: 80, test: 20}");
   SplitShares shares;
   double sum = 0;
-  bool are_whole = true;  // proportions: 80 and 20, 4 and 1
+  bool are_whole = true;  // proportions, such as 80 and 20, or 4 and 1
   std::size_t percents = 0;
   for (const Value::Entry& e : v.entries()) {
     const auto read = detail::number_and_unit(e.value);
@@ -79,8 +79,8 @@ std::vector<std::size_t> order_of(std::span<const SplitUnit> files) {
   return order;
 }
 
-// Groups that have a split come first, then the largest ones: small groups at the end even out what
-// the shares still lack.
+// Puts groups that have a split first, then large groups before small ones, since the small ones
+// even out what the shares still lack.
 std::vector<Group> groups_of(std::span<const SplitUnit> files,
                              const std::vector<std::size_t>& order) {
   std::vector<Group> out;
@@ -104,9 +104,9 @@ std::size_t largest_of(const SplitShares& shares) {
   return static_cast<std::size_t>(it - shares.list.begin());
 }
 
-// Puts one group after another into the split where it brings all splits nearest to their shares,
-// overall and for each of the group's labels: where the sum of squared deviations [files], each
-// divided by the split's share, grows least.
+// Assigns groups one after another to the split where each brings all splits nearest to their
+// shares, overall and for each of the group's labels: where the sum of squared deviations [files],
+// each divided by the split's share, grows least.
 class Dealer {
  public:
   Dealer(std::span<const SplitUnit> files, const SplitShares& shares)
@@ -120,7 +120,7 @@ class Dealer {
     }
   }
 
-  using Counts = std::vector<std::pair<std::int32_t, double>>;  // files of each label
+  using Counts = std::vector<std::pair<std::int32_t, double>>;  // number of files of each label
 
   std::size_t deal(const Counts& group) {
     std::size_t best = largest_;
@@ -134,8 +134,8 @@ class Dealer {
   }
 
   [[nodiscard]] bool is_empty(std::size_t split) const { return all_.have[split] == 0; }
-  /// What it costs to take a group from one split into another; infinite where the first would be
-  /// empty then, or the largest one would lack a label.
+  /// The cost of moving a group from one split to another; infinite where the first would then be
+  /// empty, or the largest one would lack a label.
   [[nodiscard]] double cost_of_move(const Counts& group, std::size_t from, std::size_t to) const {
     double all = 0, sum = 0;
     bool may_leave = true;
@@ -165,9 +165,9 @@ class Dealer {
  private:
   struct Count {
     double whole = 0;
-    std::vector<double> have;  // in each split
+    std::vector<double> have;  // files in each split
   };
-  // The place of a label in labels_; -1, no label, comes first.
+  // The index of a label in labels_; -1, no label, comes first.
   static std::size_t place_of(std::int32_t label) { return static_cast<std::size_t>(label) + 1; }
   Count& of(std::int32_t label) { return labels_[place_of(label)]; }
   [[nodiscard]] const Count& of(std::int32_t label) const { return labels_[place_of(label)]; }
@@ -193,7 +193,7 @@ class Dealer {
   const SplitShares& shares_;
   std::size_t largest_;
   Count all_;
-  std::vector<Count> labels_;  // without a label first
+  std::vector<Count> labels_;  // the first is for files without a label
 };
 
 }  // namespace
@@ -240,8 +240,8 @@ std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
     if (g.split >= 0) dealer.put(counts, static_cast<std::size_t>(g.split));
     split_of.push_back(g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split));
   }
-  // A split smaller than the smallest groups gets none by dealing: it is given the one that costs
-  // least.
+  // A split smaller than the smallest groups may get none by dealing: it then gets the group that
+  // costs least.
   for (std::size_t s = 0; s < shares.list.size(); ++s) {
     if (!dealer.is_empty(s)) continue;
     double least = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// Draws the split of every file from the shares that the splits are to have.
+// Draws the split of every file from the shares of the splits.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ struct OptionType<SplitShares> {
 struct SplitUnit {
   std::uint64_t key = 0;    ///< hash that includes the seed; files of equal keys stay together
   std::int32_t label = -1;  ///< the stratum
-  /// The split that this file, and every file with its key, must have; -1: any. Files with one key
-  /// have the same number here or -1.
+  /// The split that this file, and every file with its key, must have; -1: any. Files with equal
+  /// keys have the same number here or -1.
   std::int8_t split = -1;
 };
 
-/// Draws the split of every file from its own key alone, so that an added file moves no other. The
-/// shares are met on average only.
+/// Draws the split of every file from its own key alone, so that adding a file moves no other. The
+/// shares are met only on average.
 std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const SplitShares& shares);
 
 /// Draws splits that meet the shares as exactly as whole files and keys allow, overall and within
-/// every label; the largest split gets files of every label, as far as these are not bound to other
+/// every label; the largest split gets files of every label, unless these are bound to other
 /// splits. The result depends on the set of the files, not on their order.
 std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
                                           const SplitShares& shares);

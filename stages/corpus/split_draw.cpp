@@ -69,10 +69,10 @@ class Draw {
   }
 
  private:
-  // Whether the label of every file that has one is the name of its group, such as speakers that
-  // are kept together: such labels cannot be in every split, so they are no strata.
+  // Whether every label is the name of its file's group, such as speakers that are kept together:
+  // such labels cannot be in every split, so they are no strata.
   [[nodiscard]] bool labels_are_groups() const {
-    std::vector<std::uint64_t> keys;  // of each label as a group
+    std::vector<std::uint64_t> keys;  // the key of a group named like each label
     for (const std::string& label : manifest_.label_names())
       keys.push_back(SplitGroups::key_of(label, options_.split_seed));
     for (std::size_t u = 0; u < units_.size(); ++u) {
@@ -98,7 +98,7 @@ class Draw {
     return empty;
   }
 
-  // Whether it is only because files keep their split that one is empty.
+  // Whether a split is empty only because files keep their split.
   [[nodiscard]] bool would_redrawing_fill() const {
     std::vector<SplitUnit> units = units_;
     for (SplitUnit& u : units) u.split = -1;
@@ -195,8 +195,8 @@ class Draw {
   const FileListOptions& options_;
   const Manifest& manifest_;
   std::vector<std::string> names_;  // of the splits
-  std::vector<std::size_t> files_;  // that are drawn
-  std::vector<SplitUnit> units_;    // of each of them
+  std::vector<std::size_t> files_;  // the files whose split is drawn
+  std::vector<SplitUnit> units_;    // for each of these files
 };
 
 }  // namespace

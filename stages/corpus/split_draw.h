@@ -1,5 +1,5 @@
-// Draws the splits of a corpus from shares (splits: ratio): groups (split_group), whose files have
-// one key, stay together, and files of an earlier output stay in their split.
+// Draws the splits of a corpus from shares (splits: ratio). The files of a group (split_group) have
+// one key and stay together; files of an earlier output stay in their split.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace melflow {
 
 class SplitGroups {
  public:
-  /// The key of files for which no split is drawn: entries that are no recording, and with
+  /// The key of entries for which no split is drawn: those that are no recording, and with
   /// split_unmatched: no_split files without a group.
   static constexpr std::uint64_t kNone = 0;
 
@@ -25,7 +25,7 @@ class SplitGroups {
 
   explicit SplitGroups(const FileListOptions& options);
 
-  /// Adds the next file. `path`: relative to the root; `cell`: what the manifest has in the column
+  /// Adds the next file. `path`: relative to the root; `cell`: the manifest's cell in the column
   /// that the group's rule names, "" where it names none.
   void add(std::string_view path, std::string_view cell);
   /// Adds an entry that is no recording, such as a folder that cannot be listed.
@@ -37,7 +37,7 @@ class SplitGroups {
   [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const {
     return rule_.name_of(path, cell);
   }
-  /// How many files have no group; the number of the first, from 0; and the reason, as text.
+  /// The number of files without a group; the index of the first of them; and the reason, as text.
   [[nodiscard]] std::size_t unmatched() const { return unmatched_; }
   [[nodiscard]] std::size_t first_unmatched() const { return first_unmatched_; }
   [[nodiscard]] std::string why_unmatched() const;
@@ -50,9 +50,9 @@ class SplitGroups {
   std::size_t unmatched_ = 0, first_unmatched_ = 0;
 };
 
-/// The number of each file's split in split_ratios, -1 for none. `keys`: SplitGroups::keys().
-/// Throws  RunError when a split would have no files, or when the splits of the earlier output
-/// cannot be kept.
+/// Returns the number of each file's split in split_ratios, -1 for none. `keys`:
+/// SplitGroups::keys(). Throws RunError when a split would have no files, or when the splits of the
+/// earlier output cannot be kept.
 std::vector<std::int8_t> draw_splits(const FileListOptions& options, const Manifest& manifest,
                                      const std::vector<std::uint64_t>& keys,
                                      const EarlierSplits& earlier);

@@ -33,7 +33,7 @@ bool can_be_stored(std::string_view name) {
          name.find('/') == name.npos && excerpt(name) == name;
 }
 
-// What a split is for, in the order in which splits stand.
+// The purpose of a split, in the order in which splits are listed.
 enum class Purpose { training, validation, test, other };
 
 Purpose purpose_of_word(const std::string& word) {
@@ -47,7 +47,7 @@ Purpose purpose_of_word(const std::string& word) {
   return Purpose::other;
 }
 
-// A word is letters, in lower case; bytes beyond ASCII count as such.
+// Splits a name into words of letters, in lower case; bytes beyond ASCII count as letters.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> out{""};
   for (const char c : name) {
@@ -60,7 +60,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return out;
 }
 
-// The first word decides; a part of the training data that is set aside is not for training.
+// The first word decides, but training data set aside for validation or test is not for training.
 Purpose purpose_of(std::string_view name) {
   const std::vector<std::string> words = words_of(name);
   const Purpose first = purpose_of_word(words.front());

@@ -71,7 +71,7 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   if (!table.cell(start_).empty()) span.start = number(table, start_);
   if (table.cell(end_).empty()) return span;
   span.end = number(table, end_);
-  // Without the last digits of a sum: 15.2, and not 15.199999999999999.
+  // Rounds off the error of the sum: 15.2 rather than 15.199999999999999.
   if (options_.duration) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
   if (span.end <= span.start)
     throw BadLine(fmt::format(

@@ -1,5 +1,5 @@
-// What the columns of a table and the paths in it say of files: labels, numbers, texts and spans;
-// lines that cannot be used, each of which fails its files alone.
+// Reads what a table's columns and paths say about files: labels, numbers, texts and spans. A line
+// that cannot be used fails only its own files.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@
 namespace melflow {
 
 struct PathColumn {
-  std::string name;  ///< as warnings call it: "columns: speaker"
+  std::string name;  ///< in warnings: "columns: speaker"
   NameRule rule;
   std::size_t files = 0, without = 0, first_without = 0;
 
-  /// The text of the file with that number; "" where the rule finds none.
+  /// Returns the text of the file with that number; "" where the rule finds none.
   std::string_view take(std::string_view path, std::size_t file);
-  /// On files without a text; "" for none. Throws RunError where no file has one.
+  /// Returns a warning about files without a text, or "". Throws RunError where no file has one.
   [[nodiscard]] std::string remark(const Manifest& manifest) const;
 };
 
@@ -32,8 +32,8 @@ class SpanColumns {
  public:
   /// Throws RunError when a column is missing.
   SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path);
-  /// The span of the table's present row. Throws BadLine for what is no number or no
-  /// part of a recording.
+  /// Returns the span of the table's present row. Throws BadLine for a cell that is no number, or a
+  /// span that is no part of a recording.
   [[nodiscard]] Manifest::Span take(const TableReader& table) const;
   /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const { return {start_, end_}; }
@@ -43,7 +43,7 @@ class SpanColumns {
 
   const UtteranceColumns& options_;
   std::string path_;
-  int start_ = -1, end_ = -1;  // `end_`: of the end or of the duration
+  int start_ = -1, end_ = -1;  // `end_`: the column of the end or the duration
 };
 
 class LabelColumns {
@@ -51,9 +51,8 @@ class LabelColumns {
   /// `with_labels` false: reads targets and texts only. Throws RunError when a column is missing.
   LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
                bool with_labels);
-  /// Stores labels, targets and texts of the table's present row for the file. Throws BadLine for
-  /// a target that is no number; RunError for a text that is not
-  /// UTF-8.
+  /// Stores labels, targets and texts of the table's present row for the file. Throws BadLine for a
+  /// target that is no number; RunError for a text that is not UTF-8.
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
   /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const;
@@ -67,19 +66,19 @@ class LabelColumns {
   std::string path_;
   int label_ = -1;  // number of the label's column; -1: labels are not read
   std::vector<int> targets_;
-  std::vector<int> texts_;  // of each of the options' columns, -1 for what is no column of a table
+  std::vector<int> texts_;  // for each of the options' columns; -1: not a column of a table
   std::vector<std::string_view> names_;
 };
 
 class BadLines {
  public:
-  /// Makes the file one that fails for this reason.
+  /// Marks the file as one that fails for this reason.
   void add(Manifest& manifest, std::size_t file, const std::string& why) {
     if (count_++ == 0) first_ = why;
     manifest.set_problem(file, why);
   }
-  /// What a user should know of them; "" for none. `table`: its path; `lines`: how many were taken,
-  /// bad ones or not. Throws RunError where all are bad, since then it is the table that is wrong.
+  /// Returns a warning about the bad lines, or "". `table`: its path; `lines`: how many were read,
+  /// bad or not. Throws RunError where all are bad, since then the table itself is wrong.
   [[nodiscard]] std::string remark(const std::string& table, std::size_t lines) const {
     if (count_ == 0) return "";
     if (count_ == lines) throw RunError(first_);

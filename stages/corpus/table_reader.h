@@ -20,7 +20,7 @@ struct EnumNames<Quoting> {
       {"auto", Quoting::automatic}, {"none", Quoting::none}, {"csv", Quoting::csv}};
 };
 
-/// A line that cannot be used, with file and line. The lines behind it can be read.
+/// Reports a line that cannot be used, with file and line. The lines after it can be read.
 class BadLine : public RunError {
  public:
   using RunError::RunError;
@@ -33,23 +33,23 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// Reads the next row; false at the end. Throws BadLine for a row that makes no sense, of which
-  /// the cells that are known can be read; RunError where what is behind it cannot be read either.
+  /// Reads the next row; false at the end. Throws BadLine for a row that is invalid, whose known
+  /// cells can still be read; RunError where the rows after it cannot be read either.
   virtual bool next() = 0;
   /// The names of all columns seen so far, in their order. Only the cells of columns that column()
   /// finds can be read.
   [[nodiscard]] virtual const std::vector<std::string>& columns() const = 0;
   /// The number of a column, from 0; -1 when there is no such column.
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
-  /// As column(); before the first next() it also finds a name that only later rows have.
+  /// Like column(), but before the first next() it also finds a name that only later rows have.
   [[nodiscard]] virtual int find_column(std::string_view name) { return column(name); }
   /// A cell of the row last read; "" where the row has nothing there.
   [[nodiscard]] virtual const std::string& cell(int column) const = 0;
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
   /// The line in the file of the row last read, from 1.
   [[nodiscard]] virtual int line() const = 0;
-  /// What a user should know of the rows that were read. `used`: the numbers of the columns whose
-  /// cells are taken.
+  /// Returns warnings about the rows that were read. `used`: the numbers of the columns whose cells
+  /// are used.
   [[nodiscard]] virtual std::vector<std::string> remarks(const std::vector<int>& used) const = 0;
 };
 
@@ -58,7 +58,7 @@ class MissingCells {
  public:
   void add(std::string_view name);
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// The names of the first: "u2, u4, u7, ...".
+  /// The names of the first such rows: "u2, u4, u7, ...".
   [[nodiscard]] std::string first() const;
 
  private:
@@ -66,21 +66,21 @@ class MissingCells {
   std::vector<std::string> first_;
 };
 
-/// The number of the column that an option asks for. `path`: of the table. Throws RunError, with
-/// the columns that there are, when there is none of that name.
+/// Returns the number of the column that an option names. `path`: that of the table. Throws
+/// RunError, listing the existing columns, when there is none of that name.
 int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option);
-/// What to do where the column `missing` is that of the paths, and one that other tools write is
-/// there: "; where file_name has the paths, write ..."; else "".
+/// Returns advice where the path column is `missing`, but there is a column that other tools use
+/// for paths: "; where file_name has the paths, write ..."; else "".
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
 /// Whether the path ends in .csv or .tsv, in upper or lower case.
 bool has_separators(std::string_view path);
 /// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
 /// `segments` file of Kaldi.
 bool is_table(std::string_view path);
-/// Opens a table in the format that its name says; `quoting`, of a .csv or .tsv: automatic is csv
-/// for the one and none for the other. Throws RunError when the file cannot be read or lacks one of
-/// the `required` columns.
+/// Opens a table in the format that its name says. `quoting` is for .csv and .tsv: automatic means
+/// csv for the former and none for the latter. Throws RunError when the file cannot be read or
+/// lacks one of the `required` columns.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required,
                                         Quoting quoting = Quoting::automatic);

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kReadPiece = 1 << 16;  // that is read at a time [bytes]
+constexpr std::size_t kReadPiece = 1 << 16;  // [bytes] read at a time
 constexpr std::size_t kMostBytes = std::size_t{64} << 30;
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // [bytes]
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
@@ -26,7 +26,7 @@ using namespace std::string_view_literals;
 struct Kind {
   std::string_view bytes;
   const char* what;
-  const char* cure;  // {}: the path
+  const char* cure;  // advice; {} is the path
   std::size_t at = 0;
 };
 
@@ -37,7 +37,7 @@ constexpr const char* kSave = "save the table as a .csv, .tsv or .jsonl";
 constexpr const char* kOutput =
     "a list of recordings is a text file with one path per line, or a .csv, .tsv or .jsonl";
 
-// Longer ones first where one begins another.
+// Where one begins another, the longer one comes first.
 constexpr Kind kKinds[] = {
     {"\xFF\xFE\0\0"sv, "UTF-32 text", kUtf32},
     {"\0\0\xFE\xFF"sv, "UTF-32 text", kUtf32},
@@ -154,7 +154,7 @@ std::string why_no_text(std::string_view head, const std::string& path) {
   };
   for (const Kind& kind : kKinds)
     if (is_there(head, kind.bytes, kind.at)) return message(kind.what, kind.cure);
-  // What else is known by letters may be the beginning of a name.
+  // The other kinds begin with letters, as a path may, so they must also contain a zero byte.
   if (head.find('\0') == head.npos && !head.starts_with("NIST_1A\n")) return {};
   if (head.starts_with("PAR1")) return message("a Parquet table", kSave);
   if (const std::string sound = sound_in(head); !sound.empty())

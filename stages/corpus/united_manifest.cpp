@@ -18,7 +18,7 @@ void add_names(std::vector<std::string>& to, const std::vector<std::string>& nam
     if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
 }
 
-// The position of each of `names` in `all`.
+// Returns the position of each of `names` in `all`.
 std::vector<std::size_t> places_of(const std::vector<std::string>& names,
                                    const std::vector<std::string>& all) {
   std::vector<std::size_t> out;
@@ -54,7 +54,7 @@ void append(Manifest& to, const Manifest& from, std::size_t source, bool has_lab
   }
 }
 
-// Whether a file may be in two sources: one of their roots is in another, or a path is absolute.
+// Whether a file may be in two sources: one root contains another, or a path is absolute.
 bool may_overlap(const Manifest& united, const std::vector<std::string>& roots) {
   for (std::size_t a = 0; a < roots.size(); ++a)
     for (std::size_t b = 0; b < roots.size(); ++b)
@@ -85,7 +85,7 @@ Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& man
   if (manifests.front().has_spans()) out.set_span_unit(manifests.front().span_unit());
   for (std::size_t k = 0; k < manifests.size(); ++k) {
     append(out, manifests[k], k, has_label_sets);
-    manifests[k] = Manifest();  // gives its memory back
+    manifests[k] = Manifest();  // releases its memory
   }
   if (!splits.empty()) out.order_by_split(splits);
   out.close();
@@ -115,8 +115,8 @@ std::string files_of_several_sources(const Manifest& united) {
     const std::string path = united.relative(i);
     return path.starts_with('/') ? path : roots[united.source_of(i)] + path;
   };
-  // By their hashes first: paths of a million files would take much room.
-  std::vector<std::pair<std::size_t, std::size_t>> hashes;  // and of which file
+  // Compares hashes first: the paths of a million files would take much memory.
+  std::vector<std::pair<std::size_t, std::size_t>> hashes;  // hash and index of each file
   hashes.reserve(united.size());
   for (std::size_t i = 0; i < united.size(); ++i)
     hashes.emplace_back(std::hash<std::string>{}(path_of(i)), i);

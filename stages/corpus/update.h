@@ -15,7 +15,7 @@ namespace melflow {
 enum class Update {
   none,    ///< makes a new output
   append,  ///< rows that are still valid stay in place, new ones are appended
-  compact  ///< makes a new file: copies rows that are still valid, all in the order of the source
+  compact  ///< makes a new file in the order of the source, copying rows that are still valid
 };
 
 /// Sets the kind of update; to be called before the run.
@@ -27,31 +27,31 @@ inline Update update_of(const RunContext& run) {
   return update ? *update : Update::none;
 }
 
-/// Where the caller adds one to the services of an update, the update keeps the rows of every file
-/// that was ok, whatever became of the recording since, but those that are damaged; it may drop
-/// none.
+/// Where the caller adds a Repair to the services of an update, the update keeps the rows of every
+/// file that was ok, even if the recording has changed or is gone, except for damaged ones; it may
+/// drop none.
 struct Repair {
   std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries, ascending, of each output
 };
 
-/// What an update would do. Where the caller adds one to the services of a run, its sinks fill it
-/// in, write nothing, and close every file: ok for one whose rows would stay in all outputs, else
-/// not run, with the reason of the first that has no rows of it.
+/// A preview of an update. Where the caller adds one to the services of a run, its sinks fill it
+/// in, write nothing, and close every file: as ok where its rows would stay in all outputs, else as
+/// not run, with the reason of the first output that lacks its rows.
 struct UpdatePreview {
   struct Output {
     std::string path;
-    bool is_there = false;  ///< else all files would be computed
-    bool in_place = false;  ///< new rows would come behind the others, else all would be copied
+    bool is_there = false;  ///< false: all files would be computed
+    bool in_place = false;  ///< whether new rows would be appended; else all rows would be copied
     std::size_t kept_files = 0;
-    std::size_t dropped_files = 0;  ///< that have rows there and are gone
+    std::size_t dropped_files = 0;  ///< files that have rows there and are gone
     std::int64_t dropped_rows = 0;
-    std::vector<std::string> dropped;  ///< their paths, of very many the first
-    std::string refusal;               ///< why the update would not begin; "": it would
-    /// The files to compute: "new", "changed (size)" or what became of each before.
+    std::vector<std::string> dropped;  ///< their paths; of very many the first
+    std::string refusal;               ///< why the update would be refused; "": it would begin
+    /// The files to compute, and why: "new", "changed (size)" or the earlier outcome.
     std::map<std::size_t, std::string> to_compute = {};
   };
-  std::vector<Output> outputs;  ///< none where the run was stopped before all was looked at
-  std::map<std::size_t, std::string> splits;  ///< of the files to compute that are in one
+  std::vector<Output> outputs;  ///< empty where the run was stopped before it had looked at all
+  std::map<std::size_t, std::string> splits;  ///< of those files to compute that have a split
 };
 inline bool is_preview(const RunContext& run) {
   return run.services.find<UpdatePreview>() != nullptr;

@@ -1,4 +1,4 @@
-// Where labels and texts of files come from: the options `labels` and `columns` of file_list.
+// The sources of files' labels and texts: the options `labels` and `columns` of file_list.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace melflow {
 enum class Labels { none, parent_dir, top_dir, file, manifest, column, pattern };
 template <>
 struct EnumNames<Labels> {
-  // The others are known by their rule.
+  // The other kinds are recognized by their rule.
   static constexpr std::pair<const char*, Labels> values[] = {{"none", Labels::none},
                                                               {"parent_dir", Labels::parent_dir},
                                                               {"top_dir", Labels::top_dir},

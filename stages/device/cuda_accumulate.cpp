@@ -1,7 +1,7 @@
-// cuda_accumulate: batches put together until one is large enough for a device.
+// cuda_accumulate: joins batches until they are large enough for a device.
 //
 // In:  Batch.
-// Out: Batch. Which files come together never changes a row.
+// Out: Batch. The grouping of files never changes a row.
 
 #include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
@@ -27,7 +27,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     ++batches_;
     if (run_ && run_->is_on_host()) return bytes_ >= run_->host_batch_bytes();
     if (options_.batches) return batches_ >= *options_.batches;
-    // One more like it would be too many.
+    // Another batch of this size would be too much.
     return bytes_ + in->bytes() >
            options_.bytes.value_or(Bytes{AccumulateOptions::kUsualBytes}).count;
   }
@@ -38,7 +38,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     return std::shared_ptr<const Batch>(std::move(batch_));
   }
 
-  // The samples stay where they are.
+  // The samples are not copied.
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
  private:

@@ -32,11 +32,11 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch)
     : batch_(std::move(batch)), is_on_host_(true), sample_bytes_(batch_->bytes()) {}
 
 CudaBatch::~CudaBatch() {
-  // Dropped on the way, because its files failed elsewhere: the device may still be at it.
+  // The batch was dropped because its files failed elsewhere; the device may still be using it.
   if (slot_) slot_->finish();
 }
 
-// The space that every part takes, before anything is packed.
+// Computes the space of every part, before anything is packed.
 void CudaBatch::count_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
   is_counting_ = true;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -79,7 +79,7 @@ std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::SlotSize& size,
                                                 const SplitDevices& devices, ItemContext& context) {
   const auto fits = [&size](const Piece& p) {
     return p.sample_bytes() <= size.sample_bytes && p.n_frames <= size.frames &&
-           p.n_samples <= std::numeric_limits<std::uint32_t>::max();  // what places can say
+           p.n_samples <= std::numeric_limits<std::uint32_t>::max();  // the largest position
   };
   std::vector<Piece> out;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -130,8 +130,8 @@ void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cud
   slot_.reset();
 }
 
-// A stream may fail elsewhere after it was counted, but not come back: what is packed is never
-// more than was counted.
+// A stream may fail elsewhere after it was counted, but does not recover, so never more is packed
+// than was counted.
 void CudaBatch::pack_piece(const MelFront& front, Scratch& scratch, ItemContext& context) {
   n_samples_ = 0;
   n_frames_ = 0;
@@ -172,7 +172,7 @@ void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t cou
   if ((piece_.type == cuda::SampleType::int16) == (sizeof(Sample) == 2)) {
     std::memcpy(to, samples, static_cast<std::size_t>(count) * sizeof(Sample));
   } else {
-    // int16 among floats: the same values.
+    // int16 samples among floats become floats of the same value.
     auto* values = reinterpret_cast<float*>(to);
     for (std::int64_t i = 0; i < count; ++i)
       values[i] = static_cast<float>(samples[i]) * kInt16Scale;
@@ -194,7 +194,7 @@ void CudaBatch::put_raw_frame(std::uint32_t place, const SignalView<Sample>& vie
   put(place, samples, length);
 }
 
-// Frames [from, from + count) of the utterance; `place`: where the view's samples lie in the slot.
+// Packs frames [from, from + count) of the utterance; `place`: the view's samples in the slot.
 template <class Sample>
 void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
                             std::optional<std::uint32_t> place, const MelFront& front,
@@ -255,7 +255,7 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
   out.same_as = scratch.windows_.same_as();
 }
 
-// Of a part's windows, those that were computed come out of the slot one after another.
+// The slot has the computed ones of a part's windows, one after another.
 std::shared_ptr<Buffer> CudaBatch::take_rows(const Part& part, const MelFront& front,
                                              ItemContext& context) const {
   const std::size_t row_bytes = front.info()->values_per_row() * size_of(front.row_type());
@@ -275,7 +275,7 @@ std::shared_ptr<Buffer> CudaBatch::take_rows(const Part& part, const MelFront& f
   return out;
 }
 
-// What the device leaves for the host to fill.
+// Fills in the energies, which the device leaves to the host.
 void CudaBatch::put_energies(const Part& part, const MelFront& front, std::byte* rows) {
   const FeatureInfo& info = *front.info();
   if (info.energy_column < 0) return;

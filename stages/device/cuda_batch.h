@@ -2,7 +2,7 @@
 // results.
 //
 // In:  Batch of Windows.
-// Out: MelBatch, the same parts as the stage mel on the processor gives.
+// Out: MelBatch, with the same parts as from the stage mel on the processor.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class CudaBatch {
    private:
     friend class CudaBatch;
     MelKernel::Scratch kernel_;
-    std::vector<std::byte> frame_;  // one that reaches over an end
+    std::vector<std::byte> frame_;  // a frame that reaches over an end of its utterance
     WindowScratch windows_;
   };
 
@@ -57,20 +57,20 @@ class CudaBatch {
   [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
   [[nodiscard]] std::size_t row_count() const;
   // Copies the rows to memory of their own and finishes them as far as single parts can be. To be
-  // called when the slot has been copied out.
+  // called when the slot's results are on the host.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
                                                      ItemContext& context) const;
 
  private:
   struct Part {
     std::shared_ptr<MelPart> rows;                      // without its data; null: it failed
-    cuda::SampleType type = cuda::SampleType::float32;  // in which it goes where it is alone
-    // What it takes of a slot.
+    cuda::SampleType type = cuda::SampleType::float32;  // as sent when it is alone in a slot
+    // The part's share of a slot.
     std::int64_t n_samples = 0;
     std::size_t first_frame = 0, n_frames = 0;
-    std::vector<std::int64_t> same_as;  // of windows
+    std::vector<std::int64_t> same_as;  // by window: the earlier one with the same samples, or -1
     std::vector<float> energies;        // [n_frames], where there is a column for them
-    std::shared_ptr<Buffer> data;       // rows of a piece that is done
+    std::shared_ptr<Buffer> data;       // its rows, once its piece is done
   };
   // Parts [first, end), which go through one slot.
   struct Piece {
@@ -78,15 +78,15 @@ class CudaBatch {
     cuda::SampleType type = cuda::SampleType::int16;
     std::int64_t n_samples = 0;
     std::size_t n_frames = 0;
-    std::size_t n_files = 0;  // that end in it
-    std::span<const int> on;  // devices; none: any
+    std::size_t n_files = 0;  // files that end in it
+    std::span<const int> on;  // devices that may take it; none: any
     [[nodiscard]] std::size_t sample_bytes() const {
       return static_cast<std::size_t>(n_samples) * cuda::bytes_of(type);
     }
   };
 
   void count_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
-  // With `part` behind it.
+  // Returns the piece with `part` appended.
   [[nodiscard]] static Piece joined(Piece piece, const Part& part);
   [[nodiscard]] std::vector<Piece> pieces(const cuda::SlotSize& size, const SplitDevices& devices,
                                           ItemContext& context);
@@ -101,16 +101,16 @@ class CudaBatch {
   void pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
                    std::optional<std::uint32_t> place, const MelFront& front, Scratch& scratch,
                    Part& out);
-  // Room for `count` samples behind those that are there; their place.
+  // Makes room for `count` samples behind those in the slot; returns their position.
   std::uint32_t room(std::int64_t count);
-  // The frame at `start`, which reaches over an end of its utterance.
+  // Writes the frame at `start`, which reaches over an end of its utterance.
   template <class Sample>
   void put_raw_frame(std::uint32_t place, const SignalView<Sample>& view, std::int64_t start,
                      const MelPlan& plan, Scratch& scratch);
   template <class Sample>
   void put(std::uint32_t place, const Sample* samples, std::int64_t count);
   void put_offset(std::uint32_t offset);
-  // Out of the slot, into memory of their own.
+  // Copies the part's rows out of the slot into memory of their own.
   [[nodiscard]] std::shared_ptr<Buffer> take_rows(const Part& part, const MelFront& front,
                                                   ItemContext& context) const;
   static void put_energies(const Part& part, const MelFront& front, std::byte* rows);
@@ -118,10 +118,10 @@ class CudaBatch {
   std::shared_ptr<const Batch> batch_;
   cuda::SlotPool::Lease slot_;
   bool is_on_host_ = false;
-  bool is_raw_ = true;           // samples go as they are; else conditioned here, frame by frame
-  bool is_counting_ = false;     // nothing is written yet
+  bool is_raw_ = true;           // samples are sent as they are; else conditioned here by frame
+  bool is_counting_ = false;     // sizes are counted, and nothing is written
   std::size_t frame_bytes_ = 0;  // of a frame's row
-  Piece piece_;                  // the one at hand
+  Piece piece_;                  // the piece being packed
   std::int64_t n_samples_ = 0;   // put into the slot so far
   std::size_t n_frames_ = 0;
   std::size_t sample_bytes_ = 0, row_bytes_ = 0;

@@ -1,8 +1,8 @@
-// cuda_h2d: packs a batch into page-locked memory and starts its way through a device. The copies
-// themselves: cuda/slot.cpp.
+// cuda_h2d: packs a batch into page-locked memory and starts its processing on a device. The copies
+// are in cuda/slot.cpp.
 //
 // In:  Batch.
-// Out: DeviceBatch, whose samples may still be on their way.
+// Out: DeviceBatch, whose samples may still be in flight.
 
 #include <memory>
 
@@ -27,13 +27,13 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
     if (!run_) check.error("", "what it gives has to go to cuda_mel");
     return given;
   }
-  // It waits for a slot to be free, and copies into memory that the workers do not need.
+  // It waits for a free slot, and copies to page-locked memory, which has a budget of its own.
   [[nodiscard]] StageResources resources() const override {
     return {.passes_on = true,
             .blocking = true,
             .default_concurrency = CudaRun::default_h2d_concurrency()};
   }
-  // Asked before the run for the largest block that there can be: slots are made for that.
+  // Called before the run with the largest possible block, for which slots are made.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     run_->note_block(input);
     return input;

@@ -1,5 +1,5 @@
-// cuda_mel: mel spectrogram rows on graphics processors. The work is given to the device by
-// cuda_h2d, all of it at once; an item is here until its rows are back in page-locked memory.
+// cuda_mel: mel spectrogram rows on GPUs. cuda_h2d gives a device all of the work at once; an item
+// is here until its rows are back in page-locked memory.
 //
 // In:  DeviceBatch.
 // Out: PinnedRows.
@@ -107,7 +107,7 @@ class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngin
       check_path(check);
       run_->front().give_required_rows(required);
     }
-    out.set(property::kCudaRun, run_);  // for the nodes behind, or they would complain, too
+    out.set(property::kCudaRun, run_);  // else the nodes downstream would report errors, too
     return out;
   }
   // Other operands are other features.
@@ -138,8 +138,8 @@ class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngin
   }
 
  private:
-  // Where devices are asked for, they have to be there. Those of an automatic choice are looked for
-  // while files are read.
+  // Devices that the options ask for must exist. Those of an automatic choice are looked for while
+  // files are read.
   [[nodiscard]] bool check_devices(PlanCheck& check) const {
     if (cuda::gpus().list().empty()) {
       check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");

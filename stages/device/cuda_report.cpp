@@ -36,7 +36,7 @@ Value use_value(const cuda::DeviceUse& use) {
   return out;
 }
 
-// Appends what NVML said.
+// Appends the use of the devices that NVML reported.
 void add_uses(const cuda::DeviceUses& uses, std::vector<std::pair<std::string, Value>>& summary) {
   if (!uses.why_none.empty()) {
     summary.emplace_back("device_use", words("not known: " + uses.why_none));
@@ -52,7 +52,7 @@ Value share(double part, double whole) {
   return Value::scalar(fmt::format("{:.1f}", 100 * part / whole));
 }
 
-// Bytes that crossed the link one way in `span` seconds.
+// Returns the rate of bytes that crossed the link one way in `span` seconds.
 Value link_value(std::size_t bytes, double span, double link) {
   const double rate = static_cast<double>(bytes) / span;
   Value out;
@@ -64,8 +64,7 @@ Value link_value(std::size_t bytes, double span, double link) {
 }  // namespace
 
 double link_rate(unsigned generation, unsigned width) {
-  // Of each unit of width: 8 of 10 bits of 2.5 and 5 GT/s, 128 of 130 of 8 to 32, 242 of 256 bytes
-  // of 64.
+  // Per lane: 8 of 10 bits at 2.5 and 5 GT/s, 128 of 130 bits at 8 to 32, 242 of 256 bytes at 64.
   constexpr double kOfOne[] = {0, 0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9};
   return generation < std::size(kOfOne) ? kOfOne[generation] * width : 0;
 }

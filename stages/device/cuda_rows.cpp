@@ -1,8 +1,8 @@
-// cuda_rows: rows out of page-locked memory, finished like those of the stage mel; the slot is free
-// for the next batch. Where there turned out to be no device, the rows are computed here.
+// cuda_rows: takes rows out of page-locked memory, finishes them as the stage mel does, and frees
+// the slot for the next batch. Where there turned out to be no device, computes the rows here.
 //
 // In:  PinnedRows.
-// Out: MelBatch, of 16 bits where that is all that is asked for.
+// Out: MelBatch, of 16-bit values where all readers ask for them.
 
 #include "pipeline/stage/registry.h"
 #include "stages/device/cuda_run.h"
@@ -21,7 +21,7 @@ class CudaRows final : public Transform<PinnedRows, MelBatch> {
     return given;
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    // Those of the processor are float32.
+    // Rows computed by the processor are float32.
     const MelFront& front = run_->front();
     return front.output_bound(input, run_->is_automatic() ? NumberType::float32 : front.row_type());
   }

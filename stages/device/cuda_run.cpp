@@ -69,7 +69,7 @@ Properties CudaRun::plan(const Properties& given, PlanCheck& check) {
 
 namespace {
 
-// The same for all chains of a run.
+// All chains of a run share one budget.
 std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
   return run.services.find_or_make<cuda::DeviceBudget>(run.settings.pinned_memory,
                                                        run.settings.device_memory);
@@ -118,11 +118,11 @@ void CudaRun::start(RunContext& run) {
     if (!why.empty()) return use_host(why);
   }
   open(run, corpus);
-  // An update says whether what it adds is computed as the rest was.
+  // An update has to say whether its new rows are computed as the others were.
   if (update_of(run) != Update::none) (void)slots(run);
 }
 
-// Of a batch for a device, of files that have `typical` samples of 16 bits.
+// The size of a batch for a device, of files that have `typical` samples of 16 bits.
 std::size_t CudaRun::batch_bytes(double typical) const {
   const AccumulateOptions of = options_.accumulate.value_or(AccumulateOptions{});
   if (!of.batches) return of.bytes.value_or(Bytes{AccumulateOptions::kUsualBytes}).count;
@@ -141,11 +141,11 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
   const auto choice = [&gpus, options = options_](std::vector<cuda::Opening::LeftOut>& left_out) {
     std::vector<int> indices;
     for (const cuda::GpuInfo& g : choose(gpus, options, left_out)) indices.push_back(g.index);
-    // With devices: all the plan has already warned of devices that are not used.
+    // With devices: all the plan has already warned of unused devices.
     if (options.backend == MelBackend::cuda && options.devices.indices.empty()) left_out.clear();
     return indices;
   };
-  // A slot for each batch that is being packed, and two that are under way meanwhile.
+  // A slot for each batch that is being packed, and two for batches in flight meanwhile.
   const int packing =
       options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_concurrency());
   const auto slots = [packing, wanted = options_.slots](std::size_t devices) {

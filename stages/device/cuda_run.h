@@ -26,7 +26,7 @@
 
 namespace melflow {
 
-// A batch that is under way on a device, and one whose rows are back in page-locked memory.
+// A batch in flight on a device, and a batch whose rows are back in page-locked memory.
 struct DeviceBatch {
   static constexpr const char* kName = "device batch";
   std::shared_ptr<CudaBatch> batch;
@@ -40,8 +40,8 @@ struct PinnedRows {
   [[nodiscard]] std::size_t rows() const { return batch->row_count(); }
 };
 
-// Made by the node cuda_mel, which passes it to the nodes before it as a requirement and to those
-// behind it as a property.
+// Made by the node cuda_mel, which passes it upstream as a requirement and downstream as a
+// property.
 class CudaRun {
  public:
   CudaRun(const MelNodeOptions& options);
@@ -52,17 +52,17 @@ class CudaRun {
   [[nodiscard]] MelFront& front() { return front_; }
   [[nodiscard]] const MelBackendOptions& options() const { return options_; }
   [[nodiscard]] bool is_automatic() const { return options_.backend == MelBackend::automatic; }
-  // The devices that `options` asks for; finding them starts the driver. For all devices, only
-  // those like the first one, so that every row comes from the same kind of device. Devices that
-  // cannot be used are added to `left_out`.
+  // Returns the devices that `options` asks for; finding them starts the driver. If it asks for
+  // all, only those like the first one, so that every row comes from the same kind of device.
+  // Devices that cannot be used are added to `left_out`.
   [[nodiscard]] static std::vector<cuda::GpuInfo> choose(
       const cuda::Gpus& gpus, const MelBackendOptions& options,
       std::vector<cuda::Opening::LeftOut>& left_out);
-  // Plans the front end, and which kernel computes it.
+  // Plans the front end, and chooses the kernel that computes it.
   Properties plan(const Properties& given, PlanCheck& check);
   // Whether the fused kernel computes the rows; known after plan().
   [[nodiscard]] bool is_fused() const { return is_fused_; }
-  // How many batches are packed at the same time where the configuration does not say.
+  // The number of batches packed at the same time, unless the configuration sets it.
   [[nodiscard]] static int default_h2d_concurrency();
   // Notes the size [bytes] that a block of samples may have.
   void note_block(std::size_t bytes) {
@@ -71,17 +71,17 @@ class CudaRun {
     }
   }
 
-  // Begins to open devices. Called by every node before its first batch; only the first call
+  // Begins to open the devices. Every node calls it before its first batch; only the first call
   // counts.
   void start(RunContext& run);
-  // The slots that batches go to, or null for the processor; waits until the devices are open.
-  // Throws RunError when a device that was asked for cannot be opened. From any thread.
+  // Returns the slots that batches go to, or null for the processor; waits until the devices are
+  // open. Throws RunError when a device that was asked for cannot be opened. From any thread.
   cuda::SlotPool* slots(RunContext& run);
-  // Whether the processor computes the rows; false as long as that is not known.
+  // Whether the processor computes the rows; false while that is not known.
   [[nodiscard]] bool is_on_host() const { return is_on_host_; }
   [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
-  // Size of a batch's samples [bytes] for the processor: small enough that there are batches for
-  // all workers, and large enough that passing them along the chain takes no time to speak of.
+  // The size of a batch's samples [bytes] for the processor: small enough that there are batches
+  // for all workers, and large enough that passing them along the chain takes negligible time.
   [[nodiscard]] std::size_t host_batch_bytes() const { return host_batch_bytes_; }
   [[nodiscard]] const SplitDevices& split_devices() const { return split_devices_; }
   void finish();
@@ -107,15 +107,15 @@ class CudaRun {
   HostRows host_rows_{front_};
   SplitDevices split_devices_;
   std::optional<WindowGrid> grid_;  // none: recordings are not cut
-  FullBatch given_;                 // of the batches that come
+  FullBatch given_;                 // limits of the batches that arrive
   bool is_fused_ = false;
   std::atomic<std::size_t> largest_block_{0};
   std::size_t host_batch_bytes_ = 0;  // from start() on
   std::atomic<bool> is_on_host_{false};
 
-  std::mutex mutex_;  // of what follows, until it is settled
+  std::mutex mutex_;  // guards the members below until is_settled_
   bool has_started_ = false, is_settled_ = false;
-  std::string refusal_;  // why the run cannot go on
+  std::string refusal_;  // why the run cannot continue
   std::unique_ptr<cuda::Opening> opening_;
   std::unique_ptr<cuda::SlotPool> slots_;
   std::optional<cuda::DeviceMonitor> monitor_;  // while there are slots

@@ -1,5 +1,5 @@
 // Describes a front end to a device's kernels: turns the plan that the processor's kernel also uses
-// into the plain numbers that cuda/ takes. So the two agree, and cuda/ knows no mel plan.
+// into the plain numbers that cuda/ takes. So the two agree, and cuda/ needs no mel plan.
 #pragma once
 
 #include "cuda/front_end.h"

@@ -10,10 +10,10 @@
 namespace melflow {
 namespace {
 
-// A batch is full when one more like its last part would be too many: what it may be longer by.
+// A batch is full when another part like its last would be too much; it may be that much longer.
 constexpr double kHeadroom = 1.25;
 
-// Frames of an utterance that reach over its ends: each has its samples for itself.
+// Frames of an utterance that reach over its ends; each needs a copy of its samples.
 std::int64_t frames_over_ends(const MelPlan& plan, std::int64_t samples, std::int64_t frames) {
   std::int64_t n = 0;
   while (n < frames && plan.start(n) < 0) ++n;
@@ -26,7 +26,7 @@ std::int64_t packed_frames(const MelPlan& plan, std::int64_t frames) {
   return frames * padded_count(plan.frame_length());
 }
 
-// With a padded tail: those more that a recording may have.
+// The number of different windows in so many long windows.
 std::int64_t distinct_windows(const WindowGrid& g, std::int64_t longs) {
   const std::int64_t step = std::gcd(g.long_hop, g.short_hop);
   if (g.per_long == 1) return longs;
@@ -76,14 +76,14 @@ cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& g
     load.samples += packed_frames(plan, more);
     return load;
   };
-  // Of int16, which have the most frames to a byte.
+  // Counted in int16 samples, which have the most frames per byte.
   const std::int64_t longest = static_cast<std::int64_t>(block_bytes) / kInt16;
   const std::int64_t typical =
       std::clamp<std::int64_t>(typical_samples, 1, std::max<std::int64_t>(longest, 1));
   const SlotLoad each = slot_load(plan, grid, typical);
   const double files =
       kHeadroom * static_cast<double>(batch_bytes) / static_cast<double>(kInt16 * typical);
-  // A block may begin in the middle of a recording, with what frames across the seam need.
+  // A block may begin in mid-recording, with the samples that frames across the seam need.
   SlotLoad block = with_tail(longest + (grid ? grid->long_hop : plan.context()));
   SlotLoad block_of_floats = with_tail(static_cast<std::int64_t>(block_bytes) / kFloat +
                                        (grid ? grid->long_hop : plan.context()));
@@ -99,17 +99,17 @@ cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& g
 DeviceGain device_gain(const MelPlan& plan, const std::optional<WindowGrid>& grid, double files,
                        double samples) {
   if (files < 1 || samples < 1) return {};
-  // One of the size of all; of a very long one, a part.
+  // A recording of average length, or a part of a very long one.
   constexpr double kLongest = 1 << 22;
   const double each = samples / files;
   const double part = std::min(each, kLongest);
   const SlotLoad load = slot_load(plan, grid, static_cast<std::int64_t>(part));
   const double parts = files * each / part;
   const double frames = parts * static_cast<double>(load.frames);
-  // A frame of 512 samples and 32 bands (mel/leak_512_32_int16 of perf/README.md); others by the
-  // transform's steps.
+  // The time of a frame of 512 samples and 32 bands (mel/leak_512_32_int16 of perf/README.md),
+  // scaled to others by the transform's steps.
   constexpr double kOf512 = 0.127e-6;
-  // Bytes that one core copies in a second.
+  // Bytes that one core copies per second.
   constexpr double kCopied = 8e9;
   const double n = plan.n_fft();
   const double sample_bytes = goes_raw(plan) ? sizeof(std::int16_t) : sizeof(float);

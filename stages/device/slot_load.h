@@ -19,16 +19,16 @@
 
 namespace melflow {
 
-// A part begins at a multiple of so many samples in a slot, so that frames are as well aligned
-// there as in the part; and it takes a whole multiple, so that the size of a batch does not depend
-// on the order of its parts.
+// A part begins at a multiple of this number of samples in a slot, so that frames are as well
+// aligned there as in the part; its size is rounded up to a multiple, so that the size of a batch
+// does not depend on the order of its parts.
 constexpr std::int64_t kPartAlignment = 8;
 constexpr std::int64_t padded_count(std::int64_t samples) {
   return (samples + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
 }
 
-// Whether samples go to the device as they were decoded; if not, the host conditions them, frame by
-// frame, and sends floats.
+// Whether samples are sent to the device as decoded; if not, the host conditions them frame by
+// frame and sends floats.
 inline bool goes_raw(const MelPlan& plan) {
   return takes_plain_samples(plan) || is_conditioned_by_frame(plan);
 }
@@ -38,14 +38,14 @@ struct SlotLoad {
   std::int64_t frames = 0;
 };
 
-// The exact load of a whole recording of `samples` samples, cut into the windows of `grid`, where
-// windows with the same samples count once, or without a grid not cut.
+// Returns the exact load of a whole recording of `samples` samples: cut into the windows of `grid`,
+// where windows with the same samples count once, or uncut without a grid.
 SlotLoad slot_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                    std::int64_t samples);
 
-// The size of slots for batches of `batch_bytes` bytes, of recordings with `typical_samples`
-// samples or of blocks of longer ones; a slot has room for any single block of at most
-// `block_bytes` bytes.
+// Returns the size of slots for batches of `batch_bytes` bytes, holding recordings of
+// `typical_samples` samples or blocks of longer ones; a slot has room for any single block of at
+// most `block_bytes` bytes.
 cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                          std::size_t batch_bytes, std::int64_t typical_samples,
                          std::size_t block_bytes);
@@ -55,13 +55,13 @@ struct DeviceGain {
   double rows = 0;     // to compute rows, which a device would take over
   double packing = 0;  // to put samples into page-locked memory and to take rows out of it
 };
-// For `files` recordings with `samples` samples in total.
+// Returns the estimates for `files` recordings with `samples` samples in total.
 DeviceGain device_gain(const MelPlan& plan, const std::optional<WindowGrid>& grid, double files,
                        double samples);
 
-// The reason why the processor keeps the job; "" where devices are to be opened: when rows take at
-// least twice as long as packing, and `workers` cores `least` seconds or more; always when `least`
-// is 0.
+// Returns why the processor keeps the job; "" where devices are to be opened: when computing rows
+// takes at least twice as long as packing, and `workers` cores would need `least` seconds or more;
+// always when `least` is 0.
 std::string why_on_cpu(const DeviceGain& gain, int workers, double least);
 
 }  // namespace melflow

@@ -13,14 +13,14 @@ namespace melflow {
 
 class SplitDevices {
  public:
-  // Any file may go to any device.
+  // Lets any file go to any device.
   SplitDevices() = default;
   // `manifest` must outlive this object; null: there are no splits. `unknown` gets a text that
-  // lists the names which are no splits, "" without any.
+  // lists the names in `of_splits` that are no splits, "" without any.
   SplitDevices(const Manifest* manifest, const std::map<std::string, std::vector<int>>& of_splits,
                std::string& unknown);
 
-  // The numbers of the devices for a file, the same for all files of a split; empty: any device.
+  // Returns the devices for a file, the same for all files of a split; empty: any device.
   [[nodiscard]] std::span<const int> of(std::size_t file) const;
 
  private:

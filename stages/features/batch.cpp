@@ -1,7 +1,7 @@
-// batch: blocks of several files as one item, so that what comes next is done for many at once.
+// batch: joins blocks of several files to one item, so that later stages process many at once.
 //
 // In:  Windows.
-// Out: Batch. Which files come together never changes a row.
+// Out: Batch. The grouping of files never changes a row.
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +44,7 @@ class BatchStage final : public Combine<Windows, Batch> {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     const std::int64_t samples = given.get_or(property::kSamplesOfFile, std::int64_t{0});
-    // As 16-bit samples, which take the least.
+    // Counts 16-bit samples, the smallest.
     const auto each = static_cast<std::size_t>(samples) * size_of(SampleType::int16);
     if (is_file_count_given() && each > 0 &&
         each * (static_cast<std::size_t>(full_.files) - 1) >= full_.bytes) {
@@ -73,7 +73,7 @@ class BatchStage final : public Combine<Windows, Batch> {
     return std::shared_ptr<const Batch>(std::move(batch_));
   }
 
-  // Where none of the batches came to have as many.
+  // Reports `files` if no batch held that many.
   [[nodiscard]] std::string not_kept() const override {
     if (!is_file_count_given() || is_noted_ || has_had_all_ || most_files_ == 0) return {};
     return "files: " + too_few(most_files_, most_bytes_);
@@ -83,15 +83,15 @@ class BatchStage final : public Combine<Windows, Batch> {
     return static_cast<std::size_t>(options_.files);
   }
 
-  // The samples stay where they are.
+  // The samples are not copied.
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
  private:
-  // And no size, which would say that either may come first.
+  // Only without a size, which would mean that either limit may come first.
   [[nodiscard]] bool is_file_count_given() const {
     return options_.files != BatchOptions::kUsualFiles && !options_.bytes;
   }
-  // Of `most` files that have `each` bytes.
+  // Text for the case that only `most` files of `each` bytes fit into a batch.
   [[nodiscard]] std::string too_few(std::size_t most, std::size_t each) const {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     const std::size_t wanted = (static_cast<std::size_t>(full_.files) * each + kMiB - 1) / kMiB;
@@ -106,11 +106,11 @@ class BatchStage final : public Combine<Windows, Batch> {
 
   BatchOptions options_;
   FullBatch full_;
-  bool is_noted_ = false;  // by plan()
+  bool is_noted_ = false;  // plan() reported it
   std::shared_ptr<Batch> batch_;
   std::size_t bytes_ = 0;
-  // Whether a batch had as many files as it may have; of those that had not, the most, and the most
-  // that one took [bytes].
+  // Whether a batch reached the number of files; the most files in any other batch, and the most
+  // bytes that one of its files took.
   bool has_had_all_ = false;
   std::size_t most_files_ = 0, most_bytes_ = 0;
 };

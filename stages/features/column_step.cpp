@@ -12,10 +12,10 @@ void copy_columns(const float* from, int from_width, float* to, int to_width, in
     std::copy_n(from, count, to);
 }
 
-// Some columns of rows, as rows of their own.
+// A range of columns, as rows of their own.
 class Columns final : public UtteranceRows {
  public:
-  // Only read, where `to` is null.
+  // For reading only if `to` is null.
   Columns(const UtteranceRows& rows, UtteranceRows* to, int first, int count)
       : UtteranceRows(rows.rows(), count), rows_(rows), to_(to), first_(first) {}
 
@@ -47,7 +47,7 @@ class Columns final : public UtteranceRows {
   }
 
   const UtteranceRows& rows_;
-  UtteranceRows* const to_;  // the same rows
+  UtteranceRows* const to_;  // where to write them; may be null
   const int first_;
 };
 

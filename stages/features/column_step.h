@@ -1,4 +1,4 @@
-// column_step.h - a step of an utterance for some columns of its rows; the others stay as they are.
+// column_step.h - applies a step of an utterance to some columns of its rows.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace melflow {
 
-// Does `step` with columns [first, first + count); where it makes them more or fewer, those behind
+// Applies `step` to columns [first, first + count). If it changes their number, the columns after
 // them move.
 std::shared_ptr<const FinishStep> column_step(std::shared_ptr<const FinishStep> step, int first,
                                               int count);

@@ -1,11 +1,11 @@
-// concat: rows that several nodes make of the same recordings, side by side.
+// concat: joins the rows that several nodes make of the same recordings, side by side.
 //
 // In:  MelBatch, of several nodes.
-// Out: MelBatch: each row is the row of the first input, then that of the second, and so on; in
-//      rows of several frames each frame. float32.
+// Out: MelBatch: each row is the row of the first input, then that of the second, and so on; if
+//      rows have several frames, this applies to each frame. float32.
 //
-// Where the rows of an input are unfinished (MelPart::pending) those of the output are: its steps
-// are then left for the columns of that input alone.
+// If the rows of an input are unfinished (MelPart::pending), so are those of the output: each
+// pending step applies to the columns of its input.
 
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,7 @@ namespace {
 
 using Info = std::shared_ptr<const FeatureInfo>;
 
-// The common value, or `otherwise` where they differ.
+// Returns the common value, or `otherwise` if the values differ.
 template <class T, class F>
 T common(const std::vector<Info>& all, const F& value, T otherwise) {
   const T first = value(*all.front());
@@ -36,7 +36,7 @@ T common(const std::vector<Info>& all, const F& value, T otherwise) {
   return are_equal ? first : otherwise;
 }
 
-// What differs, each once, in the order of the inputs; those that say nothing are omitted.
+// Joins the different texts, each once, in the order of the inputs, without empty ones.
 template <class F>
 std::string each_once(const std::vector<Info>& all, const F& text, const char* between) {
   std::vector<std::string> out;
@@ -61,7 +61,7 @@ class Concat final : public SideBySide {
     for (const Input& i : inputs()) infos_.push_back(i.given.get_or(property::kFeatures, nullptr));
     const auto is_unknown = [](const Info& i) { return i == nullptr; };
     Properties out = given;
-    // What is before it has an error of its own.
+    // The node before reports an error of its own.
     if (std::any_of(infos_.begin(), infos_.end(), is_unknown)) return out;
     for (std::size_t k = 0; k < infos_.size(); ++k)
       if (const std::string why = refusal(k); !why.empty()) {
@@ -79,8 +79,8 @@ class Concat final : public SideBySide {
   }
   void finish(RunContext&, Ending) override { set_computed_by(); }
 
-  // Its rows, and those of each input that wait for later ones of the others: those of the samples
-  // by which front ends look ahead.
+  // Its own rows, and the rows of each input that wait for later ones of the others: as many as
+  // front ends look ahead in samples.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     std::size_t waiting = 0;
     for (const Info& i : infos_) {
@@ -123,7 +123,7 @@ class Concat final : public SideBySide {
     out->info = info_;
     const auto& in = *payload_of<MelBatch>(context.item());
     for (Ready& r : ready) {
-      const bool ends = r.origin.ends();  // what is known of the file then, its last block says
+      const bool ends = r.origin.ends();  // the last block of a file knows most about it
       const auto* last = static_cast<const MelPart*>(r.notes.front().get());
       out->parts.push_back(beside(r, ends ? last->file : in.parts[r.part]->file));
       origins.push_back(std::move(r.origin));
@@ -132,14 +132,14 @@ class Concat final : public SideBySide {
   }
 
  private:
-  // Values of a row of an input: of unfinished rows what these have until then.
+  // Returns the number of values in a row of an input, finished or not.
   [[nodiscard]] std::size_t width(const MelPart& part, std::size_t k) const {
     return part.pending ? static_cast<std::size_t>(part.pending_columns)
                         : infos_[k]->values_per_row();
   }
 
   [[nodiscard]] std::shared_ptr<const MelPart> beside(const Ready& r, const FileAudio& file) const {
-    // A part that says how the rows of each input are: of rows that go on now, or what was noted.
+    // One part of each input that describes its rows: one of those joined now, or the noted one.
     std::vector<const MelPart*> kinds;
     std::size_t values = 0;
     bool is_pending = false;
@@ -179,7 +179,7 @@ class Concat final : public SideBySide {
     return out;
   }
 
-  // The steps of each input that has some, for its columns.
+  // Combines the pending steps of all inputs, each for its columns.
   void set_pending(const std::vector<const MelPart*>& kinds, MelPart& out) const {
     auto steps = std::make_shared<UtteranceSteps>();
     int first = 0;
@@ -201,7 +201,7 @@ class Concat final : public SideBySide {
     out.pending = std::move(steps);
   }
 
-  // Why input number `k` does not fit beside the first; "" where it does, as far as is known.
+  // Says why input number `k` cannot be joined to the first; "" if it can, as far as is known.
   [[nodiscard]] std::string refusal(std::size_t k) const {
     const FeatureInfo &a = *infos_.front(), &b = *infos_[k];
     const std::string &first = inputs().front().name, &name = inputs()[k].name;
@@ -229,7 +229,7 @@ class Concat final : public SideBySide {
     if (a.frames > 0 && a.sample_rate == b.sample_rate && grid && other && !(*grid == *other))
       return fmt::format("{} and {} have other windows; put both behind one segment", first, name);
     if (a.frames > 0 || a.sample_rate != b.sample_rate || !a.frames_of || !b.frames_of) return {};
-    // The numbers differ for a length if they do for one that is a few hops longer.
+    // If the frame counts differ for any length, they differ for one of these.
     for (std::int64_t n = 16 * std::max(a.n_fft, b.n_fft), end = n + 2 * a.hop; n < end; ++n)
       if (a.frames_of(n) != b.frames_of(n))
         return fmt::format(
@@ -271,7 +271,7 @@ class Concat final : public SideBySide {
     set_computed_by();
   }
 
-  // Of devices it is known when they are open.
+  // Updates the backends: which device computes is known only once it is open.
   void set_computed_by() const {
     *info_->computed_by = {
         each_once(

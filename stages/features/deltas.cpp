@@ -1,4 +1,4 @@
-// deltas: features and their time derivatives.
+// deltas: appends time derivatives to features.
 //
 // In:  MelBatch.
 // Out: MelBatch with order + 1 times as many values a frame.
@@ -50,7 +50,7 @@ class Deltas final : public RowStage {
  public:
   explicit Deltas(DeltaStageOptions options) : o_(options.delta) {}
 
-  // The first derivative is the same in Kaldi's way.
+  // The first derivative is the same with method kaldi, so it is written the same way.
   [[nodiscard]] std::optional<Value> settings() const override {
     DeltaStageOptions own{o_};
     if (o_.order == 1 && o_.method == DeltaOptions::Method::kaldi)
@@ -77,7 +77,7 @@ class Deltas final : public RowStage {
                   fmt::format("is {} but must be more than order ({})", o_.width, o_.order));
       return nullptr;
     }
-    // Rows beside a piece, and the piece, of every order: not in the memory budget, so kept small.
+    // A piece and the rows around it, for every order: kept small, as the budget lacks them.
     const double held = 3.0 * o_.order * o_.width * in.columns * (o_.order + 2) * sizeof(float);
     constexpr double kMost = 256 << 20;
     if (held > kMost) {

@@ -1,5 +1,5 @@
 // host_rows.h - computes the rows of batches on the processor: for the stage mel, and for its chain
-// on devices where none can be opened.
+// on devices if none can be opened.
 //
 // In:  Batch of Windows.
 // Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
@@ -22,7 +22,7 @@ class HostRows {
   HostRows& operator=(const HostRows&) = delete;
   ~HostRows();
 
-  // Computes the rows of a batch. A part that cannot be computed fails its stream. From any thread.
+  // Computes the rows of a batch. A part that cannot be computed fails its stream. Thread-safe.
   [[nodiscard]] std::shared_ptr<const MelBatch> compute(const Batch& in,
                                                         ItemContext& context) const;
 

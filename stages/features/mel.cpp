@@ -1,4 +1,4 @@
-// mel: mel spectrogram rows on the CPU.
+// mel: computes mel spectrogram rows on the CPU.
 //
 // In:  Batch of Windows.
 // Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
@@ -24,7 +24,7 @@ class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
  public:
   explicit Mel(MelNodeOptions options)
       : front_(std::move(options.mel)), options_(std::move(options.backend)) {
-    traits_.order = BlockOrder::any;  // a part says itself which rows of its file it is
+    traits_.order = BlockOrder::any;  // every part has its row numbers
   }
 
   static std::vector<NodeSpec> expand(const NodeSpec& spec) { return mel_nodes(spec); }
@@ -46,7 +46,7 @@ class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
         {backend == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
   }
   void start(RunContext& run) override { front_.start(run); }
-  // Which one auto took, and why.
+  // Reports the backend that auto chose, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
     if (options_.backend == MelBackend::automatic)

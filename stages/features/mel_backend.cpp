@@ -29,7 +29,7 @@ Value OptionType<Operands>::echo(const Operands& o) {
 
 namespace {
 
-// "" or why they are none.
+// Reads device numbers; returns "" or the problem.
 std::string parse_indices(const Value& v, std::vector<int>& out) {
   std::vector<int> indices;
   if (std::string why = OptionType<std::vector<int>>::parse(v, indices); !why.empty())
@@ -168,7 +168,7 @@ NodeSpec chain_node(const NodeSpec& spec, const char* group, const char* stage,
   return out;
 }
 
-// With the options as they are written, right or wrong: a device has a way to compute them.
+// Whether a device can compute the node, given its options as written, right or wrong.
 bool can_run(const NodeSpec& spec) {
   MelNodeOptions options;
   Schema schema;
@@ -198,7 +198,7 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");
   const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "cpu";
   if (text != "cuda" && text != "auto") return {spec};
-  // An automatic choice starts no driver before the run.
+  // An automatic choice must not start a driver before the run.
   if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};
   if (text == "cuda" && cuda::gpus().list().empty()) return {spec};
   const Value* from = spec.options.find("from");
@@ -210,7 +210,7 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   NodeSpec mel = spec;
   mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
   mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
-  // The node's queue is where batches come in: after it they hold slots that others wait for.
+  // Delays the chain where batches enter it: after that they hold slots that others wait for.
   if (const Value* start_at = spec.options.find("start_at")) {
     first.options.set("start_at", *start_at);
     std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });

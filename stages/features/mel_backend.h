@@ -26,7 +26,7 @@ struct EnumNames<cuda::Path> {
       {"auto", cuda::Path::automatic}, {"fused", cuda::Path::fused}, {"cufft", cuda::Path::cufft}};
 };
 
-/// The number type in which the points of the transform are kept between its passes.
+/// The number type of the transform's points between its passes.
 struct Operands {
   cuda::NumberType type = cuda::NumberType::float32;
 };
@@ -41,7 +41,7 @@ struct OptionType<Operands> {
 /// The devices to use, by number; empty: all.
 struct Devices {
   std::vector<int> indices;
-  /// For splits whose files go to certain devices only: their numbers.
+  /// The device numbers of splits whose files go to certain devices only.
   std::map<std::string, std::vector<int>> of_splits;
 };
 template <>
@@ -52,7 +52,7 @@ struct OptionType<Devices> {
 };
 
 struct AccumulateOptions {
-  /// Either; neither: kUsualBytes.
+  /// At most one is set; neither: kUsualBytes.
   std::optional<Bytes> bytes;
   std::optional<int> batches;
   std::optional<int> queue;
@@ -89,11 +89,11 @@ struct MelNodeOptions {
   }
 };
 
-/// Options that do not go together, wherever rows are computed.
+/// Reports options that contradict each other, wherever rows are computed.
 void check(const MelBackendOptions& options, PlanCheck& check);
 
-/// The nodes that stand for a mel node in the graph: itself, or with backend: cuda (or auto, where
-/// there is a device) the chain accumulate, h2d, mel, rows.
+/// Returns the nodes that a mel node stands for: itself or, with backend: cuda (or auto, if there
+/// is a device), the chain accumulate, h2d, mel, rows.
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
 
 }  // namespace melflow

@@ -17,12 +17,11 @@
 namespace melflow {
 namespace {
 
-// Whether every value on the way to a row is sure to be finite where no sample is beyond full
-// scale.
+// Whether all values computed from samples within full scale are certain to be finite.
 bool is_always_finite(const MelPlan& plan) {
   const MelOptions& o = plan.options();
-  constexpr double kLimit = std::numeric_limits<float>::max() / 1024;  // rounding and all that
-  constexpr double kMostNoise = 9;  // standard deviations that Noise can give
+  constexpr double kLimit = std::numeric_limits<float>::max() / 1024;  // leaves room for rounding
+  constexpr double kMostNoise = 9;  // the most standard deviations that Noise yields
   double sample = (o.input_scale + kMostNoise * o.dither) * (1 + o.preemphasis);
   if (o.remove_dc) sample *= 2;
   double window = 0;
@@ -37,7 +36,7 @@ bool is_always_finite(const MelPlan& plan) {
   }
   value *= weights;
   if (!(power < kLimit && value < kLimit)) return false;
-  // The natural logarithm of a float is within 104.
+  // The natural logarithm of a float lies within +-104.
   if (o.log != MelOptions::Log::none)
     value = 104 * std::abs(plan.log_factor()) + std::abs(plan.log_shift());
   if (o.normalize != MelOptions::Normalize::fixed) return true;
@@ -48,7 +47,7 @@ bool is_always_finite(const MelPlan& plan) {
   return 2 * value / least < kLimit;
 }
 
-// As text: the sample of the block that is farthest from zero, or not a number.
+// Returns the sample of the block that is farthest from zero, or not a number, as text.
 template <class Sample>
 std::string worst_sample(const Windows& in, double scale) {
   const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
@@ -65,12 +64,12 @@ std::string worst_sample(const Windows& in, double scale) {
                      static_cast<double>(samples[worst]) * scale);
 }
 
-// Frames need no more context than with these: a window has at most n_fft samples, and no rate
-// that is known from the plan alone is higher.
+// Returns options with an upper bound of the frames' context: a window has at most n_fft samples,
+// and no rate known from the plan alone is higher.
 MelStageOptions at_any_rate(MelStageOptions options) {
   constexpr int kHighestRate = 1'000'000;  // of a resample stage [Hz]
   options.sample_rate = kHighestRate;
-  constexpr std::int64_t kLongestHop = 1 << 24;  // there may be
+  constexpr std::int64_t kLongestHop = 1 << 24;  // the largest allowed
   if (options.win_length && options.win_length->is_time())
     options.win_length = Length(options.mel.n_fft);
   if (options.hop) options.hop = Length(std::min(options.hop->at(kHighestRate), kLongestHop));
@@ -86,7 +85,7 @@ MelFront::MelFront(MelStageOptions options)
 
 Requirements MelFront::require(const Requirements& below) const {
   Requirements above = below;
-  above.erase(requirement::kRowTypes);  // before this there are no rows
+  above.erase(requirement::kRowTypes);  // there are no rows before this stage
   if (options_.sample_rate) above.set(requirement::kSampleRate, *options_.sample_rate);
   // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
   MelOptions geometry = options_.mel;
@@ -116,7 +115,7 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   options_.mel = options_.resolved();
   if (problems.empty()) problems = check(options_.mel);
   for (const MelOptionProblem& p : problems) {
-    // What to do is another thing where a preset has set it.
+    // If a preset set the option, its origin replaces the advice.
     const std::string text = p.without_name(), origin = options_.origin_of(p.option);
     check_plan.error(p.option, origin.empty() ? text : text.substr(0, text.find(';')) + origin);
   }
@@ -182,8 +181,8 @@ std::string MelFront::by_preset() const {
              : fmt::format(" (preset {})", preset->name);
 }
 
-// Of the bytes that enter a stage only those of one block's samples count, and a sample takes at
-// least two.
+// Assumes that all input bytes are samples of one block, and the smallest samples, of two bytes,
+// since these yield the most rows.
 std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
   const auto samples = static_cast<double>(input) / 2;
   const double rows =

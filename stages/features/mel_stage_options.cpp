@@ -19,7 +19,7 @@
 namespace melflow {
 namespace {
 
-// An output should not carry thousands of numbers as part of its identity.
+// Replaces thousands of numbers in the identity of an output by their hash.
 std::string hash(const std::vector<double>& values) {
   const XXH128_hash_t h = XXH3_128bits(values.data(), values.size() * sizeof(double));
   return fmt::format("{} values, xxh3 {:016x}{:016x}", values.size(), h.high64, h.low64);
@@ -118,7 +118,7 @@ MelOptions MelStageOptions::resolved() const {
   };
   o.win_length = samples(win_length);
   o.hop = samples(hop);
-  // A preset's statistics go with its normalisation: `normalize: none` alone takes both away.
+  // Removes a preset's statistics with its normalisation: `normalize: none` alone suffices.
   if (preset.preset != nullptr && o.normalize != MelOptions::Normalize::fixed) {
     const MelOptions& theirs = preset.preset->options;
     if (o.norm_mean == theirs.norm_mean) o.norm_mean.clear();
@@ -135,7 +135,7 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
     if (samples > 0 && samples < 1) {
-      // Corrects us to ms, where that is a valid length.
+      // Reads us written for ms: suggests ms if that is a valid length.
       const double meant = 1000 * samples;
       const bool passes = std::abs(meant - std::round(meant)) < 1e-6 * meant;
       out.push_back(

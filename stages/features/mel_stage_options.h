@@ -1,4 +1,4 @@
-// The options of the mel stage: MelOptions as they are written in a pipeline.
+// The options of the mel stage: MelOptions as written in a configuration.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct OptionType<MelOptions::Reference> {
   }
 };
 
-/// A list, or the path of a .npy file, which is read then.
+/// A list, or the path of a .npy file, which is read at once.
 template <>
 struct OptionType<MelOptions::WindowValues> {
   static std::string name() { return "list of number, or path"; }
@@ -62,38 +62,37 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
-  // These take the place of the members of `mel`; sample_rate not set: the rate of what arrives.
+  // These replace members of `mel`. Without sample_rate, the rate of the input applies.
   std::optional<SampleRate> sample_rate;
   std::optional<Length> win_length, hop;
   MelOptions mel;
 
-  /// The preset, and every row of mel_option_table().
+  /// Describes the preset, and every row of mel_option_table().
   void describe(Schema& s);
-  /// Sets all options, as if each were written.
+  /// Sets all options, as if each had been written.
   void set(const MelOptions& options);
-  /// `mel` with the members beside it put in; times become samples at its rate, rounded.
+  /// Returns `mel` with the members above; times become samples at its rate, rounded.
   [[nodiscard]] MelOptions resolved() const;
-  /// The problems of times at a rate [Hz]: they must be whole numbers of samples, since libraries
-  /// differ in how they round.
+  /// Returns the problems of times at a rate [Hz]: they must be whole numbers of samples, since
+  /// libraries round differently.
   [[nodiscard]] std::vector<MelOptionProblem> check_times(int rate) const;
-  /// Warnings about lengths in samples that look as if they were meant as times, at that rate.
+  /// Returns warnings about lengths in samples that look like times, at that rate.
   [[nodiscard]] std::vector<MelOptionProblem> unit_remarks(int rate) const;
   /// The preset and the changed options, for people: "whisper", "whisper, with n_mels and top_db
   /// changed"; "" without a preset.
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
   [[nodiscard]] std::string origin_of(const std::string& option) const;
-  /// A warning about a changed preset whose frames no longer have the preset's duration; "" for
-  /// none.
+  /// A warning about a changed preset whose frames no longer have the preset's duration, or "".
   [[nodiscard]] std::string preset_remark() const;
-  /// A warning about a preset whose model takes windows of one length, where these have another
-  /// (`window` [samples]; 0: recordings are not cut); "" for none.
+  /// A warning if the preset's model takes windows of one length and these have another (`window`
+  /// [samples]; 0: recordings are not cut); else "".
   [[nodiscard]] std::string window_remark(std::int64_t window) const;
   /// A warning about preset librosa with decibels, as librosa's power_to_db also limits the range
-  /// by default; "" for none.
+  /// by default, or "".
   [[nodiscard]] std::string range_remark() const;
-  /// The settings that can change a value of the rows, with derived defaults filled in and without
-  /// options that have no effect; equal for equal features. Requires check(resolved()) to be empty.
+  /// The settings that can change a value of the rows, with derived defaults and without options
+  /// that have no effect; equal for equal features. Requires check(resolved()) to be empty.
   [[nodiscard]] static Value canonical(const MelOptions& options);
 
  private:

@@ -1,7 +1,7 @@
 // mel_windows.h - finds the windows of a block that have to be computed, for any backend.
 //
-// Every window is an utterance of its own. Windows of the two-stage segmentation fall on each
-// other: a row whose samples are those of an earlier row is a copy of it.
+// Every window is an utterance of its own. Windows of the two-stage segmentation can coincide: a
+// row with the same samples as an earlier row is a copy of it.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class WindowScratch {
   template <class Sample, class Compute>
   friend void for_each_window(const Windows&, std::uint64_t, WindowScratch&, Compute&&);
 
-  // A window that reaches over the end of the recording, with silence behind it.
+  // Returns a window that extends past the end of the recording, filled up with silence.
   template <class Sample>
   const Sample* padded(const Windows& in, std::int64_t at) {
     padded_.assign(static_cast<std::size_t>(in.grid->length) * sizeof(Sample), std::byte{0});
@@ -36,7 +36,7 @@ class WindowScratch {
     return reinterpret_cast<const Sample*>(padded_.data());
   }
 
-  std::vector<std::int64_t> row_at_;  // by place, in steps: the row computed there, or -1
+  std::vector<std::int64_t> row_at_;  // by position, in steps: the row computed there, or -1
   std::vector<std::int64_t> same_as_;
   std::vector<std::byte> padded_;
 };
@@ -51,8 +51,8 @@ void for_each_window(const Windows& in, std::uint64_t noise_key, WindowScratch& 
   const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
   const bool overlap = g.per_long > 1;
   scratch.same_as_.assign(static_cast<std::size_t>(in.row_count), -1);
-  // Windows start at multiples of `step` from the block's first one; what starts behind the end of
-  // a recording with a padded tail is all the same silence.
+  // Windows start at multiples of `step` from the block's first one. All windows that start after
+  // the end of a recording with a padded tail are the same silence.
   const std::int64_t step = std::gcd(g.long_hop, g.short_hop);
   const std::int64_t base = in.first_row / g.per_long * g.long_hop;
   const std::int64_t behind = std::max<std::int64_t>(0, in.end() - base + step - 1);

@@ -1,4 +1,4 @@
-// mfcc: cepstral coefficients of log-mel rows.
+// mfcc: computes cepstral coefficients of log-mel rows.
 //
 // In:  MelBatch of levels.
 // Out: MelBatch with n_mfcc values a frame.

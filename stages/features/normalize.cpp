@@ -1,7 +1,7 @@
-// normalize: columns with mean 0 and standard deviation 1, by the statistics of an earlier output.
+// normalize: scales columns to mean 0 and standard deviation 1, by an earlier output's statistics.
 //
 // In:  MelBatch.
-// Out: MelBatch, (x - mean) / std; a column that never changed only loses its mean.
+// Out: MelBatch, (x - mean) / std; a column that never changed is only shifted by its mean.
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -30,7 +30,7 @@ struct NormalizeOptions {
          "file", file,
          "path of an earlier output whose mean and standard deviation scale the columns; it must "
          "have been written with statistics: train or all and without normalize: true; required")
-        .tuning();  // what it holds is among the feature settings
+        .tuning();  // its content is among the feature settings
   }
 };
 

@@ -46,7 +46,7 @@ class Pcen final : public RowStage {
  public:
   explicit Pcen(PcenStageOptions options) : options_(options.pcen) {}
 
-  // What a time constant comes to is the same as a coefficient.
+  // Writes the coefficient instead of the time constant from which it may be computed.
   [[nodiscard]] std::optional<Value> settings() const override {
     PcenStageOptions own{options_};
     Schema s;

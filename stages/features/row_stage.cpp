@@ -17,7 +17,7 @@ Requirements RowStage::require(const Requirements& below) const {
 
 Properties RowStage::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   in_ = given.get_or(property::kFeatures, nullptr);
-  if (!in_) return given;  // what is before it has an error of its own
+  if (!in_) return given;  // the node before reports an error of its own
   auto out = std::make_shared<FeatureInfo>(*in_);
   out->is_full_scale = false;
   step_ = make_step(*in_, *out, check);
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
   const std::int64_t utterances = segments ? in.row_count : 1;
   const std::int64_t frames = segments ? in_->frames : in.row_count;
   for (std::int64_t u = 0; u < utterances && frames > 0; ++u) {
-    // Only read.
+    // It is only read.
     auto* from = const_cast<float*>(in.values()) + u * frames * in_->columns;
     const MemoryRows rows(from, frames, in_->columns);
     MemoryRows result(buffer->as<float>() + u * frames * out_->columns, frames, out_->columns);

@@ -1,10 +1,10 @@
-// A stage that does something with finished rows, frame by frame or utterance by utterance.
+// A stage that changes finished rows, frame by frame or utterance by utterance.
 //
 // In:  MelBatch.
 // Out: MelBatch with the same rows of other values, perhaps of another width.
 //
-// Where the rows of a file are still unfinished, or the step needs the whole file and this is only
-// a block of it, the step is added to those that are left for the sink (MelPart::pending).
+// If the rows of a file are not finished, or the step needs the whole file and this is a block of
+// it, the step is added to those that the sink will apply (MelPart::pending).
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace melflow {
 
 class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
  public:
-  // A part says itself which rows of its file it is.
+  // Every part has its row numbers, so blocks may come in any order.
   RowStage() { traits_.order = BlockOrder::any; }
   [[nodiscard]] Requirements require(const Requirements& below) const final;
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) final;
@@ -29,11 +29,11 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const final;
 
  protected:
-  /// What is to be done with rows like these, and in `out`, given as a copy of `in`, what they are
-  /// then. Null when `check` has an error.
+  /// Makes the step for rows like these and changes `out`, a copy of `in`, to describe its result.
+  /// Returns null after an error in `check`.
   virtual std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                                       PlanCheck& check) = 0;
-  /// Recordings of fewer frames are skipped.
+  /// Recordings with fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 
  private:

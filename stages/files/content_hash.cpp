@@ -32,7 +32,7 @@ std::uint64_t content_hash(int fd) {
   for (std::uint64_t at = 0;;) {
     const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return 0;  // with errno
+    if (n < 0) return 0;  // errno says why
     if (n == 0) return not_none(XXH3_64bits_digest(state.get()));
     XXH3_64bits_update(state.get(), buffer.data(), static_cast<std::size_t>(n));
     at += static_cast<std::uint64_t>(n);

@@ -17,7 +17,7 @@ struct FilesRead {
 inline void note_file_read(RunContext& run, std::string path) {
   run.services.find_or_make<FilesRead>()->paths.push_back(std::move(path));
 }
-/// All these files, the file of the configuration first.
+/// Returns all these files, the configuration first.
 inline std::vector<std::string> files_read(const RunContext& run) {
   std::vector<std::string> out;
   if (!run.settings.file.empty()) out.push_back(run.settings.file);

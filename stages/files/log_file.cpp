@@ -17,16 +17,15 @@ namespace melflow {
 namespace {
 
 constexpr std::string_view kLogMark = "melflow log 1\n";
-constexpr std::uint32_t kLongest = 256 << 20;  // of a record [bytes]
-constexpr std::uint32_t kChanges = 1U << 31;   // in its length
+constexpr std::uint32_t kLongest = 256 << 20;  // longest record [bytes]
+constexpr std::uint32_t kChanges = 1U << 31;   // set in a length: the bytes may change
 
 std::uint64_t hash_of(std::string_view record, std::uint32_t length, std::uint64_t before) {
   return (length & kChanges) != 0 ? XXH3_64bits_withSeed(&length, sizeof length, before)
                                   : XXH3_64bits_withSeed(record.data(), record.size(), before);
 }
 
-// In a record that begins at `at`, behind its first byte, the first place that is aligned in the
-// file.
+// Returns the first position behind the first byte of a record at `at` that is aligned in the file.
 std::size_t aligned_in(std::uint64_t at) {
   constexpr std::uint64_t kAlignment = 64;
   const std::uint64_t begin = at + sizeof(std::uint32_t);
@@ -64,7 +63,7 @@ bool LogFile::next(std::string& record) {
   if (!get(&marked, sizeof marked, place_.at)) return false;
   const std::uint32_t length = marked & ~kChanges;
   if (length > kLongest) return false;
-  // Its end first: a length that is damaged asks for no memory.
+  // The hash behind the record is read first, so that a damaged length allocates no memory.
   const std::uint64_t end = place_.at + sizeof length + length;
   if (!get(&hash, sizeof hash, end)) return false;
   record.resize(length);

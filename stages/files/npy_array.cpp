@@ -1,5 +1,5 @@
 // The format, versions 1.0 to 3.0 (numpy.lib.format): "\x93NUMPY", two bytes of version, the length
-// of what follows in two bytes (version 1.0) or four, a Python dict as text, the data.
+// of the dict in two bytes (version 1.0) or four, a Python dict as text, the data.
 
 #include "stages/files/npy_array.h"
 
@@ -26,7 +26,7 @@ struct Layout {
   std::string type;  // as numpy writes it: "<f8"
   std::vector<std::uint64_t> shape;
   std::size_t count = 1;
-  std::size_t begin = 0;  // of the data [bytes]
+  std::size_t begin = 0;  // first byte of the data
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
@@ -41,7 +41,7 @@ std::size_t little_endian(std::string_view bytes) {
   return out;
 }
 
-// What is between the two behind that key of the dict.
+// Returns the text between `before` and `after` that follows this key of the dict.
 std::optional<std::string_view> entry(std::string_view dict, std::string_view key, char before,
                                       char after) {
   std::size_t at = dict.find(key);

@@ -1,4 +1,4 @@
-// Numbers in a .npy file of numpy's.
+// Numbers in .npy files of numpy.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ struct NpyArray {
   std::vector<double> values;  ///< the last axis varies fastest
 };
 
-/// Of float32 or float64 in C's order, at most 2^24 values. Throws RunError with the path and what
-/// is wrong.
+/// Reads float32 or float64 values in C order, at most 2^24. Throws RunError with the path and the
+/// problem.
 NpyArray read_npy_array(const std::string& path);
 
-/// Of a file of one dimension, at most 2^20 values. Throws RunError likewise.
+/// Reads one dimension of at most 2^20 values. Throws RunError as read_npy_array() does.
 std::vector<double> read_npy_vector(const std::string& path);
 
 }  // namespace melflow

@@ -19,7 +19,7 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kSearched = 64 << 10;  // [bytes]
-constexpr int kMostLinks = 40;               // as the kernel follows
+constexpr int kMostLinks = 40;               // as many as the kernel follows
 
 [[noreturn]] void cannot_be_written(const std::string& path, int error) {
   throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
@@ -59,7 +59,7 @@ void check_kind_and_owner(const std::string& path, const struct stat& st) {
                     path, st.st_nlink));
 }
 
-// How many zeros it begins with.
+// The number of zeros that the text begins with.
 std::size_t zeros_of(const std::string& text) {
   return std::min(text.find_first_not_of('\0'), text.size());
 }
@@ -77,7 +77,7 @@ std::string without_links(std::string path) {
     const std::filesystem::path next = std::filesystem::read_symlink(path, error);
     if (error) break;
     std::string led = (std::filesystem::path(path).parent_path() / next).string();
-    // Of /dev/fd/3 the link is no name: "pipe:[4711]".
+    // The link /dev/fd/3 leads to no name: "pipe:[4711]".
     if (!has_name(led) && std::filesystem::exists(path, error)) break;
     path = std::move(led);
   }
@@ -138,7 +138,7 @@ void check_side_file(const std::string& path, std::string_view mark) {
 
 UniqueFd open_locked(const std::string& path) {
   for (;;) {
-    // Writable: where locks go over a network nothing else can be locked.
+    // Opened for writing, since network file systems lock only files opened that way.
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd && errno == ENOENT) return {};
     if (!fd) {

@@ -1,7 +1,7 @@
 // Makes, locks and recognizes the files of a run beside its output (`.part`, `.undo`, `.commit`,
 // `.replaced`, `.journal`), so that no file of another program or user is trusted, written to or
-// removed. They may lie in a folder that others write to: a run goes on only with regular files of
-// its own user.
+// removed. They may lie in a folder that others write to, so a run uses only regular files of its
+// own user.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,13 @@ bool is_same_file(const std::string& a, const std::string& b);
 int rename_file(const std::string& from, const std::string& to, unsigned flags);
 /// Waits until the names in the folder of `path` are on disk. Returns 0 or the errno.
 int sync_folder_of(const std::string& path);
-/// The error that closing the file would give, by which network file systems report failed writes;
-/// 0 without one. `fd` stays open and locked.
+/// Returns the error that closing the file would return, which is how network file systems report
+/// failed writes; 0 without one. `fd` stays open and locked.
 int close_error(int fd);
 
-/// Throws RunError where something has that name which is no regular file, belongs to another user
-/// than this process acts for (root included), or has a second name by which another file would be
-/// changed; with a `mark`, also where it is not melflow's (is_own()). Links are not followed.
+/// Throws RunError where that name is not a regular file, belongs to another user than this process
+/// acts for (root included), or is one of several hard links, so that another file would be
+/// changed; with a `mark`, also where it is not melflow's (is_own()). Does not follow links.
 void check_side_file(const std::string& path, std::string_view mark = {});
 
 enum class Lock { held, taken, unsupported };
@@ -42,26 +42,26 @@ enum class Lock { held, taken, unsupported };
 /// error.
 Lock lock_file(int fd);
 
-/// Opens and locks a regular file; the lock is held as long as it is open, and the file still has
-/// this name when this returns. An empty UniqueFd when there is no such file. Throws RunError when
+/// Opens and locks a regular file; the lock is held while it is open, and on return the file still
+/// has this name. Returns an empty UniqueFd when there is no such file. Throws RunError when
 /// another run has it, and as check_side_file() does.
 UniqueFd open_locked(const std::string& path);
 
-/// Tells by its contents whether a complete file was made by melflow. Reads the file, and does not
-/// throw.
+/// Tells by its contents whether a complete file was made by melflow. Only reads the file, and does
+/// not throw.
 using Recognizer = std::function<bool(int fd)>;
 /// Recognizes a file that has one of `texts` in its first 64 KiB.
 Recognizer has_one_of(std::vector<std::string> texts);
-/// Whether a file is melflow's: it begins with `mark`, is recognized, or is empty, or as small as a
-/// few zeros, which a power failure leaves of one that was just begun.
+/// Whether a file is melflow's: it begins with `mark`, is recognized, is empty, or is a few zeros,
+/// which a power failure can leave of a file just begun.
 bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
-/// Throws RunError saying that the file at `path` is not melflow's, or cannot be known as such.
+/// Throws RunError saying that the file at `path` is not melflow's, or cannot be recognized.
 [[noreturn]] void refuse_foreign(const std::string& path);
-/// Throws RunError saying that what an interrupted run left at `path` has to be completed first.
+/// Throws RunError saying that an interrupted run's files at `path` have to be completed first.
 [[noreturn]] void refuse_unfinished(const std::string& path);
 
-/// Makes a new file, empty and locked; an old one that is melflow's, left by an interrupted run,
-/// is removed first. Throws RunError when another file has that name, another run has it, or it
+/// Makes a new file, empty and locked; first removes an old one that is melflow's, left by an
+/// interrupted run. Throws RunError when another file has that name, another run has it, or it
 /// cannot be made. `is_unlocked` is set to whether the file system has no locks.
 UniqueFd create_own(const std::string& path, std::string_view mark,
                     const Recognizer& recognizer = {}, bool* is_unlocked = nullptr);

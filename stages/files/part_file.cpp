@@ -73,10 +73,10 @@ PartFile::~PartFile() {
     return;
   }
   try {
-    fd_ = {};  // and its lock
+    fd_ = {};  // releases its lock, too
     recover(target_);
   } catch (const RunError&) {
-    // What is needed for it is still there: the next one tries again.
+    // The undo file is still there, so the next PartFile tries again.
   }
 }
 
@@ -85,14 +85,14 @@ void PartFile::open_part() {
   if (!fd_) throw RunError(fmt::format("{}: there is no such file to go on with", part_));
 }
 
-// It keeps its name until save().
+// The file keeps its name until save().
 void PartFile::open_target() {
   fd_ = UniqueFd(::open(target_.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
   const Lock lock = lock_file(fd_.get());
   if (lock == Lock::taken) throw RunError(fmt::format("{}: another program is using it", target_));
   is_unlocked_ = lock == Lock::unsupported;
-  // A run that recreates it has its .part locked; one that ended needs it no more.
+  // A run that recreates the target has its .part locked; one that ended needs it no more.
   const UniqueFd part = open_locked(part_);
   if (!part) return;
   if (!is_own(part.get(), kMark, completed_)) refuse_foreign(part_);
@@ -117,10 +117,10 @@ void PartFile::recover(const std::string& path, bool may_change) {
   const std::string target = without_links(path);
   if (!UndoFile::exists(target)) return;
   if (!may_change) refuse_unfinished(target + ".undo");
-  // It is complete where only names are missing. Those of its own pipeline's outputs have been
-  // completed by now.
+  // Where only names are missing, the file is complete; the names of this pipeline's outputs have
+  // been completed by now.
   if (const std::string commit = Publication::waiting(target); !commit.empty()) {
-    if (!open_locked(commit)) return recover(path);  // its run has just done so
+    if (!open_locked(commit)) return recover(path);  // its run has just completed them
     throw RunError(fmt::format(
         "{0}: a run of several outputs was interrupted before they all had their names "
         "({1}); run its pipeline again, which completes them, or remove {1} to have {0} "
@@ -129,7 +129,7 @@ void PartFile::recover(const std::string& path, bool may_change) {
   }
   const std::string part = target + ".part";
   const UniqueFd file = open_locked(part);
-  // Without a .part nothing was written yet, or all of it, unless somebody is about to.
+  // Without a .part, nothing or everything has been written, unless another run is about to begin.
   const UniqueFd whole = file ? UniqueFd() : open_locked(target);
   UndoFile::check(target);
   if (file) {

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kNamesMark = "melflow names 1\n";
 constexpr std::string_view kEnding = ".commit";
 constexpr std::size_t kHead = kNamesMark.size() + sizeof(XXH64_hash_t);
-constexpr std::size_t kMostCommitBytes = 16 << 20;  // of a `.commit` [bytes]
+constexpr std::size_t kMostCommitBytes = 16 << 20;  // longest `.commit` [bytes]
 
 struct Member {
   std::string target;
@@ -60,7 +60,7 @@ bool extends(const Members& members) {
 
 // ---- the steps, recorded on disk
 
-// Returns the file, locked.
+// Writes the `.commit` file, and returns it locked.
 UniqueFd write_commit(const std::string& commit, const Members& members, bool sync) {
   std::string list;
   for (const Member& m : members) {
@@ -112,7 +112,7 @@ std::optional<Members> read_commit(const std::string& commit, int fd) {
   return members;
 }
 
-// Where a file is, however its folder was named.
+// Returns the real path of a file, however its folder was named.
 std::string place_of(const std::string& target) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::canonical(folder_of(target), error);
@@ -154,7 +154,7 @@ bool is_there(const Member& m, const std::string& path) {
 }
 
 // Gives the earlier file a second name, so that the new file can replace it without a moment in
-// which there is none.
+// which neither exists.
 int second_name(const std::string& target, const std::string& old) {
   if (::link(target.c_str(), old.c_str()) == 0) return 0;
   if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) return errno;
@@ -197,7 +197,7 @@ void sync_folders(const Members& members) {
                       fmt::format("its name cannot be synced to disk: {}", std::strerror(error))};
 }
 
-// Undoes all steps, also those of an interrupted run. False when that fails.
+// Undoes all steps, including those of an interrupted run. Returns false when that fails.
 bool take_back(const Members& members) {
   bool is_done = true;
   for (auto m = members.rbegin(); m != members.rend(); ++m)
@@ -240,7 +240,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   if (!is_update)
     for (PartFile* f : files) f->settle();
   for (PartFile* f : files) f->complete_writes(sync);
-  // What has such a name from here on was renamed by this run.
+  // From here on, a file with such a name was renamed by this run.
   for (const Member& m : members) {
     if (m.existing != Existing::replace || !has_name(m.old())) continue;
     if (!is_update)
@@ -277,7 +277,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
       try {
         lock = write_commit(commit, members, sync);
       } catch (const Failure&) {
-        // The message below is true without it, too.
+        // The message below is true without that file, too.
       } catch (const RunError&) {
       }
     }

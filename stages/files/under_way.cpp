@@ -17,7 +17,7 @@ namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-// Nothing where the thread has ended.
+// Returns the processor time of a thread; nothing where it has ended.
 std::optional<Nanoseconds> time_of(clockid_t clock) {
   timespec t{};
   if (clock_gettime(clock, &t) != 0) return std::nullopt;
@@ -52,7 +52,7 @@ UnderWay::Entries UnderWay::judge(const Entries& left) {
     Entries& to = is_known ? out : e.state == State::hung ? hung : begun;
     if (find(to, e.file) == nullptr) to.push_back(e);
   }
-  // Where the process was ended for one of them, nothing is said of the others.
+  // Where the process was ended because of one of them, the others are not suspects.
   if (!hung.empty()) begun = std::move(hung);
   for (const Entry& e : begun) {
     Entry* before = find(out, e.file);
@@ -90,7 +90,7 @@ void UnderWay::keep_in(MappedRange mapping, std::span<std::byte> memory, const E
     to.file = known[i].file;
     if (known[i].state == State::suspect) ++suspects_;
   }
-  // Where there is no thread to be had, nobody ends what hangs.
+  // Without such a thread, hanging decoders are not ended.
   if (end && shortest_ > 0)
     (void)add_thread(watch_, "watchdog", [this, end = std::move(end)] { watch(end); });
 }
@@ -120,7 +120,7 @@ UnderWay::Mark::Mark(UnderWay* of, std::uint64_t file, int timeout) {
   if (of->suspects_.load(std::memory_order_relaxed) > 0) alone_ = std::unique_lock(of->alone_);
   static std::atomic<std::size_t> threads{0};
   static thread_local const std::size_t own = threads++;
-  // There are as many as workers: one is free.
+  // There are as many slots as workers, so one is free.
   for (std::size_t n = 0, i = own % of->slots_; n < of->slots_; ++n, i = (i + 1) % of->slots_) {
     std::uint64_t none = 0;
     if (!of->memory_[i].file.compare_exchange_strong(none, file)) continue;

@@ -2,8 +2,8 @@
 // however it ends, and the next run reads them (decision 19).
 //
 // The memory is an array of entries of 64 bytes: the hash of a file's path, 0 for none, and its
-// state, 8 bytes each. First an entry for each worker, for files in progress, then one for each
-// file that earlier runs noted.
+// state, 8 bytes each. First an entry for each worker, for the file it is decoding, then one for
+// each file that earlier runs noted.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ namespace melflow {
 class UnderWay {
  public:
   enum class State : std::uint64_t {
-    begun,     ///< under way
-    hung,      ///< likewise, and for that the process was ended
-    suspect,   ///< a process ended while it was
-    excluded,  ///< and another, while it alone was: it is not to be begun again
+    begun,     ///< in progress
+    hung,      ///< in progress, and the process was ended because it hung
+    suspect,   ///< in progress when a process ended
+    excluded,  ///< in progress alone when another process ended: never begin it again
     excluded_as_hung,
   };
   struct Entry {
@@ -37,12 +37,12 @@ class UnderWay {
   };
   using Entries = std::vector<Entry>;
 
-  /// By what a path is known here; never 0.
+  /// Returns the key by which a path is known here; never 0.
   static std::uint64_t key(std::string_view path);
   static constexpr std::size_t kEntry = 64;  ///< [bytes]
-  /// The entries of a piece of memory that are not empty.
+  /// Returns the entries of a piece of memory that are not empty.
   static Entries read(std::span<const std::byte> memory);
-  /// What follows from the entries that a process left: its suspects, and excluded files.
+  /// Derives suspects and excluded files from the entries that a process left.
   static Entries judge(const Entries& left);
 
  private:
@@ -59,24 +59,24 @@ class UnderWay {
 
   /// Notes the limit of calls that work on a file [s of processor time]; 0: none. Before keep_in().
   void expect(int timeout);
-  /// Ends the process, which hangs at the file; does not return.
+  /// Ends the process, which hangs at `file`; does not return.
   using End = std::function<void(std::uint64_t file, int timeout)>;
-  /// From now on files in progress are noted in `memory`, which is zeros; its last entries become
+  /// Notes files in progress in `memory`, which must be zeros, from now on; its last entries become
   /// `known`. `end` may be empty.
   void keep_in(MappedRange mapping, std::span<std::byte> memory, const Entries& known, End end);
   [[nodiscard]] bool is_kept() const { return slots_ > 0; }
 
   // ---- from any thread
 
-  /// Null: it is not.
+  /// Returns why the file is excluded, or null.
   [[nodiscard]] const char* why_excluded(std::uint64_t file) const;
-  /// A suspect has passed. While there are any, one file is under way at a time.
+  /// Notes that a suspect has passed. While there are any, one file is in progress at a time.
   void pass(std::uint64_t file);
 
-  /// A file that is under way as long as this lives. One for a thread at a time.
+  /// Marks a file as in progress while this lives. One for a thread at a time.
   class Mark {
    public:
-    /// `of` may be null: nothing is noted then.
+    /// `of` may be null: then nothing is noted.
     Mark(UnderWay* of, std::uint64_t file, int timeout);
     ~Mark() {
       if (slot_ != nullptr) slot_->file.store(0, std::memory_order_release);
@@ -90,7 +90,7 @@ class UnderWay {
   };
 
  private:
-  // Of a slot, for the watch.
+  // The current call of a slot, for the watch thread.
   struct alignas(kEntry) Call {
     std::atomic<std::uint64_t> number{0};
     std::atomic<clockid_t> clock{};
@@ -101,14 +101,14 @@ class UnderWay {
   MappedRange mapping_;
   Slot* memory_ = nullptr;
   std::size_t slots_ = 0, known_ = 0;
-  std::vector<Call> calls_;  // of each slot
+  std::vector<Call> calls_;  // one for each slot
   std::atomic<std::size_t> suspects_{0};
   std::mutex alone_;
-  int shortest_ = 0;  // timeout [s]; 0: none
-  std::mutex mutex_;  // of is_over_
+  int shortest_ = 0;  // shortest timeout [s]; 0: none
+  std::mutex mutex_;  // guards is_over_
   std::condition_variable over_;
   bool is_over_ = false;
-  std::vector<std::thread> watch_;  // one, or none
+  std::vector<std::thread> watch_;  // one thread, or none
 };
 
 }  // namespace melflow

@@ -27,7 +27,7 @@ namespace {
 struct Header {
   char magic[16];
   std::uint64_t head, tail, size;  // [bytes]
-  std::uint64_t hash;              // of the members before and all that follows
+  std::uint64_t hash;              // of the members above and of all bytes behind the header
 };
 constexpr char kMagic[16] = "melflow undo 2\n";
 constexpr std::string_view kUndoMark(kMagic, 15);
@@ -73,7 +73,7 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
   const UniqueFd out = create_own(part, kUndoMark);
   try {
     put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
-    sync(part, out.get());  // by its begin a later run knows that it is its own
+    sync(part, out.get());  // its beginning shows a later run that it is melflow's
     put(part, out.get(), kept.data(), kept.size(), sizeof header);
     sync(part, out.get());
     if (const int error = close_error(out.get()); error != 0)
@@ -105,7 +105,7 @@ void UndoFile::apply(const std::string& target, int fd) {
   Header header{};
   get(path, in.get(), reinterpret_cast<char*>(&header), sizeof header, 0);
   const auto bytes = static_cast<std::uint64_t>(st.st_size);
-  // Before memory is asked for: the file may claim any size.
+  // Checked before memory is allocated: the file may claim any size.
   const bool is_whole = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 &&
                         header.head <= header.size && header.tail <= header.size &&
                         bytes == sizeof header + header.head + (header.size - header.tail);
@@ -116,7 +116,7 @@ void UndoFile::apply(const std::string& target, int fd) {
         "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} again",
         path, target, target));
-  // First, so that the space of the added bytes is free again.
+  // Cut first, so that the space of the added bytes is free again.
   struct stat now {};
   if (fstat(fd, &now) != 0 || (static_cast<std::uint64_t>(now.st_size) > header.size &&
                                ftruncate(fd, static_cast<off_t>(header.size)) != 0))

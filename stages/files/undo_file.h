@@ -1,5 +1,5 @@
-// `<target>.undo`: the bytes of a file that may be overwritten while it is extended in place. It is
-// there either complete or not at all.
+// `<target>.undo`: the bytes of a file that may be overwritten while it is extended in place. It
+// exists either complete or not at all.
 #pragma once
 
 #include <cstdint>

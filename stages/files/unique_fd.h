@@ -21,7 +21,7 @@ class UniqueFd {
     if (fd_ >= 0) ::close(fd_);
   }
   [[nodiscard]] int get() const { return fd_; }
-  /// Whose it is to close from now on.
+  /// Gives up the descriptor, which the caller must close from now on.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 

@@ -1,5 +1,5 @@
-// Opening files that the user names, such as outputs of earlier runs; reading, writing and
-// allocating all of a piece of a file, through interruptions and short calls.
+// Opens files that the user names, such as outputs of earlier runs; reads, writes and allocates a
+// whole piece of a file, despite interruptions and short calls.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace melflow {
 
-/// 0, or the error; EIO where the file ends before that.
+/// Reads `bytes` bytes; returns 0 or the error, EIO where the file ends before that.
 inline int read_whole(int fd, void* data, std::size_t bytes, std::uint64_t at) {
   auto* p = static_cast<char*>(data);
   while (bytes > 0) {
@@ -28,7 +28,7 @@ inline int read_whole(int fd, void* data, std::size_t bytes, std::uint64_t at) {
   return 0;
 }
 
-/// 0, or the error.
+/// Writes `bytes` bytes; returns 0 or the error.
 inline int write_whole(int fd, const void* data, std::size_t bytes, std::uint64_t at) {
   const auto* p = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -42,8 +42,8 @@ inline int write_whole(int fd, const void* data, std::size_t bytes, std::uint64_
   return 0;
 }
 
-/// Reserves space for a piece of a file; 0, or the error. tmpfs fails and frees what it had when a
-/// signal arrives, so the space is requested in small pieces.
+/// Reserves space for a piece of a file; returns 0 or the error. tmpfs fails and frees the space
+/// when a signal arrives, so it is requested in small pieces.
 inline int allocate_whole(int fd, std::uint64_t at, std::uint64_t bytes) {
   constexpr std::uint64_t kAtOnce = 256 << 10;
   while (bytes > 0) {

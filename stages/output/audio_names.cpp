@@ -14,16 +14,16 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kLongestName = 255;   // of a file, as all usual file systems have it
-constexpr std::size_t kNumberAndPart = 16;  // what a window's number and ".part" take of it
+constexpr std::size_t kLongestName = 255;   // longest file name that all usual file systems allow
+constexpr std::size_t kNumberAndPart = 16;  // space in it for a window's number and ".part"
 
 bool is_folder_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
          name.size() <= kLongestName;
 }
 
-// Below the folder that is listed, or below '/' where it is named in full, as archives have it; of
-// several sources below a folder of the source's name.
+// The path below the listed folder, or below '/' for an absolute one, as in archives; with several
+// sources below a folder with the source's name.
 std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
   const ManifestSource* listed = manifest_source(run);
   return std::filesystem::path(listed != nullptr ? listed->manifest().recorded_path(recording)
@@ -32,7 +32,7 @@ std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
       .relative_path();
 }
 
-// What tells the utterances of a recording apart: "-12.5-15".
+// Distinguishes the utterances of a recording: "-12.5-15".
 std::string span_text(const RunContext& run, std::size_t recording) {
   const ManifestSource* listed = manifest_source(run);
   if (listed == nullptr || !listed->manifest().has_spans()) return "";
@@ -111,10 +111,10 @@ void AudioNames::check_folders() const {
                                  m.name(i), m.labels(i).size()));
 }
 
-// By their hashes first: names of a million files would take much room.
+// Compares hashes first: the names of a million files would take much memory.
 void AudioNames::check_double() const {
   const std::size_t count = run_.source.count();
-  std::vector<std::pair<std::size_t, std::size_t>> hashes;  // and of which recording
+  std::vector<std::pair<std::size_t, std::size_t>> hashes;  // hash and index of each recording
   hashes.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     if (problem(i).empty()) hashes.emplace_back(std::hash<std::string>{}(path(i)), i);

@@ -1,4 +1,4 @@
-// Which sound file a recording is written to: its own path below a folder, with another ending.
+// Names the sound file of each recording: its own path below a folder, with another ending.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,22 @@ struct EnumNames<FolderOf> {
 };
 
 struct AudioNamesOptions {
-  std::string folder;        ///< that all are written below
-  std::vector<FolderOf> by;  ///< folders before the recording's own
+  std::string folder;        ///< folder that all files are written below
+  std::vector<FolderOf> by;  ///< folders inserted before the recording's own
   bool keep_ending = false;  ///< a.mp3 becomes a.mp3.wav
   std::string ending;        ///< "wav"
 };
 
 class AudioNames {
  public:
-  /// The names of all recordings of a run. Throws RunError where two would have one, or a label is
-  /// no name for a folder.
+  /// Names the files of all recordings of a run. Throws RunError where two would have the same
+  /// name, or a label cannot be the name of a folder.
   AudioNames(AudioNamesOptions options, const RunContext& run);
 
-  /// "" or why the recording cannot be written.
+  /// Returns why the recording cannot be written, or "".
   [[nodiscard]] std::string problem(std::size_t recording) const;
-  /// The path of its file; with a window of it 0 or more that of the window's file, which has the
-  /// number behind its name: "a-00012.wav".
+  /// Returns the path of the recording's file; where `window` is 0 or more, that of the window's
+  /// file, which has the number behind its name: "a-00012.wav".
   [[nodiscard]] std::string path(std::size_t recording, std::int64_t window = -1) const;
 
  private:

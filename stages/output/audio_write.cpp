@@ -1,9 +1,9 @@
-// audio_write: a sound file for every recording, or for every window of one.
+// audio_write: writes a sound file for every recording, or for every window of one.
 //
 // In: Waveform, or Windows of a grid.
 //
-// A file has its name only when it is complete. Files of a recording that fails, here or in another
-// branch, are removed again.
+// A file gets its name only when it is complete. Files of a recording that fails, here or in
+// another branch, are removed again.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ struct AudioWriteOptions {
 
 struct WriteState final : StageState {
   std::unique_ptr<SoundWriter> file;
-  std::int64_t clipped = 0;  // of files that are complete
+  std::int64_t clipped = 0;  // in files that are complete
 };
 
 class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory {
@@ -228,7 +228,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
     if (error) throw RunError(fmt::format("{}: cannot be made: {}", folder, error.message()));
   }
 
-  // Before anything is written: nothing has been touched when one is refused.
+  // Checked before anything is written, so that a refusal leaves everything untouched.
   void check_existing(const RunContext& run) const {
     std::set<std::pair<dev_t, ino_t>> replaced;
     if (!has_name(options_.names.folder)) return;
@@ -263,7 +263,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
       for (std::size_t i = 0; i < listed->manifest().size(); ++i) check(listed->manifest().path(i));
   }
 
-  // From any thread, and must not throw.
+  // Removes a recording's files. Called from any thread, and must not throw.
   void take_back(std::size_t recording) {
     const std::uint32_t made = made_[recording].exchange(0);
     for (std::uint32_t i = 0; i < made; ++i)
@@ -275,7 +275,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
   AudioWriteOptions options_;
   bool are_windows_ = false;
   std::unique_ptr<AudioNames> names_;
-  std::vector<std::atomic<std::uint32_t>> made_;  // files of each recording
+  std::vector<std::atomic<std::uint32_t>> made_;  // number of files of each recording
   std::atomic<std::size_t> left_{0};
 };
 

@@ -8,7 +8,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostFiles = 16384;  // of a commit
+constexpr std::size_t kMostFiles = 16384;  // in a commit
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Checkpoints::Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t commit
   for (const RowWriter::Written& w : before) rows_[w.section] += w.rows;
   journal_->append(RunJournal::Begin{RunJournal::boot_now()});
   if (!uses_.sync && !uses_.syncs_begin) return;
-  // By how they begin, the next run knows that they are its own.
+  // Their beginnings tell the next run that the files are its own.
   for (const auto& file : uses_.files)
     for (const PartFile* part : file->parts()) part->complete_writes(true);
   journal_->log().sync();
@@ -76,7 +76,7 @@ void Checkpoints::commit_all() {
   }
 }
 
-// The next files that are done; false where there are none.
+// Takes the next files that are done; false where there are none.
 bool Checkpoints::take(std::vector<RunJournal::File>& out) {
   // The ledger is asked first: the hash of a file's rows is complete when its record is closed.
   const std::size_t closed = std::max(committed_, uses_.run.ledger.oldest_open());

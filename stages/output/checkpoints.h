@@ -1,5 +1,5 @@
-// Writes checkpoints to a run's journal: an interrupted run loses no more than the work since the
-// last one.
+// Writes checkpoints to a run's journal, so that an interrupted run loses no more than the work
+// since the last one.
 #pragma once
 
 #include <atomic>
@@ -29,13 +29,13 @@ class Checkpoints {
     RowWriter& writer;
     const std::vector<std::unique_ptr<RowPartFile>>& files;
     std::uint64_t bytes;  ///< of rows between two commits, at most
-    bool sync;            ///< what a commit says is on disk before it
-    bool syncs_begin;     ///< that the files are its own is on disk from the beginning
+    bool sync;            ///< flush the rows of a commit to disk before it
+    bool syncs_begin;     ///< flush the beginnings of the files, which show whose they are
   };
-  /// `journal` has commits on the first `committed` files. Everything in `uses` must outlive this
-  /// one. Throws RunError.
+  /// `journal` has commits for the first `committed` files. Everything in `uses` must outlive this
+  /// object. Throws RunError.
   Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t committed, const Uses& uses);
-  /// Removes a journal that says nothing.
+  /// Removes a journal without commits.
   ~Checkpoints() {
     if (committed_ == 0) remove();
   }
@@ -46,18 +46,18 @@ class Checkpoints {
   void closed();
   /// Commits all files that are done. Throws RunError.
   void commit();
-  /// From now on the work files change in other ways. Throws RunError.
+  /// Notes that the work files change in other ways from now on. Throws RunError.
   void ending();
-  /// The output, whose files have these hashes, is about to have its name. On disk when it returns.
-  /// Throws RunError.
+  /// Notes that the output, whose files have these hashes, is about to get its name. The note is on
+  /// disk when it returns. Throws RunError.
   void complete(std::vector<std::string> hashes);
-  /// Adds a record for so many files that are under way, each empty (RunJournal). Throws RunError.
+  /// Adds a record of `entries` empty entries for files in progress (RunJournal). Throws RunError.
   LogFile::Mapped note_under_way(std::size_t entries);
-  /// The output is published.
+  /// To be called when the output is published.
   void remove() const { journal_->log().remove(); }
 
-  /// How many files, and how many rows of the work files, the journal has; to be called when
-  /// nothing else is.
+  /// The number of files, and of rows of the work files, in the journal; to be called when no other
+  /// call is in progress.
   [[nodiscard]] std::size_t files() const { return committed_; }
   [[nodiscard]] std::int64_t rows() const;
 
@@ -66,10 +66,10 @@ class Checkpoints {
   [[nodiscard]] bool take(std::vector<RunJournal::File>& out);
 
   const Uses uses_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<RunJournal> journal_;
   std::size_t committed_ = 0;
-  std::vector<std::int64_t> rows_;  // of each section, where the next file's begin
+  std::vector<std::int64_t> rows_;  // by section: where the next file's rows begin
   std::vector<RowWriter::Written> written_;
 
   using Clock = std::chrono::steady_clock;

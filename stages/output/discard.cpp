@@ -65,7 +65,7 @@ class Discard final : public ItemStage, public PassesAny {
   }
 
  private:
-  // Whole numbers: their sum does not depend on the order of the files.
+  // Whole numbers, so that their sum does not depend on the order of the files.
   static std::int64_t microseconds(const FileAudio& audio) {
     const std::int64_t seconds = audio.frames / audio.sample_rate;
     return seconds * 1'000'000 + audio.frames % audio.sample_rate * 1'000'000 / audio.sample_rate;

@@ -19,7 +19,7 @@
 namespace melflow {
 namespace {
 
-// "/data/a"; of several sources "train: /data/a, extra: /data/b".
+// Returns "/data/a", or for several sources "train: /data/a, extra: /data/b".
 std::string roots_text(const std::string& root, const std::vector<CorpusSource>& sources) {
   std::string out = root;
   for (const CorpusSource& s : sources)
@@ -27,7 +27,7 @@ std::string roots_text(const std::string& root, const std::vector<CorpusSource>&
   return out;
 }
 
-// No sink of the run needs it again.
+// Whether no sink of the run needs the file again.
 bool is_complete(const RunContext& run, std::size_t file) {
   if (run.settings.sinks == 1) return true;
   const auto kept = run.services.find<KeptItems>();
@@ -45,7 +45,7 @@ void EarlierOutput::visit(const std::string& feature_fingerprint,
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string path = OutputSections::path_of(target_.path, names[i]);
     if (!visited.insert(path).second) continue;
-    const auto [it, is_new] = opened_.try_emplace(path);  // by another of several sources
+    const auto [it, is_new] = opened_.try_emplace(path);  // may be there for another source
     if (is_new) it->second = RowReuse::open(path, feature_fingerprint, may_change_);
     if (it->second == nullptr) continue;
     it->second->visit(visit);
@@ -97,7 +97,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
         "{}: was made of {}, this is {}; files of the same name, size and {} are "
         "taken for the same",
         path, was, is, source->contents() != nullptr ? "content" : "modification time"));
-  // Not in the output: its bytes do not depend on how often it was updated.
+  // Told, not stored: the bytes of the output do not depend on how often it was updated.
   const std::string renumbered = old->renumbered_labels(manifest.label_names());
   if (const Resume resume = resume_of(run); !renumbered.empty() && resume.tell)
     resume.tell(
@@ -134,12 +134,12 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   return old;
 }
 
-// For the report; files that failed or were skipped before are neither new nor changed.
+// Notes changes for the report; files that had failed or been skipped are neither new nor changed.
 void EarlierOutput::note_changes(const RunContext& run, const OutputSections& sections) {
   const Manifest& manifest = manifest_source(run)->manifest();
   for (std::size_t s = 0; s < matched_.size(); ++s) {
     const RowReuse* const old = matched_[s].get();
-    std::size_t kept = 0, routed = 0;  // the next ones, which are in the order of the files
+    std::size_t kept = 0, routed = 0;  // the next ones; both lists are in the order of the files
     for (std::size_t i = sections.first(s); i < sections.end(s); ++i) {
       if (old != nullptr && kept < old->kept().size() && old->kept()[kept].file == i) {
         ++kept;
@@ -155,9 +155,9 @@ void EarlierOutput::note_changes(const RunContext& run, const OutputSections& se
   }
 }
 
-// Files that are gone may be on a disk that is not mounted. Returns why the update must not begin.
+// Returns why the update must not begin: files that are gone may be on an unmounted disk.
 std::string EarlierOutput::too_many_dropped(const RunContext& run) {
-  if (run.is_stopping()) return {};  // what was not looked at looks as if it were gone
+  if (run.is_stopping()) return {};  // files that were not checked look as if they were gone
   const Manifest& manifest = manifest_source(run)->manifest();
   std::unordered_set<std::string> paths;
   if (matched_.size() > 1)  // a file may be in another section now
@@ -178,7 +178,7 @@ std::string EarlierOutput::too_many_dropped(const RunContext& run) {
       dropped_.files.names.front(), OptionType<CountOrShare>::echo(most).text());
 }
 
-// Outputs of splits that nothing belongs to any more.
+// Warns about outputs of splits that no file belongs to any more.
 void EarlierOutput::forget_opened(const RunContext& run) {
   for (const auto& [path, old] : opened_)
     if (old != nullptr)
@@ -188,8 +188,8 @@ void EarlierOutput::forget_opened(const RunContext& run) {
   opened_.clear();
 }
 
-// What is another user's could not be made what it was by the next run, which trusts only its own
-// files; and where the output has a second name, as in a backup of links, that one keeps its bytes.
+// The next run trusts only its own user's files, so it could not restore another user's; and where
+// the output has a second name, as in a backup of hard links, that one must keep its bytes.
 bool EarlierOutput::stays(const RowReuse& old, const RunContext& run, std::int64_t extensible_at) {
   struct stat st {};
   return ::stat(old.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && st.st_nlink == 1 &&
@@ -319,8 +319,8 @@ std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::
           static_cast<std::uint64_t>(count) * file.row_bytes() < target_.checkpoint.count))
     count += ready[next++].file_rows;
   RowHash hash;
-  std::size_t of = from;    // whose rows are hashed,
-  std::int64_t hashed = 0;  // how many of them
+  std::size_t of = from;    // entry whose rows are hashed
+  std::int64_t hashed = 0;  // number of its rows that are hashed
   for (std::int64_t done = 0; done < count; done += file.rows_at_once()) {
     const std::int64_t n = std::min(file.rows_at_once(), count - done);
     const std::vector<float> values = given_[section]->read(first + done, n);
@@ -342,7 +342,7 @@ std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::
   return next;
 }
 
-// What is wrong on a disk does not travel on.
+// Keeps damaged rows from being copied.
 void EarlierOutput::check_rows(std::size_t file, std::size_t section, std::uint64_t hash) const {
   const auto known = hashes_.find(file);
   if (known == hashes_.end() || known->second == hash) return;
@@ -361,7 +361,7 @@ void check_gives_rows(const RunContext& run, const std::vector<std::string>& pat
     try {
       return FeatureFile(path).rows() > 0;
     } catch (const RunError&) {
-      return true;  // it may be anything of the user's
+      return true;  // it may be any file of the user's
     }
   };
   for (const std::string& path : paths)

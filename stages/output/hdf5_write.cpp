@@ -1,4 +1,4 @@
-// hdf5_write: rows into one HDF5 file, in manifest order. docs/output-format.md says what is in it.
+// hdf5_write: writes rows to one HDF5 file, in manifest order; docs/output-format.md describes it.
 //
 // In: MelBatch.
 
@@ -46,10 +46,10 @@ struct EnumNames<Compression> {
 
 namespace {
 
-// For the pieces under way [bytes]; what `concurrency: auto` goes by.
+// Memory for the pieces being packed [bytes], on which `concurrency: auto` depends.
 constexpr std::size_t kPackingMemory = 128 << 20;
 
-// Whoever reads one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
+// Reading one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
 Bytes chunk_for(Access access) {
   switch (access) {
     case Access::sequential:
@@ -62,7 +62,7 @@ Bytes chunk_for(Access access) {
   return {};
 }
 
-// The ending of a path that promises another format; "" where it promises none.
+// Returns the path's ending where it promises another format, else "".
 std::string other_format(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   constexpr std::string_view kOthers[] = {".npy", ".npz",     ".csv", ".tsv", ".json", ".pt",
@@ -124,7 +124,7 @@ class Hdf5Write final : public RowSink {
  public:
   explicit Hdf5Write(Hdf5WriteOptions options) : RowSink(options), options_(std::move(options)) {}
 
-  // Every thread that packs large pieces takes several times as much memory.
+  // A thread that packs large pieces takes several times their size in memory.
   [[nodiscard]] StageResources resources() const override {
     StageResources out = RowSink::resources();
     const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;

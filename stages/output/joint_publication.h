@@ -13,17 +13,17 @@
 
 namespace melflow {
 
-/// Among the services of a run; for its sinks' start() and finish().
+/// A service of a run, for its sinks' start() and finish().
 class JointPublication {
  public:
-  /// The files of the output at `path` may have these names. More than once where more is known.
+  /// Adds names that the files of the output at `path` may have; may be called again with more.
   void announce(const std::string& path, const std::vector<OutputName>& names) {
     outputs_.insert(path);
     names_.insert(names_.end(), names.begin(), names.end());
   }
-  /// Completes what an interrupted run had begun with any of the outputs, all of which are
-  /// announced, and clears up after it. Returns those that have their names now. Throws RunError as
-  /// Publication::recover() does.
+  /// Completes what an interrupted run began with any of the outputs, all of which must be
+  /// announced, and clears up after it. Returns the outputs that have their names now. Throws
+  /// RunError as Publication::recover() does.
   std::vector<std::string> recover(bool may_change) {
     std::vector<std::string> out;
     for (const std::string& path : outputs_)
@@ -32,15 +32,15 @@ class JointPublication {
       if (may_change) clear();
     return out;
   }
-  /// One more output is going to be complete. `clear` removes what an interrupted run left that
-  /// was.
+  /// Announces one more output that will be completed. `clear` removes what an interrupted run that
+  /// published it left behind.
   void expect(std::function<void()> clear) {
     ++missing_;
     clear_.push_back(std::move(clear));
   }
-  /// Adds a complete output: its files, in the order in which they get their names. With the last
-  /// one all get theirs, and every `published` is called. `files` live as long as the run. Throws
-  /// RunError as Publication does.
+  /// Adds a complete output: its files, in the order in which they get their names. The last
+  /// output's call publishes all, and calls every `published`. `files` must live as long as the
+  /// run. Throws RunError as Publication does.
   void complete(const std::string& path, const std::vector<PartFile*>& files, bool sync,
                 std::function<void()> published) {
     if (files_.empty()) path_ = path;
@@ -56,7 +56,7 @@ class JointPublication {
   std::set<std::string> outputs_;
   std::vector<OutputName> names_;
   std::vector<std::function<void()>> clear_;
-  std::string path_;  // of the first
+  std::string path_;  // of the first output
   std::vector<PartFile*> files_;
   std::vector<std::function<void()>> published_;
   int missing_ = 0;

@@ -19,10 +19,10 @@ namespace {
 struct Found {
   UnderWay::Entry entry;
   std::string path;
-  std::size_t last = 0;  // of its records that follow each other
+  std::size_t last = 0;  // the last of its consecutive records
 };
 
-// In the order of the files.
+// Returns the entries' recordings, in the order of the files.
 std::vector<Found> find(const RunContext& run, const Manifest& files,
                         const UnderWay::Entries& entries) {
   std::map<std::uint64_t, UnderWay::Entry> open;

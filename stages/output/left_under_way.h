@@ -1,4 +1,4 @@
-// What a process that ended was decoding, and what the next run does about it (decision 19).
+// The files that an ended process was decoding, and how the next run treats them (decision 19).
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace melflow {
 
-/// The recordings noted in the journal of the output at `path`, which another program wrote; none
+/// Returns the recordings that another program noted in the journal of the output at `path`; none
 /// while that program runs, or where the journal cannot be read.
 UnderWay::Entries left_under_way(const std::string& path);
 
-/// From now on the run notes in that journal which recordings it decodes, beginning with those of
-/// `left` that are in its list of files and not done yet; these it reports as of the output at
-/// `path`. Does nothing for the second output of a run. Throws RunError.
+/// Makes the run note in that journal which recordings it decodes, beginning with those of `left`
+/// that are in its list of files and not done yet; it reports these as of the output at `path`.
+/// Does nothing for the second output of a run. Throws RunError.
 void note_under_way(RunContext& run, const std::string& path, const UnderWay::Entries& left,
                     Checkpoints& journal);
 

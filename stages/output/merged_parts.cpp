@@ -76,13 +76,13 @@ class Merge {
   const MergedParts& from_;
   const MergeInto& into_;
   std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;  // of what follows, and of all accounts
+  std::mutex mutex_;  // guards the members below, and all accounts
   std::condition_variable turn_changed_;
-  std::size_t turn_ = 0;  // whose files are accounted for next
+  std::size_t turn_ = 0;  // the part whose files are accounted for next
   bool is_over_ = false;
 };
 
-// HDF5 is for one thread at a time.
+// An open part; HDF5 must be used by one thread at a time.
 class OpenPart {
  public:
   explicit OpenPart(const std::string& path) {
@@ -148,7 +148,7 @@ void Merge::take(std::size_t i) {
   }
 }
 
-// As the run says of each file that has made the part.
+// Accounts for every file as the run that made the part reported it.
 void Merge::account(const FinishedPart& part, const FeatureFile& file, std::vector<Piece>& pieces) {
   ManifestSource& listed = *manifest_source(into_.run);
   Ledger& ledger = into_.run.ledger;

@@ -1,7 +1,7 @@
-// Puts an output together of parts that other runs have made (output_part.h).
+// Assembles an output from parts that other runs have made (output_part.h).
 //
-// For every file of the corpus the sink gets what a run that goes on would find of it: what became
-// of it, and its rows at their place. What is then made of that is up to the sink, as in any run.
+// For every file of the corpus the sink gets what a resumed run would find: the file's outcome, and
+// its rows at their position. The sink then continues as in any run.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ namespace melflow {
 struct FinishedPart {
   std::string path;
   std::size_t first = 0, end = 0;
-  std::uint64_t bytes = 0, hash = 0;  ///< of the file at `path`, all of it: XXH3
+  std::uint64_t bytes = 0, hash = 0;  ///< size and XXH3 of the whole file at `path`
   std::optional<ColumnSums> sums;     ///< where the output has statistics
 };
 
 /// Where the caller adds one to the services of a run, its sink takes the rows of all files from
-/// these parts, which follow each other and are the whole corpus; nothing is computed.
+/// these parts, which must follow each other and cover the corpus; nothing is computed.
 struct MergedParts {
   std::vector<FinishedPart> parts;
 };
@@ -40,10 +40,10 @@ struct MergeInto {
   RowWriter& writer;
   SinkStatistics& statistics;
   const OutputSections& sections;
-  const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< of each section
+  const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< by section
 };
-/// Throws RunError that names a part which is not what its run has written, or is of other files.
-/// When the run is being stopped, files are left open.
+/// Throws RunError naming a part that differs from what its run wrote, or is of other files. When
+/// the run is being stopped, the remaining files are left open.
 void merge_parts(const MergedParts& from, const MergeInto& into);
 
 /// XXH3 (64 bits) of a file's bytes. Throws RunError when it cannot be read.

@@ -1,5 +1,5 @@
-// npy_write: rows into one .npy file that numpy can map into memory, in manifest order, with an
-// index beside it. docs/output-format.md says what is in them.
+// npy_write: writes rows to one .npy file that numpy can map into memory, in manifest order, with
+// an index beside it. docs/output-format.md describes them.
 //
 // In: MelBatch.
 
@@ -52,7 +52,7 @@ class NpyWrite final : public RowSink {
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
-    if (!path.ends_with(kNpyEnding))  // rows that are going to be added to those of an output
+    if (!path.ends_with(kNpyEnding))  // rows to be added to those of an output
       return std::make_unique<RowPartFile>(path, stage_name(), target().dtype,
                                            info().values_per_row(), NpyFile::kDataOffset, opening,
                                            Recognizer{});

@@ -1,5 +1,5 @@
-// A run that makes a part of an output: the rows of some files that follow each other in a corpus.
-// The parts are put together by merge_parts().
+// A run that makes a part of an output: the rows of consecutive files of a corpus. merge_parts()
+// assembles the parts.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace melflow {
 
-/// Where the caller adds one to the services of a run, its sink writes these rows to `path`, as one
+/// Where the caller adds one to the services of a run, its sink writes the rows to `path` as one
 /// HDF5 file of contiguous rows, whatever its own format is; neither split into files nor
 /// normalised.
 struct OutputPart {
   std::string path;
-  std::string before;           ///< where another program made it, which is gone; "" for none
+  std::string before;           ///< the path at which a program that is gone began it; "" for none
   bool with_statistics = true;  ///< where the sink has statistics
   RunJournal::Facts
-      row_facts;  ///< that decide the bytes of rows; with others the run does not begin; none: any
-  std::int64_t rows = 0;           ///< filled in
-  std::optional<ColumnSums> sums;  ///< likewise, where the output has statistics
+      row_facts;  ///< required facts that decide the bytes of rows; others end the run; none: any
+  std::int64_t rows = 0;           ///< filled in by the run
+  std::optional<ColumnSums> sums;  ///< filled in where the output has statistics
 };
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// Assigns the files of a run to the files of an output, its sections: all to one, or each split to
-// its own. Every section counts its rows from 0.
+// Assigns the files of a run to the files of an output, called sections: all to one, or each split
+// to its own. Every section counts its rows from 0.
 #pragma once
 
 #include <cstddef>
@@ -34,13 +34,13 @@ class OutputSections {
     return {firsts_.begin(), firsts_.end() - 1};
   }
 
-  /// The path for a split: "out/features.h5" and "train" give "out/features.train.h5"; "" gives the
-  /// path itself.
+  /// Returns the path for a split: "out/features.h5" and "train" make "out/features.train.h5"; ""
+  /// makes the path itself.
   static std::string path_of(const std::string& path, const std::string& split);
 
  private:
   std::vector<std::string> paths_;
-  std::vector<std::size_t> firsts_;  // and the end of the last one
+  std::vector<std::size_t> firsts_;  // by section, and the end of the last one
 };
 
 }  // namespace melflow

@@ -11,13 +11,13 @@ namespace melflow {
 
 struct Resume {
   enum class When {
-    automatic,  ///< where it can; else from the beginning
-    never,      ///< from the beginning, and what an interrupted run left is removed
-    required    ///< the run fails where there is nothing to go on with
+    automatic,  ///< resume where possible, else start from the beginning
+    never,      ///< start from the beginning, and remove what an interrupted run left
+    required    ///< fail the run where there is nothing to resume
   };
   When when = When::automatic;
-  std::function<void(const std::string&)> tell;  ///< says what was found; may be empty
-  /// Ends the program, since a decoder hangs, and says so; empty: one that hangs is left to itself.
+  std::function<void(const std::string&)> tell;  ///< reports what was found; may be empty
+  /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
   std::function<void(const std::string&)> leave = {};
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 std::string part_of(const std::string& path) { return without_links(path) + ".part"; }
 
-// All work files that there may be.
+// Returns the paths of all work files that may exist.
 std::vector<std::string> parts_of(const OutputSections& sections) {
   std::vector<std::string> out;
   for (const std::string& path : sections.paths())
@@ -25,7 +25,7 @@ std::vector<std::string> parts_of(const OutputSections& sections) {
   return out;
 }
 
-// Whether the files are those that these hashes were written of.
+// Whether the outputs are those that these hashes were computed from.
 bool are_there(const std::vector<std::string>& hashes, const OutputSections& sections,
                const EarlierOutput& earlier) {
   if (hashes.size() != sections.size()) return false;
@@ -48,7 +48,7 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   const std::string refusal = RunJournal::difference(*facts, uses.facts);
   const Said said = look_through();
   if (are_there(said.complete, uses.sections, uses.earlier))
-    return;  // it was interrupted just then
+    return;  // it was interrupted right after publishing
   if (!refusal.empty()) {
     refusal_ = refusal;
     has_rows_ = said.has_rows;
@@ -86,8 +86,8 @@ std::string Resumption::why_of_no_use() const {
                            excerpt(unlike_));
 }
 
-// What was written since the machine was started is in the page cache, if not on disk. Leaves the
-// journal behind its facts.
+// Leaves the journal behind its facts. Rows written since the machine was started need no check:
+// they are in the page cache, if not on disk.
 Resumption::Said Resumption::look_through() {
   Said out;
   const std::string boot = RunJournal::boot_now();
@@ -184,7 +184,7 @@ std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
   files_of_sections_.clear();
   std::string names;
   if (journal_ == nullptr) return names;
-  std::vector<std::pair<std::string, UniqueFd>> left;  // all, before the first is touched
+  std::vector<std::pair<std::string, UniqueFd>> left;  // all, before the first is changed
   for (const std::string& part : parts_of(sections))
     if (UniqueFd fd = open_locked(part)) left.emplace_back(part, std::move(fd));
   for (const auto& [part, fd] : left) {

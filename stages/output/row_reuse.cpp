@@ -53,7 +53,7 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
 
 RowReuse::RowReuse(const std::string& path) : file_(std::make_unique<FeatureFile>(path)) {}
 
-// Which entry of the earlier output each file has, -1 for none. Both lists are mostly the same and
+// Returns the earlier output's entry for each file, -1 for none. Both lists are mostly the same and
 // in the same order.
 std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std::size_t first,
                                                std::size_t last) const {
@@ -102,7 +102,7 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
   std::vector<Now> out(entries.size());
   const auto seen = run.settings.sinks > 1 ? run.services.find_or_make<Seen>() : nullptr;
   if (seen) seen->of.resize(source.manifest().size());
-  constexpr std::size_t kStamps = 256;  // hashes take longer, and vary
+  constexpr std::size_t kStamps = 256;  // files at a time; hashes take longer, and vary
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
   std::atomic<std::size_t> next{0};
   on_threads(run.workers, [&] {

@@ -19,7 +19,7 @@
 
 namespace melflow {
 
-/// How many files, and of very many the first paths.
+/// The number of files, and the paths of the first of them.
 struct NamedFiles {
   static constexpr std::size_t kMostNames = 1000;
   void add(const std::string& path) {
@@ -29,16 +29,16 @@ struct NamedFiles {
   std::vector<std::string> names;
 };
 
-/// What an update drops from an earlier output because its files are gone.
+/// The rows that an update drops from an earlier output because their files are gone.
 struct DroppedRows {
   NamedFiles files;
-  std::size_t of_files = 0;  ///< all that have rows; the dropped ones have some, too
+  std::size_t of_files = 0;  ///< all files with rows, including the dropped ones
   std::int64_t rows = 0, of_rows = 0;
 };
 
 class RowReuse {
  public:
-  /// A file of the source, and the rows [row, row + rows) that the earlier output has of it.
+  /// A file of the source, and its rows [row, row + rows) in the earlier output.
   struct Kept {
     std::size_t file = 0;
     std::int64_t row = 0, rows = 0;
@@ -48,41 +48,40 @@ class RowReuse {
   };
 
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
-  /// updated: it is not complete, of an earlier format, or has features with another fingerprint;
-  /// as PartFile::recover() does, with `may_change`.
+  /// updated because it is incomplete, of an earlier format, or has features with another
+  /// fingerprint; and as PartFile::recover() does, with `may_change`.
   static std::unique_ptr<RowReuse> open(const std::string& path,
                                         const std::string& feature_fingerprint, bool may_change);
 
   /// Checks files [first, last) of the source: files that were ok and are unchanged are kept, and
   /// the source gets their stamps. A file is unchanged when path, size and modification time are
   /// the same; for a source that compares contents, when path, size and the hash of its bytes are,
-  /// which are read for it. A file whose state the system cannot tell is kept. When the run is
-  /// being stopped, the remaining files are neither checked nor kept. In a repair (update.h) the
-  /// files are not looked at. `are_routes_kept`: files that a route sent elsewhere are looked at
-  /// likewise.
+  /// for which it is read. A file whose state the system cannot tell is kept. When the run is being
+  /// stopped, the remaining files are neither checked nor kept. In a repair (update.h) files are
+  /// not looked at. `are_routes_kept`: also checks files that a route sent elsewhere.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run,
              bool are_routes_kept);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
-  /// A file of the source that is unchanged, and which a route sent to another output.
+  /// A file of the source that is unchanged and that a route sent to another output.
   struct Routed {
     std::size_t file = 0;
     const FeatureFile::Remark* remark = nullptr;  ///< as in Kept
   };
-  /// After match() where routes decide by what a file is.
+  /// After match() where routes decide by a file's content.
   [[nodiscard]] const std::vector<Routed>& routed() const { return routed_; }
-  /// The reason why the rows of a file that match() was given have to be computed; for files that
+  /// Returns why the rows of a file that was given to match() have to be computed; for files that
   /// are neither kept nor routed.
   [[nodiscard]] std::string why_computed(std::size_t file) const;
-  /// Of labels that have other numbers now: how many, and one of them; "" where none has.
+  /// Says how many labels have other numbers now, with an example; "" where none has.
   [[nodiscard]] std::string renumbered_labels(const std::vector<std::string>& now) const;
-  /// After match(): says how many of the kept files the system could tell nothing about, with an
-  /// example; "" for none.
+  /// After match(): says how many of the kept files have a state that the system could not tell,
+  /// with an example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
-  /// After match(): all files that were ok and are there have the size that they had and another
-  /// modification time; two at least.
+  /// After match(): whether all files that were ok and still exist, at least two, have the same
+  /// size and another modification time.
   [[nodiscard]] bool are_all_touched() const { return touched_ > 1 && touched_ == looked_at_; }
-  /// After match(): adds to `out` the files with rows and, as dropped, those of them that are gone:
-  /// that match() was not given and `is_listed` does not know, or that do not exist any more.
+  /// After match(): adds to `out` the files with rows and, as dropped, those that are gone: not
+  /// given to match() and unknown to `is_listed`, or no longer existing.
   void add_dropped(const std::function<bool(const std::string& path)>& is_listed,
                    DroppedRows& out) const;
   /// Calls `visit` for every file of the output, with the name of its split.
@@ -98,21 +97,21 @@ class RowReuse {
   [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
     return file_->statistics();
   }
-  /// The hash of the rows that it has of a file of the source; 0 where it has none, or does not
-  /// know.
+  /// The hash of the rows that the output has of a file of the source; 0 where it has none, or does
+  /// not know.
   [[nodiscard]] std::uint64_t hash_of(std::size_t file) const {
     const std::int64_t entry = entries_[file - first_];
     return entry < 0 ? 0 : file_->files()[static_cast<std::size_t>(entry)].rows_hash;
   }
-  /// index_hash() of it.
+  /// index_hash() of the output.
   [[nodiscard]] std::string hash() const { return file_->hash(); }
-  /// The name in the output of a source file that is kept.
+  /// The name that a kept file of the source has in the output.
   [[nodiscard]] const std::string& name_of(std::size_t file) const {
     return file_->files()[static_cast<std::size_t>(entries_[file - first_])].path;
   }
   /// The backend and instruction set that computed the rows: "cpu avx2".
   [[nodiscard]] std::string computed_by() const;
-  /// Whether the output has rows that belong to no file any more.
+  /// Whether the output has rows that no longer belong to any file.
   [[nodiscard]] bool has_dead_rows() const;
   /// The byte of the file at which the rows begin, where they are in one piece; -1 otherwise.
   [[nodiscard]] std::int64_t rows_at() const;
@@ -126,14 +125,14 @@ class RowReuse {
   [[nodiscard]] std::vector<std::int64_t> entries_of(const ManifestSource& source,
                                                      std::size_t first, std::size_t last) const;
 
-  // Of each listed file that may be the same as its entry; else a stamp of -1.
+  // The present state of a listed file that may be the same as its entry; else with a stamp of -1.
   struct Now {
     FileStamp stamp;
-    std::uint64_t content = 0;  // where it is asked for
-    int error = 0;              // why neither is there
+    std::uint64_t content = 0;  // where it is required
+    int error = 0;              // why they are unknown
     bool is_seen = false, is_hashed = false;
   };
-  // Of all files of the source, for the other outputs of the run: among its services.
+  // The states of all files of the source; a service that the run's other outputs share.
   struct Seen {
     std::vector<Now> of;
   };
@@ -150,9 +149,9 @@ class RowReuse {
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;
   std::vector<Routed> routed_;
-  std::map<std::int64_t, const FeatureFile::Remark*> elsewhere_;  // entries that went there
-  std::size_t first_ = 0;              // of the files that match() looked at
-  std::vector<std::int64_t> entries_;  // of each of them, -1 for none
+  std::map<std::int64_t, const FeatureFile::Remark*> elsewhere_;  // entries that it sent
+  std::size_t first_ = 0;                                         // the first file given to match()
+  std::vector<std::int64_t> entries_;  // the entry of each of these files, -1 for none
   std::string unreachable_;
   std::size_t looked_at_ = 0, touched_ = 0;
   enum class Found : std::uint8_t {
@@ -164,7 +163,7 @@ class RowReuse {
     with_other_content,
     without_hash
   };
-  std::vector<Found> found_;  // each entry among the files, by match()
+  std::vector<Found> found_;  // what match() found for each entry
 };
 
 }  // namespace melflow

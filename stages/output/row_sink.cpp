@@ -46,7 +46,7 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
 
 }  // namespace
 
-// Where another output of an update failed, nobody has removed what this one was made of.
+// Where another output of an update failed, nobody has removed this one's work files.
 RowSink::~RowSink() {
   if (is_one_of_several_ && !written_) drop_work();
 }
@@ -69,7 +69,7 @@ Requirements RowSink::require(const Requirements& below) const {
   return above;
 }
 
-// A warning only: a pipeline may be checked on another machine than it runs on.
+// Only warns: a pipeline may be checked on another machine than the one it runs on.
 void RowSink::check_folder(PlanCheck& check) const {
   if (const std::string url = url_problem(target_.path); !url.empty())
     return check.error("path", url);
@@ -130,7 +130,7 @@ std::optional<Value> RowSink::settings() const {
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
   const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
-  constexpr std::size_t kResults = 256;  // of a file, AboutFile::results: some
+  constexpr std::size_t kResults = 256;  // [bytes] of AboutFile::results of a file, a guess
   return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1) +
          (gets_sub_items() ? kResults * run.source.count() : 0);
 }
@@ -154,7 +154,7 @@ void RowSink::start(RunContext& run) {
       [this] { Resumption::clear(target_.path, sections_); });
 }
 
-// All outputs have started, so that the files of all of them are known.
+// All outputs have been started, so that all their files are known.
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   for (const std::string& path : run.services.find<JointPublication>()->recover(!is_preview(run)))
     run.warn(fmt::format(
@@ -235,7 +235,7 @@ void RowSink::warn_of_locks(RunContext& run) const {
   }
 }
 
-// All of them before the first is opened: nothing has been touched when one is refused.
+// All files are checked before the first is opened, so that a refusal leaves everything untouched.
 void RowSink::check_files(const RunContext& run) const {
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
@@ -277,7 +277,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
     }
     if (!complete_ && parts_ != nullptr) return leave_work(run);
     if (complete_) check_gives_rows(run, sections_.paths());
-    // A power failure must not take what earlier runs have written.
+    // A power failure must not destroy what earlier runs have written.
     const bool updates = update_of(run) != Update::none;
     const auto timed = [&](const auto& act) {
       const auto before = std::chrono::steady_clock::now();
@@ -307,7 +307,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
                                                         });
       });
     }
-    if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were in memory so far
+    if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were only in memory so far
     for (PartFile* part : parts) part->keep();
     if (mark_ != nullptr) remove_journal();
     written_ = true;
@@ -349,7 +349,7 @@ void RowSink::complete(RunContext& run) {
   }
 }
 
-// The rows are others then.
+// Normalises rows, and updates their hashes.
 void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
   if (earlier_.is_there()) return normalize_repaired(run, section);
   statistics_->normalize(run, *files_[section], 0, rows);

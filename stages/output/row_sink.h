@@ -1,5 +1,5 @@
 // The base of sinks that write rows, for any file format: rows are written in manifest order, each
-// as soon as its place is known, and the file gets its name when the run is complete.
+// as soon as its position is known, and the file gets its name when the run is complete.
 //
 // In: MelBatch.
 //
@@ -39,7 +39,7 @@ class RowSink : public Sink<MelBatch>,
                 public Resumes {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {
-    traits_.order = BlockOrder::any;  // a part says itself which rows of its file it is
+    traits_.order = BlockOrder::any;  // each part tells which rows of its file it has
   }
   ~RowSink() override;
 
@@ -61,11 +61,11 @@ class RowSink : public Sink<MelBatch>,
   void left_out(std::size_t index, int stage, const ItemError& why) override;
   void finish(RunContext& run, Ending ending) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
-  /// What decides the bytes of rows, whatever file they are in; after start().
+  /// The facts that decide the bytes of rows, whatever file they are in; after start().
   [[nodiscard]] RunJournal::Facts row_facts() const;
 
  protected:
-  using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
+  using Shape = std::vector<std::uint64_t>;  // [rows, columns] or [rows, frames, columns]
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
@@ -76,7 +76,7 @@ class RowSink : public Sink<MelBatch>,
   /// Makes the file that takes the rows; called before the first row.
   [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(
       const std::string& path, const Opening& opening) const = 0;
-  /// The most memory [bytes] that the files keep when so many threads write to so many of them.
+  /// The most memory [bytes] that the files use when that many threads write to that many of them.
   [[nodiscard]] virtual std::size_t file_memory(int /*threads*/, std::size_t /*files*/) const {
     return 0;
   }
@@ -87,7 +87,7 @@ class RowSink : public Sink<MelBatch>,
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
   /// The name of the file's layout, for the report; "" where the format has only one.
   [[nodiscard]] virtual std::string layout_name() const { return ""; }
-  /// What else decides how the rows are stored.
+  /// Everything else that decides how the rows are stored.
   [[nodiscard]] virtual std::string layout_facts() const { return layout_name(); }
 
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }
@@ -123,34 +123,34 @@ class RowSink : public Sink<MelBatch>,
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
-  std::string libraries_;                   // that decide the samples
-  bool is_routed_by_content_ = false;       // by every route before
-  mutable EarlierOutput earlier_{target_};  // the source asks for it before the run
+  std::string libraries_;                   // audio libraries that determine the samples
+  bool is_routed_by_content_ = false;       // by every upstream route
+  mutable EarlierOutput earlier_{target_};  // the source uses it before the run
   OutputSections sections_;
-  std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section
-  // Of sections whose earlier output gets more rows in place: how many it has, and that output.
-  // Their rows go to files_, in work files, until all are there; then these are here, and the
-  // output in files_.
+  std::vector<std::unique_ptr<RowPartFile>> files_;  // by section
+  // For sections whose earlier output gets more rows in place: the number of rows it has, and that
+  // output. Until all new rows are there, they go to work files in files_; then extended_ and
+  // files_ swap these.
   std::vector<std::optional<std::int64_t>> in_place_;
   std::vector<std::unique_ptr<RowPartFile>> extended_;
   bool are_in_place_ = false;
-  bool is_one_of_several_ = false;  // outputs of an update
-  std::vector<std::string> works_;  // what is being made, of each section, without .part
+  bool is_one_of_several_ = false;  // the run updates several outputs
+  std::vector<std::string> works_;  // paths of the work files, by section, without .part
   std::unique_ptr<SinkStatistics> statistics_;
   std::unique_ptr<SinkLedger> ledger_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<Resumption> resumption_;  // until begin()
   std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<RunJournal> mark_;          // of merges: without commits, whose the work is
-  std::shared_ptr<OutputPart> part_;          // where the run makes one
-  std::shared_ptr<const MergedParts> parts_;  // where it takes the rows from these
+  std::unique_ptr<RunJournal> mark_;          // of a merge: has no commits, shows whose the work is
+  std::shared_ptr<OutputPart> part_;          // the part that this run makes, or null
+  std::shared_ptr<const MergedParts> parts_;  // the parts that rows are taken from, or null
   std::size_t resumed_ = 0;                   // files
   std::int64_t resumed_rows_ = 0;
   std::int64_t rows_ = 0;
   std::unique_ptr<SplitTimes> split_times_;  // where there are splits
-  std::vector<Value> splits_;                // of each, for the report
+  std::vector<Value> splits_;                // by split, for the report
   bool complete_ = false, written_ = false;
-  double sync_seconds_ = 0;  // at the end, by the option sync
+  double sync_seconds_ = 0;  // taken by the option sync at the end
 };
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Sinks of rows in runs that make parts of an output, and in those that put the parts together.
+// Sinks of rows in runs that make parts of an output, and in runs that put these parts together.
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"

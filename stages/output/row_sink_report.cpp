@@ -38,7 +38,7 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
     out.emplace_back(name, Value::list(std::move(names)));
   }
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
-  std::uintmax_t bytes = 0;  // as `inspect` has it
+  std::uintmax_t bytes = 0;  // as `inspect` reports it
   for (const std::string& path : paths) {
     std::error_code gone;
     if (const auto size = std::filesystem::file_size(path, gone); !gone) bytes += size;
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   return out;
 }
 
-// Counts as `inspect --json` has them, and where rows were computed how long that took.
+// Returns the counts that `inspect --json` reports and, where rows were computed, the time of that.
 std::vector<Value> RowSink::split_summaries(const RunContext& run) const {
   const Manifest* manifest = manifest_with_splits(run);
   if (manifest == nullptr) return {};

@@ -1,5 +1,5 @@
-// What a row sink does with work that is not complete: where it goes on, what it leaves, and how
-// new rows of an update come into the output that they are added to.
+// How a row sink treats incomplete work: where it resumes, what it leaves, and how new rows of an
+// update are added to their output.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 
 namespace melflow {
 
-// Before anything is touched. In an update also before its splits are known, by which their files
-// are named.
+// Called before anything is touched; in an update also before the splits are known that its files
+// are named after.
 void RowSink::announce(RunContext& run) const {
   std::vector<OutputName> names;
   const bool are_listed = sections_.size() > 0;
@@ -32,7 +32,7 @@ void RowSink::announce(RunContext& run) const {
     check_side_file(Resumption::added_path(file) + ".part");
   }
   if (target_.split_files) {
-    // Of two splits, to see which part of the names is theirs.
+    // Compares the names for two splits, to see which part of them is the split's.
     const std::vector<std::string> a = files_of(OutputSections::path_of(target_.path, "a")),
                                    b = files_of(OutputSections::path_of(target_.path, "b"));
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -43,7 +43,7 @@ void RowSink::announce(RunContext& run) const {
   run.services.find_or_make<JointPublication>()->announce(target_.path, names);
 }
 
-// Where new rows of an update go.
+// Determines where the new rows of an update go.
 void RowSink::find_places(const RunContext& run) {
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     in_place_.push_back(earlier_.rows_in_place(run, s, extensible_at()));
@@ -52,8 +52,8 @@ void RowSink::find_places(const RunContext& run) {
   }
 }
 
-// Everything that decides the bytes of the output. Another order or number of files is detected
-// file by file.
+// Returns everything that decides the bytes of the output. A different order or number of files is
+// detected file by file.
 RunJournal::Facts RowSink::facts(const RunContext& run) const {
   RunJournal::Facts out = row_facts();
   out.emplace_back("layout", layout_facts());
@@ -110,7 +110,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     extended_.push_back(in_place_[s] ? make_row_file(sections_.path(s), Existing::extend)
                                      : nullptr);
   if (done == 0) {
-    // In an update the journal first, synced: it names the owner of the work file.
+    // In an update the journal comes first, synced: it names the owner of the work file.
     if (updates) {
       journal = new_journal(facts);
       journal->log().sync();
@@ -153,7 +153,7 @@ std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size
   return out;
 }
 
-// All rows are written: those of the work files come behind the ones that stay.
+// All rows are written: puts those of the work files behind the ones that stay.
 void RowSink::add_in_place() {
   for (std::size_t s = 0; s < extended_.size(); ++s) {
     if (extended_[s] == nullptr) continue;
@@ -166,7 +166,7 @@ void RowSink::add_in_place() {
   are_in_place_ = true;
 }
 
-// The outputs are what they were before.
+// Leaves the outputs as they were before.
 void RowSink::take_back_in_place() {
   for (std::size_t s = 0; s < extended_.size(); ++s)
     if (extended_[s] != nullptr && are_in_place_) extended_[s].swap(files_[s]);
@@ -174,7 +174,7 @@ void RowSink::take_back_in_place() {
   are_in_place_ = false;
 }
 
-// What is done stays, for a run that goes on with it, unless there is nothing.
+// Leaves finished work for a run that resumes it, unless there is none.
 void RowSink::leave_work(RunContext& run) {
   if (is_one_of_several_) return drop_work();
   take_back_in_place();
@@ -205,7 +205,7 @@ void RowSink::leave_work(RunContext& run) {
 // An update of several outputs starts over: a file may be done in one, and not in another.
 void RowSink::drop_work() {
   take_back_in_place();
-  // What has its name to come already is complete: giving it is gone on with.
+  // An output that is about to get its name is complete: the next run publishes it.
   for (const auto& file : files_)
     if (Publication::waiting(file->target()).empty()) file->remove();
   files_.clear();
@@ -213,7 +213,7 @@ void RowSink::drop_work() {
   checkpoints_.reset();
 }
 
-// Files of rows first: what is left of them says without a journal nothing.
+// Removes files of rows first: without a journal nothing tells whose they are.
 void RowSink::remove_journal() {
   for (const auto& work : extended_)
     if (work != nullptr) work->remove();

@@ -12,7 +12,7 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kMostQueued = 8;        // parts
-constexpr std::size_t kMostAtOnce = 1 << 20;  // [bytes]: what fails at once is lost at once
+constexpr std::size_t kMostAtOnce = 1 << 20;  // [bytes] written at once, all lost in a failure
 
 }  // namespace
 
@@ -28,8 +28,8 @@ RowWriter::RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t fil
           uses.sections.firsts()),
       hashes_(files, 0) {}
 
-// What is thrown ends the run. The files of `ready` are closed on its way; those from the part
-// number `written` on are not written.
+// Calls `work`. An exception ends the run and closes the files of `ready` on its way; those from
+// part number `written` on are not written.
 template <class F>
 void RowWriter::or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work) {
   try {
@@ -69,7 +69,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
   });
 }
 
-// Fails files whose rows are finite, but not after rounding to the stored type.
+// Fails files whose rows are finite, but would not be after rounding to the stored type.
 void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
   if (uses_.target.dtype == NumberType::float32) return;
   for (std::size_t i = 0; i < batch.parts.size(); ++i) {
@@ -121,7 +121,7 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
     or_lose(ready, written, [&] {
       {
         const std::lock_guard lock(mutex_);
-        // Nothing more is written, so rows of an earlier output need not be copied.
+        // No more rows are written, so those of an earlier output need not be copied.
         if (is_over_ && uses_.earlier.is_there()) return;
         overtaken_count_ -= overtaken_.erase(file);
         uses_.statistics.drop(file);
@@ -153,8 +153,8 @@ void RowWriter::written(std::size_t first, std::size_t most, std::vector<Written
   }
 }
 
-// Handles parts that have just got their place, by whichever call that happened. Called with the
-// mutex held; returns as queue() does.
+// Handles parts that have just got their position, in whichever call. Called with the mutex held;
+// returns as queue() does.
 bool RowWriter::admit(std::vector<PlacedPart>& ready) {
   // Roll back first, before new rows are written over those of a failed file.
   for (const RowOrder::Row& r : order_.take_rolled_back()) uses_.files[r.section]->roll_back(r.row);
@@ -165,9 +165,9 @@ bool RowWriter::admit(std::vector<PlacedPart>& ready) {
   return queue(ready);
 }
 
-// With the mutex held; true: the caller is the writer from now on. Where a second writer would
-// only wait for the first, what is ready goes to that one, unless it has enough: rows that lie
-// about leave the cache.
+// Called with the mutex held. Returns true if the caller is the writer from now on. Where a second
+// writer would only wait for the first, ready parts go to that one, unless it has enough: rows that
+// wait leave the cache.
 bool RowWriter::queue(std::vector<PlacedPart>& ready) {
   if (ready.empty()) return false;
   const MelPart* part = ready.front().part.get();  // none: rows of an earlier output, as float32
@@ -205,7 +205,7 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
       written = i;
       if (i < ready.size() && !ready[i].part) i = copy_earlier(ready, i);
     }
-    ready.clear();  // may close files' records, and so come back here through closed()
+    ready.clear();  // may close files' records, and so re-enter through closed()
     written = 0;
     if (!is_writer) return;
     const std::lock_guard lock(mutex_);
@@ -214,13 +214,13 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
   }
 }
 
-// With the mutex held, or alone.
+// Called with the mutex held, or by the only thread.
 void RowWriter::note_copying(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready)
     if (!p.part) copying_.insert(p.file);
 }
 
-// Returns the part behind those that were copied.
+// Copies rows of an earlier output; returns the index of the part behind them.
 std::size_t RowWriter::copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from) {
   const std::size_t end = uses_.earlier.take_over(ready, from, *uses_.files[ready[from].section]);
   std::int64_t rows = 0;
@@ -240,7 +240,7 @@ std::size_t RowWriter::values_of(std::int64_t rows) const {
   return static_cast<std::size_t>(rows) * uses_.info.values_per_row();
 }
 
-// Rows of files that come in blocks; called with the mutex held. Mostly they come in order.
+// Hashes rows of files that come in blocks, mostly in order; called with the mutex held.
 void RowWriter::hash_blocks(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready) {
     if (!p.part || p.part->pending || p.is_whole()) continue;
@@ -260,7 +260,7 @@ void RowWriter::hash_blocks(const std::vector<PlacedPart>& ready) {
   }
 }
 
-// All of the file's rows are written now.
+// Called when all of the file's rows are written.
 void RowWriter::hash_overtaken(std::size_t file) {
   if (overtaken_count_ == 0) return;
   Place at;
@@ -278,8 +278,8 @@ void RowWriter::hash_overtaken(std::size_t file) {
   --overtaken_count_;
 }
 
-// Finishes values that depend on a whole file: its rows go to a temporary file until the last block
-// has come. Called with the mutex held; such files are long and rare.
+// Finishes values that depend on a whole file: its rows go to a temporary file until its last block
+// has arrived. Called with the mutex held; such files are long and rare.
 void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready) {
     if (!p.part || !p.part->pending) continue;
@@ -301,7 +301,7 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
                      else
                        uses_.statistics.sum(p.file, p.begin + row, n, values);
                    });
-    // Of a file with sub-items this is one of several.
+    // A file with sub-items has more rows than these; it is hashed as a whole later.
     if (p.origin.sub_item == nullptr)
       hashes_[p.file] = hash.value();
     else if (overtaken_.try_emplace(p.file, Place{p.section, p.file_row}).second)

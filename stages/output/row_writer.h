@@ -1,6 +1,6 @@
 // Decides which thread writes which rows, and when: rows are written in manifest order, each as
-// soon as its place is known; rows of files that fail are overwritten; and values that depend on a
-// whole file are finished when its last rows have come.
+// soon as its position is known; rows of files that fail are overwritten; and values that depend on
+// a whole file are finished when its last rows have arrived.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ namespace melflow {
 
 class RowWriter {
  public:
-  /// What a writer works on; everything must outlive it.
+  /// The objects that a writer works on; all must outlive it.
   struct Uses {
     const RowSinkOptions& target;
     const FeatureInfo& info;
@@ -40,33 +40,33 @@ class RowWriter {
     EarlierOutput& earlier;
     SinkStatistics& statistics;
     std::function<void()>
-        copied;  ///< called when rows of the earlier output were; may throw RunError
+        copied;  ///< called when rows of the earlier output were copied; may throw RunError
   };
-  /// `ledger` outlives it, too, and has so many files.
+  /// `ledger` must outlive the writer, too, and have `files` files.
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
 
   [[nodiscard]] RowOrder& order() { return order_; }
-  /// The next file's rows were written by an interrupted run; before consume(). Returns their
-  /// section.
+  /// Notes that the next file's rows were written by an interrupted run; before consume(). Returns
+  /// the section that they are in.
   std::size_t resume(std::int64_t rows, std::uint64_t hash, const AboutFile& about);
 
   // ---- from any thread
 
-  /// Writes the rows of a batch that have their place, and keeps the others. Throws RunError, also
-  /// for errors of earlier calls of closed().
+  /// Writes the rows of a batch that have their position, and keeps the others. Throws RunError,
+  /// also for errors of earlier calls of closed().
   void consume(const MelBatch& in, ItemContext& context);
-  /// Notes how a file ended: later files need not wait for one without rows. As it may be called by
-  /// a destructor, it does not throw but keeps an error for the next call that can.
+  /// Notes how a file ended: later files need not wait for one without rows. As a destructor may
+  /// call it, it does not throw but keeps an error for the next call that can.
   void closed(std::size_t file, Outcome outcome);
-  /// Notes that this sink does not get the file, likewise.
+  /// Notes that this sink does not get the file; does not throw either.
   void left_out(std::size_t file) { closed(file, Outcome::skipped); }
   /// Keeps the error that is being handled for the next consume().
   void keep_error();
-  /// The bytes of rows that were written so far.
+  /// The number of bytes of rows written so far.
   [[nodiscard]] std::uint64_t bytes_written() const {
     return bytes_.load(std::memory_order_relaxed);
   }
-  /// What the work file has of a file of the corpus.
+  /// A file of the corpus as the work file has it.
   struct Written {
     std::size_t section = 0;
     bool is_kept = false;  ///< as in the journal
@@ -74,8 +74,8 @@ class RowWriter {
     std::uint64_t hash = 0;
     AboutFile about;
   };
-  /// Adds what is written of files [first, first + most), whose records are closed, to `out`, in
-  /// order, up to the first that has rows which are not all written.
+  /// Appends to `out` what is written of files [first, first + most), whose records must be closed,
+  /// in order, up to the first file with rows that are not all written.
   void written(std::size_t first, std::size_t most, std::vector<Written>& out);
 
   // ---- when the run is over
@@ -84,12 +84,13 @@ class RowWriter {
   void drop_waiting();
   /// Throws the first error of closed(), if there was one.
   void check();
-  /// Copies the rows of earlier files behind the last computed one, and closes the gaps that files
-  /// left which failed after their rows had a place (in another branch of the graph).
+  /// Copies the rows of earlier files behind the last computed one, and closes the gaps left by
+  /// files that failed after their rows had a position (in another branch of the graph).
   void finish();
-  /// The hashes of all files' rows; 0 where they are not known, or there are none.
+  /// The hashes of all files' rows; 0 where they are unknown, or there are none.
   [[nodiscard]] std::vector<std::uint64_t>& hashes() { return hashes_; }
-  /// How many files left a gap. That is chance, so it is for the report and not for the output.
+  /// The number of files that left a gap. It is chance, so it is for the report, not for the
+  /// output.
   [[nodiscard]] std::size_t late_files() const { return late_files_; }
 
  private:
@@ -110,19 +111,19 @@ class RowWriter {
 
   const Uses uses_;
   const SinkLedger& ledger_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   RowOrder order_;
-  int stage_ = -1;                  // the number that streams know this stage by
-  bool writing_ = false;            // where only one thread can write: whether one does
-  std::vector<PlacedPart> queued_;  // for that thread
+  int stage_ = -1;                  // this stage's number in the streams
+  bool writing_ = false;            // where only one thread can write: whether one is writing
+  std::vector<PlacedPart> queued_;  // parts for that thread to write
   std::exception_ptr error_;
   bool is_over_ = false;  // no more rows come
-  // Rows of this file and those behind it may not have been written, though it may be closed as ok.
+  // Rows from this file on may not have been written, even of a file that is closed as ok.
   std::size_t lost_from_ = std::numeric_limits<std::size_t>::max();
-  std::set<std::size_t> copying_;  // files with a place, whose rows are not copied yet
+  std::set<std::size_t> copying_;  // files with a position whose rows are not copied yet
 
-  std::vector<std::uint64_t> hashes_;  // [files]; each belongs to who closes the file
-  // Of the file that comes in blocks now, as far as they came in order; with the mutex.
+  std::vector<std::uint64_t> hashes_;  // [files]; each is set by the thread that closes the file
+  // The hash of the file whose blocks are arriving, as far as they came in order; with the mutex.
   RowHash hash_;
   std::size_t hashed_ = std::numeric_limits<std::size_t>::max();  // which file
   std::int64_t hashed_rows_ = 0;
@@ -130,7 +131,7 @@ class RowWriter {
     std::size_t section = 0;
     std::int64_t row = 0;
   };
-  std::map<std::size_t, Place> overtaken_;  // files whose blocks came in another order; likewise
+  std::map<std::size_t, Place> overtaken_;  // files whose blocks came out of order; with the mutex
   std::atomic<std::size_t> overtaken_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::size_t late_files_ = 0;

@@ -44,7 +44,7 @@ class Packer {
   std::string bytes_;
 };
 
-// Throws std::out_of_range behind the end.
+// Reads values from a record; throws std::out_of_range behind its end.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
@@ -84,7 +84,7 @@ Ledger::Entry take_entry(Unpacker& from) {
 }
 
 void put(Packer& to, const RunJournal::File& file) {
-  // A name of 63 bits and whether it is kept: a commit has to find room on a disk that is full.
+  // The hash of a name and is_kept share a number: a commit has to fit on a disk that is full.
   to.put(file.name_hash << 1 | (file.is_kept ? 1 : 0));
   put(to, file.in_run);
   put(to, file.in_sink);
@@ -198,7 +198,7 @@ bool RunJournal::next(Record& record) {
   try {
     record = unpack(bytes, before);
     return true;
-  } catch (const std::out_of_range&) {  // of another version
+  } catch (const std::out_of_range&) {  // a record of another version
     log_->go_to(before);
     return false;
   }

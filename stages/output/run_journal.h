@@ -2,13 +2,13 @@
 //
 // A log (files/log_file) of:
 //
-//   facts    what decides the bytes of the output, by name: only a run with the same ones goes on
-//   begin    the boot of the machine on which a run begins or goes on
-//   under way   which recordings are being decoded, and what is known of some
+//   facts    what decides the bytes of the output, by name; a run with other facts cannot resume
+//   begin    the boot of the machine on which a run begins or resumes
+//   under way   the recordings being decoded, and what is known of some
 //            (files/under_way.h); its bytes change
-//   commit   what became of the next files of the corpus, all of whose rows are in the work file
-//   ending   from here on the work file may be changed in other ways than by more rows
-//   complete what identifies the files of an output that is about to get its name
+//   commit   the outcomes of the next files of the corpus, all of whose rows are in the work file
+//   ending   from here on the work file may be changed in other ways than by adding rows
+//   complete the hashes of the files of an output that is about to get its name
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ class RunJournal {
  public:
   using Facts = std::vector<std::pair<std::string, std::string>>;
 
-  /// What became of a file.
+  /// The outcome of a file.
   struct File {
     std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash()), 63 bits
     Ledger::Entry in_run;
-    Ledger::Entry in_sink;  ///< open: as in the run; else it was omitted from this output
+    Ledger::Entry in_sink;  ///< open: as in the run; else the file was left out of this output
     bool is_kept = false;   ///< its rows are those of an earlier output
     std::int64_t rows = 0;  ///< in the work file
     std::uint64_t rows_hash = 0;
@@ -56,29 +56,29 @@ class RunJournal {
   };
   using Record = std::variant<Facts, Begin, Commit, Ending, Complete, UnderWay::Entries>;
 
-  /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now
-  /// cuda), ..."; "" where in none.
+  /// Returns the facts in which `before` and `now` differ, as "it was made with another backend
+  /// (cpu, now cuda), ..."; "" where there are none.
   static std::string difference(const Facts& before, const Facts& now);
 
-  /// The path for the output at `path`.
+  /// The path of the journal for the output at `path`.
   static std::string path_of(const std::string& path);
   static std::uint64_t name_hash(std::string_view name, std::size_t section);
-  /// Of the machine, since it was started; "" where the system does not say.
+  /// The id of the machine's present boot; "" where the system does not say.
   static std::string boot_now();
 
-  /// As LogFile does.
+  /// Both as in LogFile.
   static std::unique_ptr<RunJournal> create(const std::string& path);
   static std::unique_ptr<RunJournal> open(const std::string& path);
 
   [[nodiscard]] LogFile& log() { return *log_; }
-  /// The next record; false at the end, and where what follows is damaged.
+  /// Reads the next record; false at the end, and where the next one is damaged.
   bool next(Record& record);
   void append(const Facts& facts);
   void append(const Begin& begin);
   void append(const Commit& commit);
   void append(Ending);
   void append(const Complete& complete);
-  /// With room for so many entries, all of them empty.
+  /// Adds a record of `entries` entries, all of them empty.
   LogFile::Mapped append_under_way(std::size_t entries);
 
  private:

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// Those of `names` that statistics: train is of.
+// Returns those of `names` that statistics: train is computed from.
 std::vector<std::string> training_splits(const RowSinkOptions& target,
                                          const std::vector<std::string>& names) {
   const std::vector<std::string>& wanted = target.statistics_splits;
@@ -64,11 +64,11 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
       counted_.push_back({range.first, range.last});
 }
 
-// Before other threads have to wait.
+// Called without the writer's mutex, so that other threads need not wait.
 void SinkStatistics::note(const MelBatch& batch, const ItemContext& context) {
   for (std::size_t i = 0; sums_ && i < batch.parts.size(); ++i) {
     const Stream& stream = *context.origin(i).stream;
-    // Of a sub-item it is not known here which rows of the file these are.
+    // For a sub-item it is not known here which rows of the file these are.
     if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) ||
         context.is_lost(i) || context.origin(i).sub_item)
       continue;

@@ -22,16 +22,16 @@ namespace melflow {
 class SinkStatistics {
  public:
   /// `target` and `info` must outlive this object. Throws RunError where the corpus has splits and
-  /// none of them is the one that is asked for.
+  /// none of them is the requested one.
   SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info, const RunContext& run);
 
   // ---- while rows come; from any thread
 
-  /// Adds a batch's rows, those that are finished.
+  /// Adds those of a batch's rows that are finished.
   void note(const MelBatch& batch, const ItemContext& context);
   /// Adds rows [row, row + rows) of a file; all values are finite.
   void sum(std::size_t file, std::int64_t row, std::int64_t rows, const float* values);
-  /// Takes out the rows of a file that leaves none.
+  /// Removes the rows of a file that leaves none.
   void drop(std::size_t file);
   /// Notes which files of `ready` are complete: all of their rows were added.
   void close(const std::vector<PlacedPart>& ready);
@@ -43,7 +43,7 @@ class SinkStatistics {
   void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
   using Files = std::vector<std::unique_ptr<RowPartFile>>;
   /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
-  /// called. `is_complete`: rows are going to be scaled where they are to be. Throws RunError for
+  /// called. `is_complete`: whether rows will be scaled if the options say so. Throws RunError for
   /// rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
               const Files& files, bool is_complete);
@@ -83,7 +83,7 @@ class SinkStatistics {
   const RowSinkOptions& target_;
   const FeatureInfo& info_;
   std::unique_ptr<RowStatistics> sums_;
-  std::vector<FileRange> counted_;  // the files that are in them
+  std::vector<FileRange> counted_;  // the files that are in the sums
   std::string of_ = "all";
   bool is_stale_ = false;
   std::optional<ColumnStatistics> settled_;

@@ -56,7 +56,7 @@ void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_
       step->run(*utterance, *utterance);
       continue;
     }
-    // Behind the rows that are read, or before them where there is room again.
+    // Writes behind the rows that are read, or before them where there is room again.
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wanted) * sizeof(float);
     auto next = std::make_unique<SpilledRows>(

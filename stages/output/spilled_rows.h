@@ -1,7 +1,7 @@
-// spilled_rows.h - finishing the rows of a file that did not fit into one block.
+// spilled_rows.h - finishes the rows of a file that did not fit into one block.
 //
 // In:  the file's rows in the temporary file beside the output (RowPartFile::spill), float32 from
-//      byte 0 on, and the steps that are left.
+//      byte 0 on, and the steps that remain.
 // Out: finished rows, piece by piece, in order.
 #pragma once
 

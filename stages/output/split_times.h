@@ -19,11 +19,11 @@ class SplitTimes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `manifest` outlives it.
+  /// `manifest` must outlive this object.
   explicit SplitTimes(const Manifest& manifest)
       : manifest_(manifest), splits_(manifest.split_names().size() + 1) {}
 
-  /// A thread had these rows of files in hand from `begin` until now. From any thread.
+  /// Notes that a thread processed these rows of files from `begin` until now. From any thread.
   void wrote(const MelBatch& rows, const Origins& files, Clock::time_point begin) {
     const Clock::time_point now = Clock::now();
     const Clock::rep each = (now - begin).count() / static_cast<Clock::rep>(files.size());
@@ -39,11 +39,11 @@ class SplitTimes {
   }
 
   struct Times {
-    double seconds = 0;  ///< from the end of the split before, or the first rows, to its last rows
+    double seconds = 0;  ///< from the previous split's end, or the first rows, to its last rows
     double write_seconds = 0;          ///< of all threads together, in the sink
-    std::int64_t files = 0, rows = 0;  ///< that came in that time
+    std::int64_t files = 0, rows = 0;  ///< that arrived in that time
   };
-  /// Of the splits of these ranges, which are those of the manifest; when all is written.
+  /// Returns the times of these splits, which are the manifest's; when all is written.
   [[nodiscard]] std::vector<Times> all(const std::vector<Manifest::SplitRange>& ranges) const {
     std::vector<Times> out;
     Clock::rep before = first_;

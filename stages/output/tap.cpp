@@ -1,13 +1,13 @@
-// tap: saves what crosses an edge, for a few recordings, for inspection: numbers as .npy, all else
-// as JSON.
+// tap: saves the payloads on an edge, for a few recordings, for inspection: numbers as .npy,
+// everything else as JSON.
 //
 // In: file, bytes, waveform, windows, batch or rows.
 //
 //   000012-a.wav.npy    samples [count], or rows [rows, frames, columns], as they came
-//   000012-a.wav.json   what else is known of them: blocks, rates, windows, columns, settings
+//   000012-a.wav.json   further facts: blocks, rates, windows, columns, settings
 //
-// Pieces may come in any order and say where they belong. A recording is complete when its record
-// in the ledger is closed; one that fails has what came before.
+// Pieces may come in any order, each with its position. A recording is complete when its record in
+// the ledger is closed; one that fails keeps the pieces that came before.
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +35,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::uint64_t kHeader = 192;  // of a .npy, for any shape
+constexpr std::uint64_t kHeader = 192;  // bytes of a .npy header, for any shape
 
 struct TapOptions {
   std::string path;
@@ -81,7 +81,7 @@ Value facts_of(const FeatureInfo& info, const MelPart& part) {
   out.set("n_fft", number(info.n_fft));
   out.set("hop", number(info.hop));
   out.set("dtype", text(to_text(part.type)));
-  // Until the whole recording is there its values are not final, and may have more columns.
+  // Until the whole recording is there, values are not final, and there may be more columns.
   out.set("final", flag(part.pending == nullptr));
   std::vector<Value> hz;
   for (const double f : info.column_hz)
@@ -90,7 +90,7 @@ Value facts_of(const FeatureInfo& info, const MelPart& part) {
   return out;
 }
 
-// What there is of one recording.
+// The data and facts that are saved of one recording.
 struct Tapped {
   struct Piece {
     std::int64_t start = 0, count = 0;
@@ -100,7 +100,7 @@ struct Tapped {
   std::mutex mutex;
   std::unique_ptr<PartFile> data;
   NumberType type = NumberType::float32;
-  std::vector<std::uint64_t> shape_behind;  // of what one number of `start` stands for
+  std::vector<std::uint64_t> shape_behind;  // shape of one unit of `start`
   Value facts = Value::map({});
   std::vector<Piece> pieces;
   FileAudio audio;
@@ -184,7 +184,7 @@ class Tap final : public ItemStage, public PassesAny {
   }
 
  private:
-  // A number before the name: two recordings never have the same, and none leads anywhere else.
+  // Begins with a number, so that no two recordings share a name, and no name leads elsewhere.
   [[nodiscard]] std::string target(std::size_t index, const char* ending) const {
     constexpr std::size_t kLongest = 200;
     const std::string name = run_->source.name(index);
@@ -271,7 +271,7 @@ class Tap final : public ItemStage, public PassesAny {
     if (rows.row_count > 0) to.add({rows.first_row, rows.row_count}, rows.data->data());
   }
 
-  // A listener of the ledger: from any thread, and must not throw.
+  // Listens to the ledger: called from any thread, and must not throw.
   void close(std::size_t index, Outcome outcome) {
     const auto tapped = tapped_.find(index);
     if (tapped == tapped_.end() || outcome == Outcome::not_run) return;

@@ -29,7 +29,7 @@ constexpr Unit kUnits[] = {{Fact::duration, "s", 1},     {Fact::duration, "ms", 
                            {Fact::size, "MB", 1e6},      {Fact::size, "GB", 1e9},
                            {Fact::sample_rate, "Hz", 1}, {Fact::sample_rate, "kHz", 1e3}};
 
-// What one of them is in: seconds, bytes or hertz; 0 for a unit that it does not have.
+// Returns a unit's factor to seconds, bytes or hertz; 0 for a unit that the fact does not have.
 double factor(Fact fact, std::string_view unit) {
   if (unit.empty()) return 1;
   for (const Unit& u : kUnits)
@@ -37,7 +37,7 @@ double factor(Fact fact, std::string_view unit) {
   return 0;
 }
 
-// A level, which goes below 0.
+// Whether the unit is that of a level, which may be below 0.
 bool is_level(Fact fact, std::string_view unit) {
   return fact == Fact::peak && (unit == "dB" || unit == "dBFS");
 }
@@ -68,7 +68,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// As keyboards have them.
+// Replaces typographic characters by those on keyboards.
 std::string in_ascii(std::string_view text) {
   std::string out(text);
   for (const auto& [from, to] :
@@ -84,7 +84,7 @@ bool take(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-// One end of what is meant as a range: a number with its unit, and whether it is said to be the
+// One end of a text that means a range: a number with its unit, and whether it is marked as the
 // lower or the upper end.
 struct End {
   char side = ' ';  // '<' or '>'
@@ -117,7 +117,7 @@ std::optional<End> take_end(Fact fact, std::string_view& rest) {
   return out;
 }
 
-// What stands between two comparisons, or between two numbers.
+// Takes the text between two comparisons, or between two numbers.
 bool take_separator(std::string_view& rest, bool are_comparisons) {
   if (!are_comparisons)
     return (take(rest, "...") && !rest.starts_with('.')) || take(rest, "-") || take(rest, "to ");
@@ -217,7 +217,7 @@ std::string meant_range(Fact fact, std::string_view text) {
   if (!high || !rest.empty() || (low->side == ' ') != (high->side == ' ')) return {};
   if (low->side != ' ' && low->side == high->side) return {};
   if (low->side == '<') std::swap(low, high);
-  // The unit behind both numbers is that of both.
+  // A unit behind the second number is that of both.
   if (low->side == ' ' && unit_of(low->text).empty() && lacks_a_unit(fact, low->text, high->text))
     low->text += unit_of(high->text);
   const auto from = amount(fact, low->text), to = amount(fact, high->text);

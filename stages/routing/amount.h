@@ -1,4 +1,4 @@
-// Numbers with units and ranges of them, in conditions.
+// Numbers with units, and ranges of them, in conditions.
 #pragma once
 
 #include <optional>
@@ -9,32 +9,32 @@
 
 namespace melflow {
 
-/// Without spaces at both ends.
+/// Returns the text without spaces at either end.
 std::string_view trimmed(std::string_view text);
 
-/// In seconds, bytes or Hz; a peak as a fraction of full scale. Nothing for what is no number, or
-/// has a unit that `fact` does not have.
+/// Parses a number in seconds, bytes or Hz, or a peak as a fraction of full scale. Nothing for a
+/// text that is no number, or has a unit that `fact` does not have.
 std::optional<double> amount(Fact fact, std::string_view text);
 
-/// Why a text that is a number is no amount: "-1s is less than 0". "" for one that is, and for what
-/// is no number. `key`: what the condition is on, for the message.
+/// Returns why a number is no valid amount: "-1s is less than 0"; "" for a valid one, and for a
+/// text that is no number. `key`: the subject of the condition, for the message.
 std::string why_no_amount(const std::string& key, Fact fact, std::string_view text);
 
-/// The number with its unit, for messages.
+/// Returns the number with its unit, for messages.
 std::string amount_text(Fact fact, double number);
 
-/// Whether of the ends of a range one has a unit and the other one needs it: 1s..500 may be meant
-/// as half a second or as 500 of them. 0 needs no unit, but 0 dB are not 0.
+/// Whether one end of a range has a unit and the other one needs it: 1s..500 may mean half a second
+/// or 500 of them. 0 needs no unit, but 0 dB is not 0.
 bool lacks_a_unit(Fact fact, std::string_view low, std::string_view high);
 
-/// The text with the unit that a number without one is in.
+/// Returns the text with the unit in which a number without a unit is taken.
 std::string with_unit(Fact fact, std::string_view text);
 
-/// LOW..HIGH without spaces; where one begins with a dot, with a 0 before it.
+/// Returns LOW..HIGH without spaces, and with a 0 before an end that begins with a dot.
 std::string range_text(std::string_view low, std::string_view high);
 
-/// "LOW..HIGH" for a text that is no condition but means that range: 1s-15s, 1-15s, 1s...15s,
-/// ">=1s, <=15s"; "" where it cannot be told.
+/// Returns "LOW..HIGH" for a text that is no condition but means that range: 1s-15s, 1-15s,
+/// 1s...15s, ">=1s, <=15s"; "" where it cannot be told.
 std::string meant_range(Fact fact, std::string_view text);
 
 }  // namespace melflow

@@ -36,7 +36,7 @@ const Known* known(const std::string& key) {
   return nullptr;
 }
 
-// The texts of a scalar or a list of them; nothing for anything else.
+// Returns the texts of a scalar or a list of them; nothing for anything else.
 std::optional<std::vector<std::string>> texts_of(const Value& v) {
   if (v.is_scalar()) return std::vector<std::string>{v.text()};
   if (!v.is_list() || v.items().empty()) return std::nullopt;
@@ -128,7 +128,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     std::string_view rest = trimmed(text);
     Range range{-kNoLimit, kNoLimit};
     if (const std::size_t dots = rest.find(".."); dots != rest.npos) {
-      if (rest.substr(dots).starts_with("...")) return bad(text, {});  // ..15s, or .15s
+      if (rest.substr(dots).starts_with("...")) return bad(text, {});  // may mean ..15s or .15s
       const std::string_view from = trimmed(rest.substr(0, dots)),
                              to = trimmed(rest.substr(dots + 2));
       const auto low = amount(out.fact, from), high = amount(out.fact, to);
@@ -154,7 +154,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     }
     out.ranges.push_back(range);
   }
-  // "> 1s" or "< 15s", which every length satisfies.
+  // Ranges such as "> 1s" and "< 15s", of which every length satisfies one.
   double low = kNoLimit, high = -kNoLimit;
   for (const Range& r : out.ranges) {
     if (r.low == -kNoLimit) high = std::max(high, r.high);
@@ -194,7 +194,7 @@ std::string Conditions::failing(const FileFacts& facts, Undecided undecided) con
   return {};
 }
 
-// Further blocks can only make it larger.
+// Further blocks can only raise the peak.
 std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
                                      Undecided undecided) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();

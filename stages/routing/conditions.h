@@ -1,9 +1,9 @@
-// Conditions on a file, all of which have to hold, as
+// Conditions on a file, all of which must hold, written as
 //
 //   {duration: "> 15s", label: [dog, cat], path: "*/noisy/*", column.speaker: "!ann"}
 //
-// Numbers are compared (<, <=, >, >=, a..b, or equal to one of a list), texts are one of a list, as
-// they are or as patterns with *, and with ! in front none of it.
+// Numbers are compared (<, <=, >, >=, a..b, or equal to one of a list). Texts must be one of a
+// list, literally or as patterns with *; with ! in front, none of it.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct ManifestFields;
 
 class Conditions {
  public:
-  /// What conditions there are, for the help of options.
+  /// Describes the conditions, for the help of options.
   static constexpr const char* kHelp =
       "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
       "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
@@ -34,27 +34,27 @@ class Conditions {
       "peak, which needs a waveform, is the largest absolute value of a sample, as a fraction of "
       "full scale (\"< 0.999\") or in dB (\"> -60dB\")";
 
-  /// How one on the peak of a file is taken while further blocks of it may change what it says.
+  /// How a condition on a file's peak counts while later blocks may still change its result.
   enum class Undecided { holds, fails };
-  /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not >
-  /// 1s".
+  /// Returns "" where all hold, else the first that does not, with the fact: "duration is 0.31 s,
+  /// not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts, Undecided undecided) const;
-  /// All of them are about the file itself.
+  /// Whether all of them are about the file itself.
   [[nodiscard]] bool are_of_content() const;
-  /// One of them is about the peak: FileFacts::note_peak() has to be told of the blocks.
+  /// Whether one of them is about the peak, so that FileFacts::note_peak() needs all blocks.
   [[nodiscard]] bool needs_peak() const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
-  /// A warning about a list of exact durations or sizes, which was meant as a range; "" for none.
+  /// Returns a warning about a list of exact durations or sizes that was meant as a range, or "".
   [[nodiscard]] std::string remark() const;
-  /// One of them cannot be told where there are no samples: its name, else "".
+  /// Returns the name of one that cannot be judged without samples, or "".
   [[nodiscard]] std::string needs_samples() const;
-  /// One of them is about an utterance, and cannot be told of its recording: its name, else "".
+  /// Returns the name of one about an utterance, which its recording cannot be judged by, or "".
   [[nodiscard]] std::string needs_utterances() const;
-  /// One of them is about what the list of files does not say of any file: what to do, else "".
+  /// Returns advice where one is about a fact that the list of files has for no file, or "".
   [[nodiscard]] std::string not_in(const ManifestFields& fields) const;
-  /// As written.
+  /// The conditions as written.
   [[nodiscard]] const Value& written() const { return written_; }
-  /// "" or what is wrong; an error says what is allowed.
+  /// Returns "" or the error, which says what is allowed.
   static std::string parse(const Value& v, Conditions& out);
 
  private:
@@ -69,8 +69,8 @@ class Conditions {
     }
   };
   struct Pattern {
-    std::string text;          // to be equal
-    std::optional<Glob> glob;  // or this
+    std::string text;          // the text must be equal
+    std::optional<Glob> glob;  // or match this
     bool is_excluded = false;
   };
   struct Condition {

@@ -1,6 +1,6 @@
 // merge: joins the branches of a route, or several sources.
 //
-// In, out: file, bytes, waveform, windows, batch or rows, handed on as it is. The plan checks that
+// In, out: file, bytes, waveform, windows, batch or rows, passed on unchanged. The plan checks that
 // every file comes by only one of the inputs.
 
 #include "pipeline/stage/registry.h"

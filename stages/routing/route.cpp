@@ -1,9 +1,8 @@
-// route: a file leaves by the first of several named outputs whose conditions it meets.
-// filter: by the only output there is, or not at all.
+// route: sends a file to the first of several named outputs whose conditions it meets.
+// filter: sends a file to its only output, or to none.
 //
-// In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
-// way all of its blocks go. Only a filter by the peak may exclude a file later: its rows are
-// undone.
+// In, out: file, bytes or waveform, passed on unchanged. A file's first block decides where all of
+// its blocks go. Only a filter by the peak may exclude a file later: its rows are then undone.
 
 #include <algorithm>
 #include <optional>
@@ -58,10 +57,10 @@ namespace {
 
 const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
 
-// The way that a file's first block took.
+// The output that a file's first block took.
 struct Way final : StageState {
   int output = -1;
-  std::optional<FileFacts> facts;  // where later blocks may exclude it
+  std::optional<FileFacts> facts;  // where later blocks may exclude the file
 };
 
 class Router : public ItemStage, public PassesAny {
@@ -85,7 +84,7 @@ class Router : public ItemStage, public PassesAny {
                    .takes_sub_items = false}),
         has_names_(has_names) {}
 
-  /// The number of the output, or -1 for none; `why`: for those who do not get the file.
+  /// The number of the output, or -1 for none; `why`: the reason, for sinks without the file.
   [[nodiscard]] virtual int decide(const FileFacts& facts, std::string& why) const = 0;
 
   void check_port(const Conditions& conditions, const std::string& option, const Properties& given,
@@ -223,7 +222,7 @@ class Route final : public Router {
     return static_cast<int>(list.size());
   }
 
-  // A file leaves by one output, which its first block takes.
+  // A file leaves by one output, which its first block decides.
   static constexpr auto kUndecided = Conditions::Undecided::fails;
 
   RouteOptions options_;

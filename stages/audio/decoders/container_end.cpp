@@ -14,9 +14,9 @@ namespace melflow {
 namespace {
 
 constexpr std::uint32_t kOpen = 0xFFFFFFFF;  // a size that was not known
-constexpr int kMostChunks = 4096;            // before the samples, and behind them
+constexpr int kMostChunks = 4096;            // before the samples, and after them
 
-// Bytes from a place of the file on, as far as there are any.
+// The first bytes from a position of the file on, as far as it has any.
 struct Head {
   Head(const ReadAt& read, std::uint64_t at) : count(read(at, bytes)) {}
   [[nodiscard]] bool is(std::string_view text, std::size_t at = 0) const {
@@ -34,7 +34,7 @@ struct Head {
 };
 
 struct Chunk {
-  std::uint64_t at = 0, size = 0;  // of its bytes
+  std::uint64_t at = 0, size = 0;  // of its content
 };
 
 std::optional<Chunk> au_samples(const Head& head) {
@@ -43,9 +43,9 @@ std::optional<Chunk> au_samples(const Head& head) {
   return Chunk{head.number(4, 4, big), head.number(8, 4, big)};
 }
 
-// Creative's VOC: blocks of a kind (one byte) and a size (three), up to one of kind 0. Those of
-// kinds 1 and 9 are samples, behind 2 and 12 bytes of format (sox.sourceforge.net, AudioFormats,
-// 11.5).
+// Finds the samples of Creative's VOC: blocks with a kind (one byte) and a size (three), up to one
+// of kind 0. Kinds 1 and 9 are samples, after 2 and 12 bytes of format (sox.sourceforge.net,
+// AudioFormats, 11.5).
 std::optional<Chunk> voc_samples(const ReadAt& read, const Head& head) {
   if (!head.is("Creative Voice File\x1A") || head.count < 22) return std::nullopt;
   std::uint64_t at = head.number(20, 2, false);
@@ -61,8 +61,8 @@ std::optional<Chunk> voc_samples(const ReadAt& read, const Head& head) {
   return std::nullopt;
 }
 
-// NIST SPHERE: lines of a name, a type and a value, "sample_count -i 16000", in a head of 1024
-// bytes (or as many as its second line says).
+// Finds the samples of NIST SPHERE: lines with a name, a type and a value, "sample_count -i 16000",
+// in a header of 1024 bytes (or as many as its second line says).
 std::optional<Chunk> nist_samples(const ReadAt& read, const Head& head) {
   if (!head.is("NIST_1A\n")) return std::nullopt;
   std::array<std::byte, 1024> buffer;
@@ -84,7 +84,7 @@ std::optional<Chunk> nist_samples(const ReadAt& read, const Head& head) {
   return Chunk{std::min(begin, kMost), samples * step};
 }
 
-// Bytes of the file by what RIFF and its relatives say.
+// Returns the size of the file according to the header of RIFF or a related format.
 std::optional<std::uint64_t> chunks_promise(const Head& head) {
   if (head.is("riff") && head.count >= 24) return head.number(16, 8, false);
   const bool big = head.is("FORM") || head.is("RIFX");
@@ -102,13 +102,13 @@ std::optional<std::uint64_t> chunks_promise(const Head& head) {
   return size + 8;
 }
 
-// A file of chunks: how they are written, and which of them has the samples.
+// How a file of chunks is written, and which chunk has the samples.
 struct Container {
   bool is_big = false;
-  std::uint64_t first = 12;             // of them [bytes]
-  std::size_t name = 4, width = 4;      // of a chunk's head: its name, its size [bytes]
-  std::uint64_t counted = 0, step = 2;  // the size counts as much of the head; chunks begin at
-                                        // multiples of `step` [bytes]
+  std::uint64_t first = 12;             // offset of the first chunk [bytes]
+  std::size_t name = 4, width = 4;      // of a chunk's header: its name, its size [bytes]
+  std::uint64_t counted = 0, step = 2;  // `counted`: bytes of the header that the size includes;
+                                        // chunks begin at multiples of `step` [bytes]
   std::string_view samples = "data";
 
   [[nodiscard]] std::size_t head() const { return name + width; }
@@ -125,7 +125,7 @@ std::optional<Container> container(const Head& head) {
   return std::nullopt;
 }
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // of a size, so that sums are right
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // of a size, so that sums do not overflow
 
 std::uint64_t size_of(const Head& chunk, const Container& c) {
   const std::uint64_t size = chunk.number(c.name, c.width, c.is_big);
@@ -136,7 +136,7 @@ std::uint64_t behind(std::uint64_t end, const Container& c) {
   return (end + c.step - 1) / c.step * c.step;
 }
 
-// The samples' bytes, by the header.
+// Finds the bytes of the samples by the header.
 std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   if (auto samples = au_samples(head)) return samples;
   if (auto samples = nist_samples(read, head)) return samples;
@@ -160,7 +160,7 @@ std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
 
 bool is_open(std::uint64_t size) { return size == 0 || size == kOpen || size >= kMost; }
 
-// Zeros that fill the last sector.
+// Whether the bytes are zeros that fill the last sector.
 bool are_few_zeros(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
   std::array<std::byte, 4096> bytes;
   if (to - from > bytes.size()) return false;
@@ -169,8 +169,8 @@ bool are_few_zeros(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
   return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
-// The first of the bytes [at, size) that is neither of a chunk, nor of tags or padding at the end;
-// `size` without one. A second chunk of samples is none.
+// Returns the first of the bytes [at, size) that does not belong to a chunk, or to tags or padding
+// at the end; `size` if there is none. A second chunk of samples does not count as a chunk.
 std::uint64_t unexplained(const ReadAt& read, std::uint64_t at, std::uint64_t size,
                           const std::optional<Container>& c) {
   for (int i = 0; at < size; ++i) {
@@ -185,7 +185,7 @@ std::uint64_t unexplained(const ReadAt& read, std::uint64_t at, std::uint64_t si
   return size;
 }
 
-// Behind the samples and their padding, which some writers forget.
+// Checks the bytes after the samples and their padding, which some writers omit.
 std::uint64_t unexplained_behind(const ReadAt& read, const Chunk& samples, std::uint64_t size,
                                  const std::optional<Container>& c) {
   const std::uint64_t end = samples.at + samples.size;
@@ -227,7 +227,7 @@ std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
   if (from == size) return {};
   if (c && Head(read, from).is(c->samples))
     return "holds a second chunk of samples, and only one of the two is decoded";
-  // A size of 32 bits in a longer file, for one.
+  // For example a size of 32 bits in a longer file.
   if (promise && from >= *promise)
     return fmt::format("the header gives {} bytes, the {} after them are ignored", *promise,
                        size - from);
@@ -244,8 +244,8 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
     return static_cast<double>(frames) / info.samplerate;
   };
   const std::int64_t decoded = reader.count();
-  // Encoders of MP3 do not agree whether the frame with the count counts. A frame of a low rate is
-  // half as long.
+  // MP3 encoders differ in whether they count the frame that holds the count. A frame of a low rate
+  // is half as long.
   const bool is_mp3 = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
   const std::int64_t slack = !is_mp3 ? 0 : info.samplerate < 32000 ? 2 * 576 : 2 * 1152;
   const bool is_short =
@@ -266,7 +266,7 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
                     info.frames, seconds(info.frames), decoded, seconds(decoded));
   if (!remark.empty()) return remark;
   remark = cut_off_remark(bytes, size);
-  // It counts in bytes; the message adds the duration.
+  // That remark counts in bytes; the message adds the duration.
   return remark.starts_with("short: ")
              ? fmt::format("{}; {} samples ({:.3f} s) are there", remark, decoded, seconds(decoded))
              : remark;

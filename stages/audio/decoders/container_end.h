@@ -1,7 +1,7 @@
 // Finds where a file should end according to its container, to warn about wrong sizes, which
-// decoders correct silently, and about a recording that is not as long as its header promises.
-// Handles RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX; other containers (IRCAM, PAF,
-// PVF, AVR, …) are not checked.
+// decoders correct silently, and about a recording that differs in length from its header. Handles
+// RIFF, RF64, BW64, AIFF, W64, CAF, AU, NIST, VOC and SVX; other containers (IRCAM, PAF, PVF, AVR,
+// …) are not checked.
 #pragma once
 
 #include <sndfile.h>
@@ -19,23 +19,23 @@ namespace melflow {
 /// or the size of the samples, is 0, and no chunk follows the samples.
 bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 
-/// Bytes of the samples by the header; nothing where it does not say.
+/// The bytes of the samples by the header; nullopt if it does not say.
 std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
-/// A warning when a file of `size` bytes is cut off, goes on behind the end that its header gives,
-/// or holds something other than chunks behind its samples (their size in the header is too small);
-/// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size yet, count
-/// as unknown.
+/// Returns a warning if a file of `size` bytes is cut off, continues after the end that its header
+/// states, or has anything but chunks after its samples (their size in the header is too small);
+/// else "". Sizes of 0 and 2^32 - 1, which programs write before they know the size, count as
+/// unknown.
 std::string cut_off_remark(const ReadAt& read, std::uint64_t size);
 
 struct EndedRecording {
   const SF_INFO& info;  ///< by its header
-  bool is_count_known;  ///< whether the header gives the number of samples
-  bool is_over;         ///< whether the file has no more samples; false: no more are wanted
+  bool is_count_known;  ///< whether the header states the number of samples
+  bool is_over;         ///< whether the file has no more samples; false: decoding stopped before
 };
 
-/// The remark: what is wrong, where, and how much is missing; "" where nothing is wrong. `bytes`
-/// reads the file, which has `size` bytes.
+/// Describes what is wrong with the recording, where, and how much is missing; "" if nothing is.
+/// `bytes` reads the file, which has `size` bytes.
 std::string end_remark(const EndedRecording& recording, const SampleReader& reader,
                        const ReadAt& bytes, std::uint64_t size);
 

@@ -1,6 +1,6 @@
-// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR) by FFmpeg. Its
-// libraries are loaded when the first such file comes: they bring over a hundred others, and a
-// machine may be without them.
+// Decodes formats that no other library here decodes (AAC and others in MP4, WebM, WMA, AMR) with
+// FFmpeg. Its libraries are loaded at the first such file: they load over a hundred others, and a
+// machine may lack them.
 #include "stages/audio/decoders/sound_decoder.h"
 
 #ifndef MELFLOW_HAS_FFMPEG
@@ -26,7 +26,7 @@ extern "C" {
 #include <libavformat/avformat.h>
 }
 
-// FFmpeg's functions that are used, by library.
+// The functions of FFmpeg that are used, by library.
 #define MELFLOW_FFMPEG_UTIL(f)                                                               \
   f(av_malloc) f(av_freep) f(av_strdup) f(av_strerror) f(av_log_set_level) f(av_frame_alloc) \
       f(av_frame_free) f(av_sample_fmt_is_planar) f(av_get_packed_sample_fmt)
@@ -41,12 +41,12 @@ extern "C" {
 namespace melflow {
 namespace {
 
-// Names of FFmpeg's for formats of one file that hold sound; no playlist, which names other files.
+// FFmpeg's names for single-file formats with sound; not playlists, which name other files.
 constexpr const char* kFormats = "mov,matroska,asf,aac,amr,ogg,ape,wv,tta";
 constexpr int kBuffer = 32 << 10;  // between the input and FFmpeg [bytes]
 
-// Of the major versions whose headers it was compiled with: in each the layout of structures is
-// fixed.
+// The libraries of the major versions whose headers this was compiled with; within a major version
+// the layout of structures is fixed.
 class Ffmpeg {
  public:
   Ffmpeg() {
@@ -80,7 +80,7 @@ class Ffmpeg {
   }
 };
 
-// Never unloaded.
+// The libraries are never unloaded.
 const Ffmpeg& ffmpeg() {
   static const Ffmpeg loaded;
   return loaded;
@@ -100,10 +100,9 @@ template <class T>
 using Owned = std::unique_ptr<T, Freer>;
 
 std::string text_of(int error) {
-  if (error ==
-      AVERROR(ENOMEM))  // mostly for what a damaged file dictates: no reason to end the run
+  if (error == AVERROR(ENOMEM))  // mostly because of a damaged file: no reason to end the run
     return "it asks for more memory than FFmpeg can have: damaged, or memory is short";
-  // Some decoders give -1 for whatever is wrong, which would read "Operation not permitted".
+  // Some decoders return -1 for any error, which would read "Operation not permitted".
   if (error == -1) error = AVERROR_INVALIDDATA;
   std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
   ffmpeg().av_strerror(error, text.data(), text.size());
@@ -131,7 +130,7 @@ std::int64_t on_seek(void* user, std::int64_t offset, int whence) {
   return to;
 }
 
-// Sample number i of a channel, as a fraction of full scale.
+// Returns sample number i of a channel, as a fraction of full scale.
 float sample_of(const AVFrame& frame, int channel, int i) {
   const auto format = static_cast<AVSampleFormat>(frame.format);
   const bool is_planar = ffmpeg().av_sample_fmt_is_planar(format) != 0;
@@ -166,7 +165,7 @@ class FfmpegDecoder final : public SoundDecoder {
  public:
   explicit FfmpegDecoder(SoundInput& input) { reason_ = open(input); }
 
-  /// Why it was refused; "" where it was not.
+  /// Why the file was refused; "" if it was not.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
   std::int64_t read(float* out, std::int64_t frames) override {
@@ -183,7 +182,7 @@ class FfmpegDecoder final : public SoundDecoder {
     }
     return done;
   }
-  // Samples are floats to FFmpeg, or are made so.
+  // The decoder yields only floats.
   std::int64_t read(short*, std::int64_t) override { return 0; }
 
   [[nodiscard]] std::optional<Fault> fault() const override { return fault_; }
@@ -199,9 +198,9 @@ class FfmpegDecoder final : public SoundDecoder {
     context->pb = io_.get();
     context->format_whitelist = ffmpeg().av_strdup(kFormats);
     context->io_open = [](AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
-      return AVERROR(EPERM);  // a file is read and no other
+      return AVERROR(EPERM);  // the file must not open others
     };
-    // It frees the context where it fails.
+    // It frees the context on failure.
     if (const int e = ffmpeg().avformat_open_input(&context, "", nullptr, nullptr); e < 0)
       return text_of(e);
     context_.reset(context);
@@ -221,11 +220,11 @@ class FfmpegDecoder final : public SoundDecoder {
     if (const int e = ffmpeg().avcodec_parameters_to_context(codec_.get(), stream_->codecpar);
         e < 0)
       return text_of(e);
-    codec_->thread_count = 1;  // files are decoded beside each other
+    codec_->thread_count = 1;  // files are decoded in parallel
     codec_->pkt_timebase = stream_->time_base;
     if (const int e = ffmpeg().avcodec_open2(codec_.get(), found, nullptr); e < 0)
       return text_of(e);
-    // Rate and channels as they are decoded: headers of AAC say half of them for some profiles.
+    // Uses the decoded rate and channels: AAC headers state half of them for some profiles.
     if (!next_frame()) return fault_ ? fault_->what : "no frame of it can be decoded";
     info_.samplerate = frame_->sample_rate;
     info_.channels = frame_->ch_layout.nb_channels;
@@ -236,7 +235,7 @@ class FfmpegDecoder final : public SoundDecoder {
     return "";
   }
 
-  // The next samples, at frame_; false at the end.
+  // Decodes the next samples into frame_; returns false at the end.
   bool next_frame() {
     used_ = there_ = 0;
     while (!is_over_) {
@@ -277,7 +276,7 @@ class FfmpegDecoder final : public SoundDecoder {
     ffmpeg().av_packet_unref(packet_.get());
   }
 
-  // Whether what was decoded has another rate or other channels than the beginning.
+  // Whether the decoded frame has another rate or other channels than the first.
   bool is_other_format() {
     const int rate = frame_->sample_rate, channels = frame_->ch_layout.nb_channels;
     if (!is_known(static_cast<AVSampleFormat>(frame_->format))) {
@@ -300,10 +299,10 @@ class FfmpegDecoder final : public SoundDecoder {
     is_over_ = is_over_ || ++errors_ >= kMostErrors;
   }
 
-  // Whether the file ended before it should: MP4 counts its packets, others give a length.
+  // Notes if the file ended too early: MP4 counts its packets, other formats state a length.
   void note_missing() {
     if (fault_ || info_.samplerate == 0) return;
-    constexpr double kSlack = 0.5;  // [s] that encoders' lengths are off by
+    constexpr double kSlack = 0.5;  // [s] tolerance for the lengths that encoders write
     const double there = static_cast<double>(count_ + there_) / info_.samplerate;
     if (stream_->nb_frames > packets_)
       fault_ =
@@ -312,7 +311,7 @@ class FfmpegDecoder final : public SoundDecoder {
       fault_ = Fault{count_, fmt::format("ends, and its header promises {:.3f} s", all)};
   }
 
-  // 0 where none is given, or only guessed of the size.
+  // Returns 0 if no length is stated, or FFmpeg only guessed it from the size.
   [[nodiscard]] double seconds_by_header() const {
     if (context_->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return 0;
     if (stream_->duration != AV_NOPTS_VALUE)
@@ -323,11 +322,11 @@ class FfmpegDecoder final : public SoundDecoder {
   }
 
   Owned<AVIOContext> io_;
-  Owned<AVFormatContext> context_;  // before io_ is gone
+  Owned<AVFormatContext> context_;  // freed before io_
   Owned<AVCodecContext> codec_;
   Owned<AVFrame> frame_;
   Owned<AVPacket> packet_;
-  AVStream* stream_ = nullptr;  // of the context
+  AVStream* stream_ = nullptr;  // owned by the context
   std::string reason_;
   std::optional<Fault> fault_;
   std::int64_t count_ = 0, packets_ = 0;

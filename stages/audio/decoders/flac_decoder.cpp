@@ -1,5 +1,5 @@
 // FLAC by libFLAC, in a file of its own or in Ogg. Every frame states its format, its number and a
-// checksum, and all of these are checked; the header's count of samples is a promise, not a limit.
+// checksum, and all of these are checked. The header's count of samples is a promise, not a limit.
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace melflow {
 namespace {
 
-// Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
+// Also libFLAC's error for header blocks that are too short, so no reason to end the run.
 constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
 
 // Bytes of FLAC in Ogg before "fLaC", with which a FLAC file begins (RFC 9639, 10.1): the header of
@@ -29,7 +29,7 @@ struct FlacDeleter {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
 
-// What a frame has to have in common with the first one.
+// The format that all frames must share with the first one.
 struct Format {
   unsigned rate = 0, channels = 0, bits = 0;
   bool operator==(const Format&) const = default;
@@ -40,8 +40,8 @@ class FlacDecoder final : public SoundDecoder {
   FlacDecoder(SoundInput& input, const SoundKind& kind) : input_(input) {
     const bool is_ogg = kind.is_ogg_flac;
     const std::uint64_t marker = kind.begin + (is_ogg ? kOggHead : 0);
-    // libFLAC reads no further than the header's 36 bits of count (RFC 9639, 8.2) say, so it is
-    // not shown them.
+    // libFLAC stops after the number of samples in the header (36 bits; RFC 9639, 8.2), so these
+    // bits are hidden from it.
     constexpr std::size_t kCount = 21;
     std::array<std::byte, 5> count{};
     if (input.reader()(marker + kCount, count) < count.size()) return;
@@ -64,7 +64,7 @@ class FlacDecoder final : public SoundDecoder {
                              on_metadata, on_error, this);
     if (status == FLAC__STREAM_DECODER_INIT_STATUS_UNSUPPORTED_CONTAINER) return;
     if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) throw std::bad_alloc();
-    // The first frame decides the format, whatever the header says.
+    // The first frame determines the format, whatever the header says.
     while (rest_.empty() && step()) {
     }
     if (format_.channels == 0) return;
@@ -93,7 +93,7 @@ class FlacDecoder final : public SoundDecoder {
                                other_.rate, other_.channels, other_.bits, format_.rate,
                                format_.channels, format_.bits, left_out_),
                    true};
-    // With a count, what is missing at the end is told by that, and tags behind it do no harm.
+    // If there is a count, it shows how much is missing, and tags at the end do no harm.
     const bool is_bad_end = is_over_ && suspect_ != nullptr && promised_ == 0;
     if (wrong_at_ < 0 && !is_bad_end) {
       if (header_fault_.empty()) return std::nullopt;
@@ -110,7 +110,7 @@ class FlacDecoder final : public SoundDecoder {
   using Read = FLAC__StreamDecoderReadStatus;
   using Write = FLAC__StreamDecoderWriteStatus;
 
-  // Frames say themselves what they are, so nothing is lost where the header is wrong.
+  // Frames describe themselves, so nothing is lost if the header is wrong.
   void look_at_header() {
     if (header_.channels == 0)
       header_fault_ = "its header does not describe the stream";
@@ -142,7 +142,7 @@ class FlacDecoder final : public SoundDecoder {
                    [this](FLAC__int32 value) { return as<Sample>(value); });
   }
 
-  // In steps of the format's own bits.
+  // Converts from steps of the format's own bits.
   template <class Sample>
   [[nodiscard]] Sample as(FLAC__int32 value) const {
     if constexpr (std::is_same_v<Sample, float>)
@@ -151,8 +151,8 @@ class FlacDecoder final : public SoundDecoder {
       return static_cast<short>(value * factor_);
   }
 
-  // One frame more; false at the end. Before one that is not the next libFLAC gives silence for
-  // those that are missing, as far as they are few.
+  // Decodes one more frame; returns false at the end. Before a frame that is not the next one,
+  // libFLAC yields silence for the missing frames if they are few.
   bool step() {
     rest_.clear();
     count_ = given_ = 0;
@@ -191,15 +191,15 @@ class FlacDecoder final : public SoundDecoder {
     auto& me = *static_cast<FlacDecoder*>(self);
     try {
       me.take(frame->header, samples);
-    } catch (const std::bad_alloc&) {  // not through a library in C
+    } catch (const std::bad_alloc&) {  // must not pass through a C library
       me.is_out_of_memory_ = true;
       return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
     }
     return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
   }
 
-  // libFLAC would trust the last STREAMINFO block, and give silence for frames that it then takes
-  // to be missing. Only the first one can be right.
+  // Hides all STREAMINFO blocks but the first, the only one that can be right. libFLAC would trust
+  // the last one, and yield silence for frames that it then takes to be missing.
   void hide_further_headers(std::uint64_t marker) {
     constexpr int kMostBlocks = 128;
     constexpr std::byte kLast{0x80}, kPadding{1};
@@ -265,7 +265,7 @@ class FlacDecoder final : public SoundDecoder {
     decoded_ += size;
   }
 
-  // Counts once a frame follows.
+  // Notes an error, which counts once a frame follows.
   static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus status,
                        void* self) {
     auto& me = *static_cast<FlacDecoder*>(self);
@@ -279,19 +279,19 @@ class FlacDecoder final : public SoundDecoder {
 
   SoundInput& input_;
   std::unique_ptr<FLAC__StreamDecoder, FlacDeleter> decoder_;
-  std::int64_t promised_ = 0;  // samples by the header, 0: not known
+  std::int64_t promised_ = 0;  // samples by the header; 0: not known
   Format format_, other_, header_;
   bool is_described_twice_ = false;
   std::string header_fault_;
   float scale_ = 1;
   int factor_ = 1;
-  std::vector<FLAC__int32> rest_;                  // what the last step gave, interleaved
-  std::int64_t count_ = 0, given_ = 0, last_ = 0;  // of that: all, read, the last frame's
+  std::vector<FLAC__int32> rest_;                  // samples of the last step, interleaved
+  std::int64_t count_ = 0, given_ = 0, last_ = 0;  // in rest_: all, read, in the last frame
   std::int64_t decoded_ = 0, next_ = -1;
   std::int64_t first_ = 0, number_ = 0;  // of the first and the last frame
   std::int64_t untimed_from_ = kAllTimed;
   std::int64_t changed_at_ = -1, left_out_ = 0;
-  const char* suspect_ = nullptr;  // what was wrong behind the last frame
+  const char* suspect_ = nullptr;  // an error after the last frame
   std::int64_t wrong_at_ = -1;
   std::string wrong_;
   std::int64_t missing_ = 0, silent_ = 0;

@@ -21,9 +21,9 @@ struct Mp3Deleter {
   void operator()(mpg123_handle* handle) const { mpg123_delete(handle); }
 };
 
-// Bytes between two frames that are passed over: pictures, tags and what else has been put there.
+// Longest gap between two frames that is skipped: pictures, tags and other data put there.
 constexpr long kLongestGap = 1 << 20;
-// Of frames at another rate or with other channels, before it goes on as it was.
+// Frames with another rate or channels, up to this many samples, count as stray bytes.
 constexpr std::int64_t kFewSamples = 8 * 1152;
 constexpr const char* kNoFrame = "there are bytes that are not a frame";
 
@@ -80,7 +80,7 @@ class Mp3Decoder final : public SoundDecoder {
     }
     return done;
   }
-  // Samples are floats to the library.
+  // The library yields only floats.
   std::int64_t read(short*, std::int64_t) override { return 0; }
 
   [[nodiscard]] std::optional<Fault> fault() const override {
@@ -91,13 +91,13 @@ class Mp3Decoder final : public SoundDecoder {
     if (!begin_.empty()) return Fault{0, begin_, false};
     return std::nullopt;
   }
-  // Frames have no numbers.
+  // Frames have no numbers, so all times after a fault are uncertain.
   [[nodiscard]] std::int64_t untimed_from() const override {
     return fault_at_ < 0 ? kAllTimed : fault_at_;
   }
 
  private:
-  // The samples of the next frame, in its own format; none where a fault has to be reported.
+  // Decodes the next frame, in its own format; yields no samples if there is a fault to report.
   void next_frame() {
     off_t number = 0;
     std::size_t bytes = 0;
@@ -118,7 +118,7 @@ class Mp3Decoder final : public SoundDecoder {
     }
   }
 
-  // A frame that does not begin where the one before it ended.
+  // Notes a fault if a frame does not begin where the previous one ended.
   void look_at_place() {
     mpg123_frameinfo frame{};
     const off_t from_start = mpg123_framepos(handle_.get());
@@ -132,13 +132,13 @@ class Mp3Decoder final : public SoundDecoder {
     end_ = at + frame.framesize;
   }
 
-  // Whether a frame begins behind the last one that is whole: the file is cut off in it. Of frames
-  // that are counted, the last ones may have been dropped as padding, and where many are missing
-  // the count tells more.
+  // Notes a fault if a frame begins after the last whole one: the file is cut off in it. If frames
+  // are counted, the last ones may have been dropped as padding, and if many are missing the count
+  // tells more.
   void look_at_end() {
     const auto size = static_cast<off_t>(input_.size());
     if (end_ < 0 || (!is_guess_ && count_ + 2 * 1152 < info_.frames)) return;
-    // What frames of one recording have in common: sync, version, layer and sample rate.
+    // The bits that frames of one recording share: sync, version, layer and sample rate.
     constexpr std::uint32_t kAlike = 0xFFFE0C00;
     while (end_ < size) {
       const std::uint32_t next = header_at(end_);
@@ -153,7 +153,7 @@ class Mp3Decoder final : public SoundDecoder {
       end_ += bytes;
     }
   }
-  // 0: no four bytes are there.
+  // Returns the four bytes at `at`; 0 if there are fewer.
   [[nodiscard]] std::uint32_t header_at(off_t at) const {
     std::array<std::byte, 4> bytes{};
     if (input_.reader()(static_cast<std::uint64_t>(at), bytes) != bytes.size()) return 0;
@@ -169,7 +169,7 @@ class Mp3Decoder final : public SoundDecoder {
     const bool is_same = rate == rate_ && channels == channels_;
     channels_now_ = channels;
     if (is_changed_ && is_same && left_out_ <= kFewSamples) {
-      // What looked like a frame among bytes that are none.
+      // That was not a frame but stray bytes that looked like one.
       is_changed_ = false;
       note(kNoFrame, changed_at_);
       left_out_ = 0;
@@ -181,7 +181,7 @@ class Mp3Decoder final : public SoundDecoder {
                           rate, channels, rate_, channels_);
   }
 
-  // The first fault counts.
+  // Only the first fault counts.
   void note(std::string what, std::int64_t at) {
     if (fault_at_ >= 0) return;
     fault_at_ = at;
@@ -192,7 +192,7 @@ class Mp3Decoder final : public SoundDecoder {
     return static_cast<ssize_t>(
         static_cast<Mp3Decoder*>(self)->input_.read({static_cast<std::byte*>(out), bytes}));
   }
-  // To the library the file begins at the first frame.
+  // The library sees the file from the first frame on.
   static off_t on_seek(void* self, off_t offset, int whence) {
     auto& input = static_cast<Mp3Decoder*>(self)->input_;
     const auto start = static_cast<off_t>(static_cast<Mp3Decoder*>(self)->start_);
@@ -207,14 +207,14 @@ class Mp3Decoder final : public SoundDecoder {
 
   SoundInput& input_;
   std::uint64_t start_;  // of the first frame [bytes]
-  std::string begin_;    // what is wrong there
+  std::string begin_;    // the fault at the first frame
   std::unique_ptr<mpg123_handle, Mp3Deleter> handle_;
   long rate_ = 0;
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
-  unsigned char* frame_ = nullptr;  // samples of it that were not read, interleaved
+  unsigned char* frame_ = nullptr;  // its samples that were not read, interleaved
   std::int64_t frame_left_ = 0;
-  off_t frame_at_ = 0;     // of the last frame [bytes]
-  std::int64_t end_ = -1;  // the same
+  off_t frame_at_ = 0;     // position of the last frame [bytes]
+  std::int64_t end_ = -1;  // the end of that frame [bytes]
   std::int64_t count_ = 0, left_out_ = 0;
   std::int64_t fault_at_ = -1, changed_at_ = -1;
   std::string what_, change_;

@@ -15,16 +15,16 @@
 namespace melflow {
 namespace {
 
-// A stream of sound in a file, and how far its pages reach.
+// A sound stream in a file, and the range that its pages cover.
 struct Link {
   int serial = 0;
   double rate = 0;        // of granules [Hz]; 0: not known
-  std::int64_t skip = 0;  // granules that are no sound
+  std::int64_t skip = 0;  // granules that are not sound
   std::int64_t first = -1, last = -1;
   bool has_end = false;
 
   [[nodiscard]] double seconds() const {
-    // A recording of a stream begins anywhere.
+    // A recording of a live stream may begin at any granule.
     const bool is_later = rate > 0 && static_cast<double>(first) > 60 * rate;
     const std::int64_t granules = last - (is_later ? first : skip);
     return rate > 0 ? std::max(0.0, static_cast<double>(granules) / rate) : 0;
@@ -64,20 +64,20 @@ class Pages {
           damaged_ = damaged_ || is_lost_;
           take(page);
         }
-        is_lost_ = step < 0;  // counts when a page follows
+        is_lost_ = step < 0;  // counts if a page follows
       }
     }
   }
 
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
   [[nodiscard]] bool is_damaged() const { return damaged_; }
-  // Whether the page that ends the last stream is there.
+  // Whether the page that ends the last stream is present.
   [[nodiscard]] bool ends_whole() const { return !links_.empty() && links_.back().has_end; }
 
  private:
   void take(ogg_page& page) {
     const bool begins = ogg_page_bos(&page) != 0;
-    if (begins && !in_heads_) is_found_ = false;  // another stream, behind the one before
+    if (begins && !in_heads_) is_found_ = false;  // another stream, after the previous one
     in_heads_ = begins;
     const int serial = ogg_page_serialno(&page);
     if (begins && !is_found_) {
@@ -112,7 +112,7 @@ class Pages {
                body.size() >= 31) {
       link.rate = page.body[27] << 12 | page.body[28] << 4 | page.body[29] >> 4;
     } else {
-      return;  // pictures, or what no one decodes
+      return;  // pictures, or data without a decoder
     }
     link.has_end = ogg_page_eos(&page) != 0;
     is_found_ = true;

@@ -1,5 +1,5 @@
-// Pages of an Ogg file (RFC 3533). They tell its length: decoders silently skip pages with a wrong
-// checksum, and stop after the first of several streams.
+// Reads the pages of an Ogg file (RFC 3533), which tell its length: decoders silently skip pages
+// with a wrong checksum, and stop after the first of several streams.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace melflow {
 
-/// A warning when, by its pages, a file of `size` bytes holds more samples than the `decoded` ones
-/// at `rate` [Hz]; else "", also for a file that is no Ogg. Reads the whole file.
+/// Returns a warning if the pages of a file of `size` bytes hold more samples than the `decoded`
+/// ones at `rate` [Hz]; else "", also if the file is not Ogg. Reads the whole file.
 std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t decoded, int rate);
 
-/// Gives the page at byte `at`, of which bytes were replaced, the check sum of what it is now.
+/// Corrects the checksum of the page at byte `at` after some of its bytes were replaced.
 void correct_check_sum(SoundInput& input, std::uint64_t at);
 
 }  // namespace melflow

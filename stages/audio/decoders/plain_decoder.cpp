@@ -1,4 +1,4 @@
-// 16-bit mono samples that lie in a file as they are.
+// Reads 16-bit mono samples that are stored uncompressed in a file.
 #include <algorithm>
 #include <bit>
 

@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kMostValues = 8 * SampleReader::kChunk;  // of a buffer
+constexpr std::int64_t kMostValues = 8 * SampleReader::kChunk;  // in a buffer
 
 }  // namespace
 SampleType sample_type(const SF_INFO& info) {
@@ -55,7 +55,7 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
     return;
   }
   const float share = scale * (1.0F / static_cast<float>(channels_));
-  if (channels_ == 2) {  // a loop that compilers make vectors of
+  if (channels_ == 2) {  // a loop that compilers vectorise
     for (std::int64_t i = 0; i < n; ++i)
       out[i] = (static_cast<float>(in[2 * i]) + static_cast<float>(in[2 * i + 1])) * share;
   } else {
@@ -65,7 +65,7 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
       out[i] = sum * share;
     }
   }
-  // From a fixed subset of frames, since all would cost as much as the mean itself.
+  // Uses a fixed subset of frames, since all would cost as much as the mean itself.
   constexpr std::int64_t kStep = 127;
   for (std::int64_t i = (kStep - count_ % kStep) % kStep; i < n; i += kStep) {
     float sum = 0;

@@ -13,29 +13,28 @@ namespace melflow {
 /// How several channels become one.
 struct Downmix {
   static constexpr int kEach = -1;
-  int channel = 0;  ///< the one that is taken, counted from 1; 0: the mean of all; kEach
+  int channel = 0;  ///< the channel to take, counted from 1; 0: the mean of all; kEach
   [[nodiscard]] bool is_each() const { return channel == kEach; }
 };
 
-/// The type of the samples that decode gives: int16 for mono files of at most 16 bits, else
-/// float32.
+/// The type of the decoded samples: int16 for mono files of at most 16 bits, else float32.
 SampleType sample_type(const SF_INFO& info);
 
-/// How loud channels are, and their mean: sums of some of the samples' magnitudes.
+/// The levels of the channels and of their mean: sums of the magnitudes of some samples.
 struct Levels {
   double channels = 0, mean = 0;
 
-  /// Whether little is left of them, as where one channel is the other one's opposite: the mean is
-  /// 40 dB below them.
+  /// Whether the channels cancel each other, as when one is the opposite of the other: their mean
+  /// is 40 dB below them.
   [[nodiscard]] bool cancel() const { return mean < 0.01 * channels; }
 };
 
 class SampleReader {
  public:
-  /// Frames that are read at once where they pass through a buffer; fewer with many channels.
+  /// Frames read at once through a buffer; fewer with many channels.
   static constexpr std::int64_t kChunk = 4096;
 
-  /// Requires sound.ok(), and that the file has the channel that is to be taken.
+  /// Requires sound.ok(), and that the file has the channel to take.
   SampleReader(SoundFile sound, Downmix downmix);
 
   /// Reads up to `want` samples; returns how many, 0 at the end.
@@ -44,14 +43,14 @@ class SampleReader {
   [[nodiscard]] SampleType type() const { return type_; }
   /// The number of samples read so far.
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// The number of the first sample that was infinite or no number; -1 without one.
+  /// The number of the first sample that was infinite or not a number; -1 if there is none.
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
-  /// The first fault so far, if there was one.
+  /// The first fault so far, if any.
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return sound_.fault(); }
-  /// The first sample so far that may not be at its time (SoundDecoder::untimed_from).
+  /// The first sample so far that may be at the wrong time (SoundDecoder::untimed_from).
   [[nodiscard]] std::int64_t untimed_from() const { return sound_.untimed_from(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
-  /// Of the samples read so far; 0 where they are not the mean of channels.
+  /// The levels of the samples read so far; 0 if they are not the mean of channels.
   [[nodiscard]] const Levels& levels() const { return levels_; }
 
  private:
@@ -63,8 +62,8 @@ class SampleReader {
   Downmix downmix_;
   std::int64_t count_ = 0;
   int channels_;
-  bool narrow_;         // no more than 16 bits
-  std::int64_t chunk_;  // frames that pass through the buffer at once
+  bool narrow_;         // at most 16 bits
+  std::int64_t chunk_;  // frames read at once through the buffer
   SampleType type_;
   std::int64_t bad_sample_ = -1;
   Levels levels_;

@@ -1,5 +1,5 @@
-// What libsndfile reads. It is asked for the same numbers of frames whatever the caller asks for:
-// of a call in which something is wrong it gives nothing, or less than it has.
+// Files that libsndfile reads. Always asks it for the same numbers of frames, whatever the caller
+// requests: a call in which an error occurs yields nothing, or less than there is.
 #include <sndfile.h>
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kStep = 1024, kMostValuesOfCall = 32768;  // frames and values of a call
+constexpr std::int64_t kStep = 1024, kMostValuesOfCall = 32768;  // frames and values per call
 
-// libsndfile does not skip what the header of Opus (RFC 7845, 5.1) tells to skip where a
-// file was cut out of a stream, and then drops as much at its end. So it is told 0, and what is
-// to be skipped is returned [samples at 48 kHz].
+// Hides the number of samples to skip in a header of Opus (RFC 7845, 5.1) from libsndfile and
+// returns it [samples at 48 kHz]. In a file cut out of a stream libsndfile would not skip them, but
+// drop as many at the end.
 std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
   if (!kind.is_opus) return 0;
   const std::uint64_t at = kind.begin + 28 + 10;
@@ -28,8 +28,8 @@ std::int64_t take_opus_skip(SoundInput& input, const SoundKind& kind) {
   return std::to_integer<std::int64_t>(skip[0]) | std::to_integer<std::int64_t>(skip[1]) << 8;
 }
 
-// libsndfile reads these to the end of the file, whatever is behind their samples. The frames that
-// the header counts; SF_COUNT_MAX for other formats.
+// Returns the number of frames by the header for formats that libsndfile reads to the end of the
+// file, whatever follows the samples; SF_COUNT_MAX for other formats.
 std::int64_t counted_frames(SoundInput& input, const SF_INFO& info) {
   const int format = info.format & SF_FORMAT_TYPEMASK, type = info.format & SF_FORMAT_SUBMASK;
   const int bytes = type == SF_FORMAT_PCM_24                              ? 3
@@ -93,7 +93,7 @@ class SndfileDecoder final : public SoundDecoder {
   }
 
  private:
-  // What the last call gave and the caller has not got yet, interleaved.
+  // Samples of the last call that the caller has not taken yet, interleaved.
   template <class Sample>
   struct Rest {
     std::vector<Sample> samples;
@@ -131,7 +131,7 @@ class SndfileDecoder final : public SoundDecoder {
   }
   [[nodiscard]] std::int64_t most_of_step() const { return std::min(step_, most_ - count_); }
 
-  // The first `frames`.
+  // Drops the first `frames`.
   void leave_out(std::int64_t frames) {
     std::vector<float> some(static_cast<std::size_t>(frames * info_.channels));
     info_.frames -= noted(sf_readf_float(handle_.get(), some.data(), frames));
@@ -139,7 +139,7 @@ class SndfileDecoder final : public SoundDecoder {
     if (fault_) fault_->after = 0;
   }
 
-  // libsndfile forgets an error with the next call.
+  // Notes the error at once, because libsndfile forgets it with the next call.
   std::int64_t noted(std::int64_t n) {
     n = std::max<std::int64_t>(n, 0);
     count_ += n;
@@ -153,7 +153,7 @@ class SndfileDecoder final : public SoundDecoder {
   Rest<short> short_rest_;
   Rest<float> float_rest_;
   std::int64_t step_ = 1, most_ = SF_COUNT_MAX;
-  std::int64_t count_ = 0, given_ = 0;  // frames that libsndfile gave, and that the caller got
+  std::int64_t count_ = 0, given_ = 0;  // frames from libsndfile, and frames passed to the caller
   bool is_over_ = false;
   std::optional<Fault> fault_;
 };
@@ -166,7 +166,7 @@ bool is_narrow(const SF_INFO& info) {
          subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW || subtype == SF_FORMAT_ALAW;
 }
 
-// libsndfile keeps the reason of a refusal in one place for all threads, so it is not to be had.
+// libsndfile keeps the reason for a refusal in one variable for all threads, so it is not usable.
 OpenedSound open_sndfile(SoundInput& input, const SoundKind& kind) {
   auto out = std::make_unique<SndfileDecoder>(input, kind);
   if (!out->is_open()) return std::string();

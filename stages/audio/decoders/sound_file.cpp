@@ -7,7 +7,7 @@ namespace melflow {
 SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
   const ReadAt read = input_->reader();
   const SoundKind kind = sound_kind(read);
-  if (kind.is_bw64)  // the same as RF64, which libsndfile knows
+  if (kind.is_bw64)  // equivalent to RF64, which libsndfile knows
     for (std::size_t i = 0; i < 4; ++i) input_->replace(i, static_cast<std::byte>("RF64"[i]));
   if (kind.name == "WAV") {
     if (const auto plain = plain_samples(read, input_->size())) {

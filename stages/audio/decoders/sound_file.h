@@ -1,6 +1,6 @@
 // A sound file, opened by the library for its kind: FLAC by libFLAC and MP3 by libmpg123, whose
-// errors libsndfile would hide in part, plain samples without a library, all other kinds by
-// libsndfile; and what these refuse by FFmpeg, where that is built in.
+// errors libsndfile would partly hide; plain samples without a library; all other kinds by
+// libsndfile. FFmpeg, if built in, opens the files that these refuse.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ class SoundFile {
  public:
   explicit SoundFile(SoundInput input);
 
-  /// False when it is no sound file, for the reason why(), or when reading failed with io_error().
+  /// False if it is not a sound file (see why()) or reading failed with io_error().
   [[nodiscard]] bool ok() const { return decoder_ != nullptr; }
   [[nodiscard]] std::string why() const;
-  /// The library's reason alone, "" without one.
+  /// The library's reason alone; "" if there is none.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int io_error() const { return input_->error(); }
@@ -36,7 +36,7 @@ class SoundFile {
  private:
   void open(const SoundKind& kind);
 
-  std::unique_ptr<SoundInput> input_;  // stays where it is
+  std::unique_ptr<SoundInput> input_;  // at a fixed address, to which the decoder refers
   std::unique_ptr<SoundDecoder> decoder_;
   std::string reason_;
   bool is_by_ffmpeg_ = false;

@@ -26,7 +26,7 @@ Bytes read_into(std::array<std::byte, N>& buffer, const ReadAt& read, std::uint6
   return Bytes(buffer).first(read(at, buffer));
 }
 
-// The header of a frame of MPEG audio (ISO 11172-3, 2.4.1.3), as far as it can be wrong.
+// Whether the bytes can be the header of an MPEG audio frame (ISO 11172-3, 2.4.1.3).
 bool is_mp3_frame(Bytes bytes) {
   if (bytes.size() < 3 || number(bytes, 0) != 0xFF) return false;
   const unsigned second = number(bytes, 1), third = number(bytes, 2);
@@ -42,17 +42,17 @@ std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t count) {
 
 constexpr int kMostTags = 64;
 
-// The bytes of the tag of ID3v2 that begins with `head`; 0 where none does.
+// Returns the size of the ID3v2 tag that begins with `head`; 0 if there is none.
 std::uint64_t id3_size(Bytes head) {
   if (!starts_with(head, "ID3") || head.size() < 10) return 0;
-  // Four times seven bits, and ten bytes of header and perhaps of footer (id3.org, ID3v2.4.0, 3.1).
+  // Four times seven bits; ten bytes of header and perhaps of footer (id3.org, ID3v2.4.0, 3.1).
   std::uint64_t out = (number(head, 5) & 0x10U) != 0 ? 20 : 10;
   for (std::size_t k = 0; k < 4; ++k)
     out += std::uint64_t{number(head, 6 + k) & 0x7FU} << (21 - 7 * k);
   return out;
 }
 
-// Behind the tags that begin at `at`, of the kinds whose size `size_of` knows.
+// Returns the end of the tags that begin at `at`, of the kinds whose size `size_of` knows.
 std::uint64_t behind_tags(const ReadAt& read, std::uint64_t at, std::uint64_t (*size_of)(Bytes)) {
   std::array<std::byte, 32> buffer;
   for (int i = 0; i < kMostTags; ++i) {
@@ -63,8 +63,8 @@ std::uint64_t behind_tags(const ReadAt& read, std::uint64_t at, std::uint64_t (*
   return at;
 }
 
-// Of any tag that may follow frames. One of ID3v1 has 128 bytes; one of APE has a size without its
-// header of 32 bytes, and flags that say whether there is one (wiki.hydrogenaud.io, APE Tags
+// Returns the size of any tag that may follow frames. ID3v1 has 128 bytes; APE states a size
+// without its header of 32 bytes, and flags for whether it has one (wiki.hydrogenaud.io, APE Tags
 // Header).
 std::uint64_t tag_size(Bytes head) {
   if (starts_with(head, "TAG")) return 128;
@@ -73,10 +73,10 @@ std::uint64_t tag_size(Bytes head) {
   return is_header ? std::uint64_t{little_endian(head, 12, 4)} + 32 : 32;
 }
 
-// RIFF, then chunks of a name, a size and that many bytes, padded to even (Microsoft and IBM,
-// Multimedia Programming Interface and Data Specifications 1.0, 1991). Format 0xFFFE says by a GUID
-// that begins with the real format's number (Microsoft, Multiple channel audio data and WAVE
-// files). `bytes(at, buffer)` gives as much of the file as there is.
+// Parses RIFF, then chunks of a name, a size and that many bytes, padded to even (Microsoft and
+// IBM, Multimedia Programming Interface and Data Specifications 1.0, 1991). Format 0xFFFE has a
+// GUID that begins with the real format's number (Microsoft, Multiple channel audio data and WAVE
+// files). `bytes(at, buffer)` reads as much of the file as there is.
 template <class ReadBytes>
 std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t file_size) {
   std::array<std::byte, 12> riff;
@@ -113,14 +113,14 @@ std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t fil
     }
     at = body + size + size % 2;
   }
-  // What is behind the samples is chunks, too, or their size is wrong.
+  // The bytes after the samples are chunks, too, or the size of the samples is wrong.
   return out.count > 0 && at >= file_size ? std::optional(out) : std::nullopt;
 }
 
-// The bytes of a frame of MPEG audio (ISO 11172-3, 2.4.3.1, and 13818-3), whose header has to be
-// one; 0 where its bit rate is free.
+// Returns the bytes of a frame of MPEG audio (ISO 11172-3, 2.4.3.1, and 13818-3); 0 if its bit rate
+// is free. Its header must be valid.
 std::uint64_t mp3_frame_size(Bytes head) {
-  // [kbit/s] of MPEG 1, Layer I to III, and of MPEG 2 and 2.5, Layer I, then II and III.
+  // [kbit/s] for MPEG 1, layers I to III, and for MPEG 2 and 2.5, layer I, then II and III.
   constexpr std::array<std::array<std::uint16_t, 15>, 5> kRates{
       {{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
        {0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384},
@@ -139,7 +139,7 @@ std::uint64_t mp3_frame_size(Bytes head) {
   return (layer == 3 && !is_first ? 72 : 144) * bits / hertz + padding;
 }
 
-// Whether so many frames of MPEG audio, or all that are left, follow each other from `at` on.
+// Whether `count` MPEG audio frames, or all that are left, follow each other from `at` on.
 bool are_mp3_frames(const ReadAt& read, std::uint64_t at, int count) {
   std::array<std::byte, 4> first{}, next{};
   for (int i = 0; i < count; ++i) {
@@ -147,7 +147,7 @@ bool are_mp3_frames(const ReadAt& read, std::uint64_t at, int count) {
     if (head.empty() && i > 1) return true;
     if (head.size() < next.size() || !is_mp3_frame(head)) return false;
     if (i == 0) first = next;
-    // What frames of one recording have in common: version, layer and sample rate.
+    // Frames of one recording share version, layer and sample rate.
     const std::uint64_t size = mp3_frame_size(head);
     constexpr std::byte kVersionAndLayer{0xFE}, kRate{0x0C};
     if (((next[1] ^ first[1]) & kVersionAndLayer) != std::byte{} ||
@@ -158,8 +158,8 @@ bool are_mp3_frames(const ReadAt& read, std::uint64_t at, int count) {
   return true;
 }
 
-// Where they begin, from `at` on, as many as bytes that are none do not look like by chance;
-// nothing where that is not soon.
+// Returns where MPEG audio frames begin, at or soon after `at`, enough in a row that they cannot be
+// other bytes by chance; nullopt if there are none.
 std::optional<std::uint64_t> first_mp3_frames(const ReadAt& read, std::uint64_t at) {
   constexpr std::uint64_t kSoon = 1 << 20;
   constexpr int kEnough = 4;
@@ -234,7 +234,7 @@ SoundKind sound_kind(const ReadAt& read) {
   for (const Magic& m : magics)
     if (starts_with(head, m.bytes, m.at)) out.name = m.name;
   const bool is_nameless = out.name.empty();
-  // A WAV may hold MP3 (format 0x55) or MP2 (0x50).
+  // A WAV may contain MP3 (format 0x55) or MP2 (0x50).
   const bool is_in_wav = out.name == "WAV" && starts_with(head, "fmt ", 12) && head.size() > 21 &&
                          (little_endian(head, 20, 2) == 0x55 || little_endian(head, 20, 2) == 0x50);
   if ((is_nameless && !are_mp3_frames(read, out.begin, 2)) || is_in_wav) {
@@ -248,7 +248,7 @@ SoundKind sound_kind(const ReadAt& read) {
   if (is_nameless && (out.begin > 0 || starts_with(head, "ID3") || is_mp3_frame(head)))
     out.name = "MP3";
   out.is_bw64 = out.begin == 0 && starts_with(head, "BW64");
-  constexpr std::size_t kFirst = 28;  // byte of a page of one segment
+  constexpr std::size_t kFirst = 28;  // first content byte of a page with one segment
   out.is_ogg_flac = out.name == "Ogg" && starts_with(head, "\177FLAC", kFirst);
   out.is_opus = out.name == "Ogg" && starts_with(head, "OpusHead", kFirst);
   return out;
@@ -317,7 +317,7 @@ bool is_mp3_without_begin(const ReadAt& read, std::uint64_t begin) {
   const bool is_layer_3 =
       head.size() == buffer.size() && is_mp3_frame(head) && (number(head, 1) & 0x06U) == 0x02U;
   if (!is_layer_3) return false;
-  const std::size_t side = (number(head, 1) & 1U) != 0 ? 4 : 6;  // a check sum may be before it
+  const std::size_t side = (number(head, 1) & 1U) != 0 ? 4 : 6;  // a checksum may precede it
   const bool is_first_version = (number(head, 1) & 0x18U) == 0x18U;
   return number(head, side) != 0 || (is_first_version && (number(head, side + 1) & 0x80U) != 0);
 }

@@ -26,7 +26,7 @@ ItemError changed(const FileRef& file, std::uint64_t size) {
 }  // namespace
 
 int FileReader::flags() const {
-  // O_NONBLOCK: a FIFO among the files must not hold the run until somebody writes to it.
+  // O_NONBLOCK: a FIFO among the files must not block the run until somebody writes to it.
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   const bool noatime = settings_.noatime && !noatime_refused_.load(std::memory_order_relaxed);
   return noatime ? flags | O_NOATIME : flags;
@@ -92,7 +92,7 @@ Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRe
     advise(fd.get());
     out->fd = std::move(fd);
   } else {
-    // What was admitted is what may be held.
+    // Only as much memory as was admitted may be held.
     if (size > file->size) return changed(*file, size);
     if (size > settings_.buffer) advise(fd.get());
     out->data = pool.lease(size);

@@ -1,8 +1,8 @@
 // file_reader.h - opens a file and checks it before its bytes are read, for every engine, and
-// whether it was written to while it was read.
+// detects whether it was written to while it was read.
 //
-// In:  FileRef, as it was listed.
-// Out: RawBytes with room for the file, or with the open file if it is large; or an ItemError.
+// In:  FileRef, as listed.
+// Out: RawBytes with memory for the file, or with the open file if it is large; or an ItemError.
 #pragma once
 
 #include <sys/stat.h>
@@ -30,9 +30,9 @@ class FileState {
         group_(st.st_gid),
         links_(st.st_nlink) {}
 
-  /// Whether the file has the same bytes, as far as the system can tell. A write whose time was set
-  /// back shows in the inode's time of change; a new time there does not count when permissions,
-  /// owner or number of links have changed too (as by a backup).
+  /// Whether the file has the same bytes, as far as the system can tell. A write whose time was
+  /// reset shows in the inode's change time; a new change time does not count if permissions, owner
+  /// or number of links have changed too (as by a backup).
   [[nodiscard]] bool is_same_content(const FileState& other) const {
     return size_ == other.size_ && is_equal(modified_, other.modified_) &&
            (is_equal(changed_, other.changed_) || mode_ != other.mode_ || owner_ != other.owner_ ||
@@ -64,35 +64,35 @@ class FileReader {
   explicit FileReader(const Settings& settings) : settings_(settings) {}
 
   const Settings& settings() const { return settings_; }
-  // The memory through which a file is read that is not read at once [bytes].
+  // The memory through which a large file is read piece by piece [bytes].
   std::size_t window() const;
 
   // The flags for open(2).
   int flags() const;
-  // After open() failed with `error` under `flags`: whether to try again with flags(), which may
-  // have changed. Only a file's owner may open it with O_NOATIME; a corpus mostly has one owner, so
+  // After open() failed with `error` under `flags`: whether to retry with flags(), which may have
+  // changed. Only a file's owner may open it with O_NOATIME. A corpus mostly has one owner, so
   // after one refusal the flag is omitted for all files.
   bool retry(int error, int flags) const;
-  // Opens a file with these flags. Where that fails, the result is empty and `error` has the errno.
+  // Opens a file with these flags. On failure, the result is empty and `error` has the errno.
   UniqueFd open(const std::string& path, int& error) const;
   static ItemError open_error(const FileRef& file, int error);
 
-  // Checks an open file against what was listed. For a small file, leases memory, and `fd` stays
-  // with the caller; for a large one, takes `fd` over. `before` gets the state for
+  // Checks an open file against its listing. For a small file, leases memory, and `fd` stays with
+  // the caller; for a large one, takes ownership of `fd`. `before` gets the state for
   // check_unchanged().
   Result<std::shared_ptr<RawBytes>> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
                                           BufferPool& pool, FileState& before) const;
 
-  // The result for a file that is not to be opened, as its samples are stored or it is known to be
-  // unreadable; nothing for any other file.
+  // The result for a file that is not to be opened because its samples are stored or it is known to
+  // be unreadable; nullopt for any other file.
   std::optional<Result<std::shared_ptr<const RawBytes>>> unread(
       const std::shared_ptr<const FileRef>& file) const;
 
   static ItemError read_error(int error);
-  // The error of a file that ended after `got` bytes.
+  // The error for a file that ended after `got` bytes.
   static ItemError shorter(const RawBytes& bytes, std::uint64_t got);
-  // To be called after the last byte was read: the error of a file that was written to meanwhile,
-  // so that its bytes may be a mixture.
+  // Called after the last byte was read: returns the error for a file that was written to
+  // meanwhile, since its bytes may be a mixture.
   static std::optional<ItemError> check_unchanged(int fd, const FileState& before);
 
  private:

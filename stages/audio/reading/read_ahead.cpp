@@ -12,10 +12,10 @@
 namespace melflow {
 namespace {
 
-// Four files of those that are looked at have to be cold, more or less in a row, for a beginning.
+// Four cold files of those examined, more or less in a row, start the threads.
 constexpr int kWaited = 4, kBegins = 16;
-// Workers also wait for each other, which looks the same. So threads that came only to files that
-// were there already rest for some files, and for twice as many the next time.
+// Workers also wait for each other, which looks the same. So threads that only found files in the
+// cache rest for some files, and for twice as many the next time.
 constexpr std::size_t kLeastRest = 1024, kMostRest = 1 << 20;
 
 }  // namespace
@@ -45,11 +45,11 @@ void ReadAhead::note_read(std::size_t file, bool waited) {
   while (at < file && !at_.compare_exchange_weak(at, file)) {
   }
   if (at / kRange == file / kRange) return;
-  { const std::lock_guard lock(mutex_); }  // who looks at at_ now either sees it or is woken
+  { const std::lock_guard lock(mutex_); }  // a thread that checks at_ now sees it or is notified
   woken_.notify_one();
 }
 
-// Whether enough of the last files had to be waited for.
+// Whether workers had to wait for enough of the last files.
 bool ReadAhead::is_due(bool waited) {
   const int before = cold_.load(std::memory_order_relaxed);
   const int now = std::clamp(before + (waited ? kWaited : -1), 0, kBegins);
@@ -100,7 +100,7 @@ void ReadAhead::work() {
   }
 }
 
-// Whatever is wrong with a file is told by who reads it.
+// Ignores errors in a file: the worker that reads it reports them.
 void ReadAhead::load(std::size_t file) {
   if (ledger_.outcome(file) != Outcome::open || files_.follows_in_recording(file)) return;
   int error = 0;
@@ -108,7 +108,7 @@ void ReadAhead::load(std::size_t file) {
   struct stat st {};
   if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
   const auto size = static_cast<std::uint64_t>(st.st_size);
-  // Of a large one the beginning: the system itself goes on ahead in a file that is read in order.
+  // Only the beginning of a large file: the system itself prefetches a file read in order.
   const bool is_whole = size <= reader_.settings().whole;
   const std::uint64_t bytes = is_whole ? size : std::min<std::uint64_t>(size, reader_.window());
   if (is_in_page_cache(fd.get(), bytes - 1) == PageCache::holds) {

@@ -1,9 +1,9 @@
-// uring_engine.cpp - a file is opened, checked by fstat (which never waits once it is open), read
-// to its end and closed. The requests of all files that can take a step go to the kernel with one
+// uring_engine.cpp - opens a file, checks it by fstat (which never waits once it is open), reads it
+// to its end and closes it. The requests of all files that can take a step go to the kernel in one
 // call.
 //
-// Buffers are not registered with the ring: that saves pinning pages, which reads through the page
-// cache do not do.
+// Buffers are not registered with the ring: that would save pinning pages, which reads through the
+// page cache do not do.
 
 #include "stages/audio/reading/uring_engine.h"
 
@@ -26,7 +26,7 @@
 namespace melflow {
 namespace {
 
-// Null, or a ring that knows the requests that are needed; `error` says why not.
+// A ring that knows the requests needed, or null; refusal() says why.
 class Ring {
  public:
   Ring(const Ring&) = delete;
@@ -62,8 +62,7 @@ class UringEngine final : public Engine {
  public:
   UringEngine(const FileReader& reader, int depth)
       : reader_(reader),
-        ring_(
-            static_cast<unsigned>(2 * depth + 8)),  // a file may be closing while its place is used
+        ring_(static_cast<unsigned>(2 * depth + 8)),  // a slot is reused before its file is closed
         wake_(::eventfd(0, EFD_CLOEXEC)) {
     for (int i = 0; i < depth; ++i) {
       requests_.push_back(std::make_unique<Request>());
@@ -97,7 +96,7 @@ class UringEngine final : public Engine {
     std::move(unread_.begin(), unread_.end(), std::back_inserter(done));
     unread_.clear();
     for (bool first = true; first || (done.empty() && !woken); first = false) {
-      // Other errors than being interrupted mean that the ring itself is broken.
+      // Any other error but an interruption means that the ring itself is broken.
       const int n = io_uring_submit_and_wait(ring_.get(), woken ? 0 : 1);
       if (n < 0 && n != -EINTR && n != -EAGAIN && n != -EBUSY) std::terminate();
       io_uring_cqe* cqe = nullptr;
@@ -118,12 +117,12 @@ class UringEngine final : public Engine {
 
   void wake() override {
     const std::uint64_t one = 1;
-    while (::write(wake_.get(), &one, sizeof one) != sizeof one) {  // the ring would wait for ever
+    while (::write(wake_.get(), &one, sizeof one) != sizeof one) {  // else the ring waits for ever
     }
   }
 
  private:
-  // Instead of a request's address.
+  // Used instead of a request's address.
   static constexpr std::uint64_t kClosed = 1, kWoken = 2;
 
   struct Request {
@@ -139,7 +138,7 @@ class UringEngine final : public Engine {
 
   io_uring_sqe* next_sqe() {
     io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());
-    while (sqe == nullptr) {  // full: what is there goes first
+    while (sqe == nullptr) {  // full: submit the queued requests first
       io_uring_submit(ring_.get());
       sqe = io_uring_get_sqe(ring_.get());
     }
@@ -223,7 +222,7 @@ class UringEngine final : public Engine {
   bool is_listening_ = false;
   std::vector<std::unique_ptr<Request>> requests_;
   std::vector<Request*> free_;
-  std::vector<Done> unread_;  // begun and done: nothing had to be read
+  std::vector<Done> unread_;  // already done: nothing had to be read
 };
 
 }  // namespace

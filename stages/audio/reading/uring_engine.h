@@ -13,12 +13,12 @@
 
 namespace melflow {
 
-// The reason why io_uring cannot be used here, "" if it can: the build lacks it, the kernel is too
-// old (before 5.6), or it is not allowed (in most containers).
+// Says why io_uring cannot be used here, "" if it can: the build lacks it, the kernel is too old
+// (before 5.6), or it is not allowed (in most containers).
 std::string uring_refusal();
 
-// Makes an engine that reads at most `depth` items at once. `reader` must outlive it. Null where
-// the system refuses a ring after all.
+// Makes an engine that reads at most `depth` items at once; null if the system refuses a ring after
+// all. `reader` must outlive it.
 std::unique_ptr<Engine> make_uring_engine(const FileReader& reader, int depth);
 
 }  // namespace melflow

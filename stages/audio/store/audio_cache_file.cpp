@@ -43,8 +43,7 @@ AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& key, Access acc
     open_for_reading();
 }
 
-// ---- opening
-// --------------------------------------------------------------------------------------
+// ---- Opening
 
 void AudioCacheFile::open_for_writing() {
   for (;;) {
@@ -58,7 +57,7 @@ void AudioCacheFile::open_for_writing() {
                                    : fmt::format("cannot be locked: {}", std::strerror(errno));
       return open_for_reading();
     }
-    if (is_at_path()) break;  // else it was replaced before it was locked
+    if (is_at_path()) break;  // otherwise it was replaced before it was locked
   }
   is_writer_ = true;
   switch (load()) {
@@ -91,8 +90,8 @@ bool AudioCacheFile::is_at_path() const {
          mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-// By an empty file that is locked before it has the name. The lock on the old one is held until
-// then, so nobody else does the same.
+// Replaces the file by an empty one, locked before it gets the name. The lock on the old file is
+// held until then, so no other process does the same.
 void AudioCacheFile::replace() {
   const std::string fresh = path_ + ".new";
   UniqueFd fd = create_own(fresh, "melflowA");
@@ -136,8 +135,7 @@ bool AudioCacheFile::load_commit(const CacheCommit& commit, std::uint64_t file_s
   return true;
 }
 
-// ---- reading
-// --------------------------------------------------------------------------------------
+// ---- Reading
 
 std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
                                                           const FileStamp& stamp) const {
@@ -206,8 +204,7 @@ void AudioCacheFile::release(std::size_t bytes) const {
     madvise(map_.data(), map_.size(), MADV_DONTNEED);
 }
 
-// ---- writing
-// --------------------------------------------------------------------------------------
+// ---- Writing
 
 void AudioCacheFile::fail(int error) {
   int none = 0;
@@ -258,7 +255,7 @@ bool AudioCacheFile::commit() {
   return fresh.empty() || commit(fresh);
 }
 
-// The new table holds what is fresh and whatever else the last one has.
+// Writes a new table with the fresh entries and all others of the last one.
 bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   const std::lock_guard lock(commit_mutex_);
   const std::uint64_t most = last_.entries + fresh.size();
@@ -266,15 +263,15 @@ bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   commit.sequence = last_.sequence + 1;
   commit.capacity = std::bit_ceil(most + most / 3 + 2);
   const std::size_t bytes = commit.capacity * sizeof(Entry);
-  // Aligned, whatever others append meanwhile.
+  // Leaves room to align the offset, whatever others append meanwhile.
   commit.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
-  // Beforehand, because a store into a page that finds no room on the disk ends the process.
+  // Allocated in advance: a store into a page for which the disk has no room ends the process.
   if (const int error = allocate_whole(fd_.get(), commit.index_offset, bytes); error != 0)
     return fail(error), false;
   const MappedRange written(fd_.get(), commit.index_offset, bytes, PROT_READ | PROT_WRITE);
   if (written.data() == nullptr) return fail(errno), false;
   auto* table = reinterpret_cast<Entry*>(written.data());
-  std::memset(written.data(), 0, bytes);  // an interrupted build may have left something there
+  std::memset(written.data(), 0, bytes);  // an interrupted build may have left data there
   const auto enter = [&](const Entry& e) {
     Entry& place = table[cache_place_of(table, commit.capacity, e.key)];
     if (place.count != 0) return;
@@ -290,7 +287,7 @@ bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
       if (entries[i].count != 0) enter(entries[i]);
   }
   commit.index_checksum = XXH3_64bits(table, bytes);
-  commit.end = commit.index_offset + bytes;  // behind all samples that are referred to
+  commit.end = commit.index_offset + bytes;  // after all samples that are referred to
   commit.sign();
   if (!write_all(kCacheCommitPlace[commit.sequence % 2], std::as_bytes(std::span(&commit, 1))))
     return false;

@@ -1,12 +1,12 @@
 // A file with the decoded audio of many recordings. One process appends to it, any number read it;
 // cache_layout.h describes its bytes.
 //
-// The two commit records are written in turn, so that the previous one stays valid until the new
-// one is complete. Nothing that is committed is ever overwritten. Data that is damaged or not
-// committed is ignored: an interrupted build leaves the last commit.
+// The two commit records are written in turn, so the previous one stays valid until the new one is
+// complete. Committed data is never overwritten. Damaged or uncommitted data is ignored: after an
+// interrupted build the last commit remains.
 //
-// A writer holds flock(2) on the file. A file that is no such cache is replaced by rename(2), so
-// that processes which have it open can go on reading it.
+// A writer holds flock(2) on the file. A file that is not such a cache is replaced by rename(2), so
+// that processes which have it open can continue to read it.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ class AudioCacheFile {
   using Entry = CacheEntry;
 
   enum class Access { read_write, read_only };
-  /// Opens the file; makes it where there is none, and replaces one that is no cache with this key.
-  /// Throws RunError when there is nothing to read and nothing can be made.
+  /// Opens the file; creates it if there is none, and replaces one that is not a cache with this
+  /// key. Throws RunError if there is nothing to read and nothing can be created.
   AudioCacheFile(std::string path, const CacheKey& key, Access access = Access::read_write);
   AudioCacheFile(const AudioCacheFile&) = delete;
   AudioCacheFile& operator=(const AudioCacheFile&) = delete;
@@ -41,31 +41,31 @@ class AudioCacheFile {
   /// The number of recordings in the last commit when the file was opened.
   [[nodiscard]] std::size_t entries() const { return opened_.entries; }
   [[nodiscard]] bool is_writer() const { return is_writer_; }
-  /// The reason why the file is not written, or a note that it was replaced; "" otherwise.
+  /// Why the file is not written, or a note that it was replaced; "" otherwise.
   [[nodiscard]] const std::string& note() const { return note_; }
 
-  // ---- reading what was committed when the file was opened; from any thread
+  // ---- Reading what was committed when the file was opened; from any thread
 
-  /// The entry with this key whose file had this stamp; nothing where there is none.
+  /// Returns the entry with this key whose file had this stamp; nullopt if there is none.
   [[nodiscard]] std::optional<Entry> find(const CacheKey& key, const FileStamp& stamp) const;
-  /// The samples of an entry, mapped into memory; empty when they do not lie within the file.
+  /// Returns an entry's samples, mapped into memory; empty if they do not lie within the file.
   [[nodiscard]] std::vector<std::span<const std::byte>> samples(const Entry& entry) const;
   /// Whether the samples of an entry have the checksum with which they were stored.
   [[nodiscard]] bool verify(const Entry& entry) const;
-  /// Asks the system to read the samples of an entry ahead.
+  /// Asks the system to prefetch the samples of an entry.
   void prefetch(const Entry& entry) const;
-  /// Notes that `bytes` bytes of samples are not needed any more. From time to time the mapping
-  /// gives its pages back, so that a large cache does not make the process large; they stay in the
+  /// Notes that `bytes` bytes of samples are no longer needed. From time to time the mapping
+  /// releases its pages, so that a large cache does not make the process large; they stay in the
   /// page cache.
   void release(std::size_t bytes) const;
 
-  // ---- writing, where is_writer(); from any thread
+  // ---- Writing, if is_writer(); from any thread
 
-  /// Appends samples and returns their place; nothing when that fails, and error() says why.
+  /// Appends samples and returns their position; nullopt if that fails (see error()).
   std::optional<Extent> append(std::span<const std::byte> samples);
-  /// Adds a recording whose samples have been appended to `extents`; `entry` has no place yet.
-  /// Others see it after the next commit, which follows by itself after some entries. False on
-  /// failure.
+  /// Adds a recording whose samples were appended to `extents`; `entry.place` is not set yet.
+  /// Others see it after the next commit, which happens by itself after some entries. Returns false
+  /// on failure.
   bool add(Entry entry, std::span<const Extent> extents);
   bool commit();
   [[nodiscard]] std::string error() const;
@@ -90,7 +90,7 @@ class AudioCacheFile {
   bool is_writer_ = false;
   std::string note_;
 
-  MappedRange map_;  // the committed part when it was opened
+  MappedRange map_;  // the part that was committed at opening
   CacheCommit opened_;
   mutable std::atomic<std::size_t> released_{0};
 

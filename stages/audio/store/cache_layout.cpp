@@ -19,7 +19,7 @@ struct Header {
 
 static_assert(sizeof(CacheEntry) == 80 && sizeof(CacheCommit) == 56 && sizeof(Header) == 40);
 
-// Of the members before the checksum.
+// Returns the checksum of the members before `checksum`.
 template <class T>
 std::uint64_t checksum_of(const T& of) {
   return XXH3_64bits(&of, offsetof(T, checksum));

@@ -4,8 +4,8 @@
 //   samples  of every recording, as native int16 or float32, in one extent or several
 //   index    a hash table (open addressing) of entries by path, rewritten with every commit
 //
-// A commit record gives the place of an index and the end of the committed part; it has a checksum,
-// and so has its index.
+// A commit record has the position of an index and the end of the committed part. The record and
+// its index have checksums.
 #pragma once
 
 #include <array>
@@ -18,25 +18,25 @@
 
 namespace melflow {
 
-/// A 128-bit hash of a path, or of the settings that decide the samples.
+/// A 128-bit hash of a path, or of the settings that determine the samples.
 struct CacheKey {
   std::uint64_t high = 0, low = 0;
   friend bool operator==(const CacheKey&, const CacheKey&) = default;
 };
 CacheKey cache_key(std::string_view text);
 
-/// The place of samples in the file [bytes].
+/// The position of samples in the file [bytes].
 struct CacheExtent {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-/// A recording's entry in the index, as it is stored.
+/// A recording's entry in the index, as stored.
 struct CacheEntry {
   CacheKey key;
   FileStamp stamp;
-  /// The first byte of the samples, or of the table of extents where there are several.
+  /// Position of the samples, or of the table of extents if there are several.
   std::uint64_t place = 0;
-  std::int64_t count = 0;  ///< samples; 0 marks a free place of the table
+  std::int64_t count = 0;  ///< samples; 0 marks a free slot of the table
   std::int64_t file_frames = 0;
   std::uint64_t checksum = 0;  ///< XXH3 of all samples
   std::int32_t sample_rate = 0, file_rate = 0;
@@ -47,22 +47,22 @@ struct CacheEntry {
   [[nodiscard]] std::uint64_t bytes() const {
     return static_cast<std::uint64_t>(count) * size_of(static_cast<SampleType>(type));
   }
-  /// Whether the numbers can be those of a recording, so that dividing by them and adding is safe.
+  /// Whether the numbers are plausible, so that dividing by them and adding them is safe.
   [[nodiscard]] bool is_possible() const;
 };
 
-/// The place of a key in a table of `capacity` entries, a power of two, or the free place where it
-/// would go; any place where a damaged table has no free one.
+/// The slot of a key in a table of `capacity` entries, a power of two, or the free slot where it
+/// would go; any slot if a damaged table has no free one.
 std::size_t cache_place_of(const CacheEntry* table, std::uint64_t capacity, const CacheKey& key);
 
 struct CacheCommit {
   std::uint64_t sequence = 0;  ///< 0: never written
   std::uint64_t index_offset = 0;
-  std::uint64_t capacity = 0;  ///< places of the table, a power of two
+  std::uint64_t capacity = 0;  ///< slots of the table, a power of two
   std::uint64_t entries = 0;
   std::uint64_t end = 0;  ///< of the committed part [bytes]
   std::uint64_t index_checksum = 0;
-  std::uint64_t checksum = 0;  ///< of the members before
+  std::uint64_t checksum = 0;  ///< of the members above
 
   void sign();
   [[nodiscard]] bool was_never_written() const { return sequence == 0 && checksum == 0; }

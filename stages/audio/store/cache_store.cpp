@@ -29,7 +29,7 @@ CacheKey FileKeys::operator()(std::size_t index) const {
   return cache_key(path.starts_with('/') ? path : roots_[manifest_.source_of(index)] + path);
 }
 
-// A recording in the mapped file; its blocks are views of that.
+// A recording in the mapped file; its blocks point into the mapping.
 class CacheStore::Cached final : public StoredAudio {
  public:
   Cached(const Info& info, std::shared_ptr<AudioCacheFile> file, const AudioCacheFile::Entry& entry,
@@ -120,7 +120,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
 namespace {
 
 std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place, AudioCacheFile::Access access) {
-  std::error_code ignored;  // opening the file says why
+  std::error_code ignored;  // opening the file reports it
   if (access == AudioCacheFile::Access::read_write)
     std::filesystem::create_directories(std::filesystem::path(place.path).parent_path(), ignored);
   return std::make_shared<AudioCacheFile>(place.path, place.key, access);

@@ -12,8 +12,8 @@
 
 namespace melflow {
 
-/// The cache file in `folder` for samples made with `settings`. The versions of the libraries that
-/// decode and resample are part of the key.
+/// The cache file in `folder` for samples made with `settings`. Its key includes the versions of
+/// the libraries that decode and resample.
 struct CachePlace {
   std::string path;
   CacheKey key;
@@ -33,8 +33,8 @@ class FileKeys {
 
 class CacheStore final : public AudioStore {
  public:
-  /// Opens the cache file, to be written on too where `access` says so: it makes the file then, and
-  /// its folder if need be. Throws RunError when there is no cache and none can be made.
+  /// Opens the cache file. If `access` allows writing, creates the file and its folder if needed.
+  /// Throws RunError if there is no cache and none can be created.
   CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place,
              AudioCacheFile::Access access);
 
@@ -53,7 +53,7 @@ class CacheStore final : public AudioStore {
   FileKeys keys_;
   const ManifestSource& files_;
   std::atomic<bool> takes_more_;
-  // Of what was asked for: it outlives the store with its last sample.
+  // Counts of recordings read from the cache; outlives the store, as its samples may.
   struct Verified {
     std::atomic<std::size_t> good{0}, good_bytes{0}, damaged{0};
   };

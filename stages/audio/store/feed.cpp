@@ -45,7 +45,7 @@ void FeedOptions::describe(Schema& s) {
 
 namespace {
 
-// The options as they are written; wrong ones are found later.
+// Returns the options as written; wrong ones are reported later.
 FeedOptions written(const NodeSpec& source) {
   FeedOptions options;
   Schema schema;
@@ -62,7 +62,7 @@ FeedOptions written(const NodeSpec& source) {
 const std::string kNothingToChoose =
     "there is no cache_path, and loading everything before the work costs more than it saves";
 
-// auto cannot choose anything else, whatever it finds.
+// Whether the options leave no other choice than to stream.
 bool only_streams(const FeedOptions& o) {
   return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
 }

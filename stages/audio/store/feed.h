@@ -1,6 +1,6 @@
-// Decides how a source's audio gets to the stages that compute: decoded when it is needed, or from
-// a store of decoded audio. A run has one Feed, shared by the source, which hands out stored audio,
-// and by the node keep_audio behind the last stage that gives waveforms, which fills the store.
+// Decides how a source's audio gets to later stages: decoded when it is needed, or from a store of
+// decoded audio. A run has one Feed, shared by the source, which takes stored audio from it, and by
+// the node keep_audio after the last stage that yields waveforms, which fills the store.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class Feed {
  public:
   explicit Feed(FeedOptions options) : options_(std::move(options)) {}
 
-  /// The node keep_audio to be inserted for a source, by its options; nothing where no store can be
+  /// Returns the node keep_audio to insert for a source, by its options; nullopt if no store can be
   /// used.
   static std::optional<Insertion> insertion(const NodeSpec& source);
 
@@ -56,11 +56,11 @@ class Feed {
     return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
   }
 
-  /// Opens the store, if one is to be used; to be called once the files are listed. `settings`: all
-  /// settings that decide the stored samples. Without a budget of memory, where recordings are
-  /// asked for one by one, a cache is read and nothing is stored.
+  /// Opens the store, if one is to be used; called once the files are listed. `settings`: all
+  /// settings that determine the stored samples. Without a memory budget, when recordings are
+  /// requested one by one, a cache is read but nothing is stored.
   void open(RunContext& run, const Value& settings);
-  /// The store; null when everything is streamed.
+  /// The store; null if everything is streamed.
   [[nodiscard]] AudioStore* store() const { return store_.get(); }
   /// The stored audio of a listed file, or null.
   [[nodiscard]] std::shared_ptr<const StoredAudio> find(std::size_t index,
@@ -69,7 +69,7 @@ class Feed {
   }
   void finish(RunContext& run);
 
-  /// The memory that each file takes beside its samples [bytes].
+  /// The memory that each file takes besides its samples [bytes].
   [[nodiscard]] std::size_t index_bytes() const;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 
@@ -78,7 +78,7 @@ class Feed {
 
   FeedOptions options_;
   std::unique_ptr<AudioStore> store_;
-  std::string why_;  // with feed: auto
+  std::string why_;  // the reason for the choice, with feed: auto
 };
 
 }  // namespace melflow

@@ -22,16 +22,16 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kSampled = 64;       // files
-constexpr double kMostWarm = 0.9;          // share from which on files count as in the page cache
+constexpr double kMostWarm = 0.9;          // share from which files count as cached
 constexpr double kDiskShare = 0.9;         // of the free disk that a cache may take
-constexpr std::size_t kWindow = 64 << 10;  // to read a header through [bytes]
-constexpr int kProbes = 4;                 // places of a file
+constexpr std::size_t kWindow = 64 << 10;  // for reading a header [bytes]
+constexpr int kProbes = 4;                 // positions in a file
 
 std::string gibibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
-// The rate that the samples have in the end [Hz]; 0: their own.
+// Returns the final sample rate [Hz]; 0: each file's own.
 double final_rate(const Value& settings) {
   double rate = 0;
   for (const Value& stage : settings.items()) {
@@ -80,7 +80,7 @@ class Look {
     const bool resampled = rate_ > 0 && rate_ != info.samplerate;
     const bool narrow = (info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16 && info.channels == 1;
     is_plain_ = is_plain_ && has_plain_samples(path) && narrow && !resampled;
-    // At most what a compressed file can plausibly hold: a header may claim anything.
+    // Limited to a plausible length for a compressed file: a header may claim anything.
     const double frames = std::min(static_cast<double>(info.frames), 64 * size);
     decoded_bytes_ +=
         frames * (resampled ? rate_ / info.samplerate : 1) *
@@ -94,7 +94,7 @@ class Look {
   bool is_plain_ = true;
 };
 
-// Of the sampled files, those in the cache as they are now.
+// Returns the share of the sampled files that the cache holds in their current version.
 double share_cached(const Manifest& manifest, const CachePlace& place, std::size_t step) {
   if (!std::filesystem::exists(place.path)) return 0;
   try {
@@ -110,7 +110,7 @@ double share_cached(const Manifest& manifest, const CachePlace& place, std::size
   }
 }
 
-// Where the folder is, or will be.
+// Returns the free disk space where the folder is, or will be.
 std::uint64_t free_disk(std::filesystem::path folder) {
   std::error_code ignored;
   folder = std::filesystem::absolute(folder, ignored);
@@ -153,7 +153,7 @@ FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const 
   const std::size_t step = std::max<std::size_t>(1, manifest.size() / kSampled);
   facts.cached = share_cached(manifest, place, step);
   facts.sampled = (manifest.size() + step - 1) / step;
-  if (facts.cached > 0 || uses <= 1) return facts;  // that decides
+  if (facts.cached > 0 || uses <= 1) return facts;  // no more facts are needed
   Look look(final_rate(settings));
   for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
   look.fill(facts, manifest.size());

@@ -1,4 +1,4 @@
-// The choice of feed: auto from properties of the corpus and the machine (docs/feeding.md).
+// The choice that feed: auto makes from the corpus and the machine (docs/feeding.md).
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace melflow {
 struct FeedFacts {
   int uses = 1;             ///< how often the audio will be used, including this run
   std::size_t sampled = 0;  ///< files that were examined
-  double cached = 0;        ///< share of these that a valid cache holds
-  /// Share of their bytes that is in the page cache; nothing where the system does not tell.
+  double cached = 0;        ///< share of these in a valid cache
+  /// Share of their bytes in the page cache; nullopt if the system does not tell.
   std::optional<double> warm;
-  bool is_plain = false;            ///< all of these hold their samples as they would be stored
+  bool is_plain = false;            ///< all of these store their samples in the form of the store
   std::uint64_t file_bytes = 0;     ///< of all files [bytes]
   std::uint64_t decoded_bytes = 0;  ///< of all samples [bytes]
   std::uint64_t disk_free = 0;      ///< on the file system of the cache [bytes]
@@ -32,7 +32,7 @@ struct FeedChoice {
 FeedChoice choose_feed(const FeedFacts& facts);
 
 /// Gathers the facts from some files, spread evenly over the manifest. `settings`: all settings
-/// that decide the samples.
+/// that determine the samples.
 FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,
                          int uses);
 

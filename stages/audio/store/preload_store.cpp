@@ -13,8 +13,8 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kAlignment = 64;    // as buffers have it
-constexpr std::size_t kEntryBytes = 192;  // what a file takes beside its samples
+constexpr std::size_t kAlignment = 64;    // same as that of buffers
+constexpr std::size_t kEntryBytes = 192;  // memory per file besides its samples
 constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
 
 struct LoadedPiece {
@@ -25,7 +25,7 @@ struct LoadedPiece {
 
 }  // namespace
 
-// Samples in slabs, which live as long as the store, and that as long as the run.
+// Samples in slabs, which live as long as the store, which lives as long as the run.
 class LoadedAudio final : public StoredAudio {
  public:
   LoadedAudio(const Info& info, const FileStamp& stamp, std::vector<LoadedPiece> pieces)
@@ -140,7 +140,7 @@ bool PreloadStore::add_slab(std::size_t bytes) {
   auto reservation = Reservation::try_make(budget_, need, Claim::later);
   if (!reservation) return false;
   slabs_.push_back(pool_.lease(bytes));
-  // Page faults are what loading costs beside decoding (measured).
+  // Page faults are the main cost of loading besides decoding (measured).
   madvise(slabs_.back().data(), slabs_.back().size(), MADV_HUGEPAGE);
   reservations_.push_back(std::move(reservation));
   taken_ += need;

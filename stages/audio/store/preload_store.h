@@ -30,7 +30,7 @@ class PreloadStore final : public AudioStore {
  private:
   class Loading;
 
-  // Room for `bytes`, or null when there is none left. Throws RunError where that ends the run.
+  // Returns memory for `bytes`, or null if none is left. Throws RunError if that ends the run.
   std::byte* take(std::size_t bytes);
   [[nodiscard]] bool add_slab(std::size_t bytes);
   [[nodiscard]] std::string refusal() const;
@@ -44,10 +44,10 @@ class PreloadStore final : public AudioStore {
   std::size_t slab_size_ = 0;   // [bytes]
 
   mutable std::mutex mutex_;
-  // Memory is leased in slabs: a lease of its own for every file would waste a part of each.
+  // Memory is leased in slabs: a separate lease for every file would waste a part of each.
   std::vector<std::shared_ptr<const Reservation>> reservations_;
   std::vector<Buffer> slabs_;
-  std::size_t taken_ = 0;                                  // of all slabs [bytes]
+  std::size_t taken_ = 0;                                  // by all slabs [bytes]
   std::byte *free_begin_ = nullptr, *free_end_ = nullptr;  // of the newest slab
   std::size_t files_ = 0, bytes_ = 0;
 

@@ -54,7 +54,7 @@ Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPo
   if (!fd && reader.retry(errno, flags))
     fd = UniqueFd(::open(raw.file->path.c_str(), reader.flags()));
   if (!fd) return FileReader::open_error(*raw.file, errno);
-  FileState before;  // decode takes its own
+  FileState before;  // decode makes its own
   auto out = reader.admit(raw.file, fd, pool, before);
   if (!out) return std::move(out.error());
   (*out)->window = raw.window;

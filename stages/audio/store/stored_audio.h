@@ -1,7 +1,6 @@
 // The stored samples of a decoded file, in memory or in a cache file, and the interface of stores
-// that keep them from one use to the next. decode gives them as blocks like those that it would
-// make, without a copy. The source asks the store for every file that it lists; keep_audio fills
-// it.
+// that keep them for later uses. decode yields them in blocks like those of a file, without a copy.
+// The source asks the store for every file that it lists; keep_audio fills it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ class StoredAudio {
  public:
   struct Info {
     SampleType type = SampleType::float32;
-    int sample_rate = 0;     ///< of the samples, resampled where the graph does that [Hz]
+    int sample_rate = 0;     ///< of the samples, after resampling in the graph [Hz]
     std::int64_t count = 0;  ///< samples, at least one
     FileAudio file;          ///< rate and length of the file itself, from its last block
   };
@@ -32,7 +31,7 @@ class StoredAudio {
   virtual ~StoredAudio() = default;
 
   [[nodiscard]] const Info& info() const { return info_; }
-  /// Whether every sample is as it was stored. May read them all; called before the first is used.
+  /// Whether every sample is unchanged. May read them all; called before the first is used.
   [[nodiscard]] virtual bool verify() const = 0;
   /// Adjacent samples from `start` on: at least one, at most `most`.
   [[nodiscard]] virtual Samples at(std::int64_t start, std::int64_t most) const = 0;
@@ -41,12 +40,12 @@ class StoredAudio {
   Info info_;
 };
 
-/// Gives the blocks of a file with stored audio, of at most `block` bytes each. Null when the
-/// stored samples are damaged.
+/// Makes a cursor over the blocks of a file with stored audio, of at most `block` bytes each. Null
+/// if the stored samples are damaged.
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
     const std::shared_ptr<const RawBytes>& raw, std::size_t block);
 
-/// Opens the file itself, to be read piece by piece, for samples that the store cannot give.
+/// Opens the file itself, to be read in pieces, for samples that the store cannot provide.
 Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool);
 
 class AudioStore {
@@ -58,9 +57,9 @@ class AudioStore {
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
     virtual ~Entry() = default;
-    /// Adds the next block of the file, in order. False: there is no room for it.
+    /// Adds the next block of the file, in order. Returns false if there is no room for it.
     virtual bool add(const Waveform& block) = 0;
-    /// Stores the entry; to be called after the last block of a file that is good.
+    /// Stores the entry; called after the last block of a file without faults.
     virtual void close() = 0;
   };
 
@@ -69,18 +68,18 @@ class AudioStore {
   AudioStore& operator=(const AudioStore&) = delete;
   virtual ~AudioStore() = default;
 
-  /// The stored audio of source item `index` if the file had this stamp, else null. From any
-  /// thread.
+  /// The stored audio of source item `index` if the file had this stamp, else null. May be called
+  /// from any thread.
   virtual std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) = 0;
-  /// Begins an entry for source item `index`; null when the store takes no more. From any thread.
+  /// Begins an entry for source item `index`; null if the store is full. From any thread.
   virtual std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) = 0;
 
-  /// Whether the store is filled by a pass of its own before the run proper (FillingPass).
+  /// Whether a pass of its own fills the store before the main run (FillingPass).
   [[nodiscard]] virtual bool begin_filling(Filling& /*filling*/) { return false; }
   virtual void filled() {}
   /// Completes the store after the last item.
   virtual void finish(RunContext& /*run*/) {}
-  /// What the report says of the store.
+  /// Names and values that the report shows for the store.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const = 0;
 };
 

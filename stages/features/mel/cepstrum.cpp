@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// Ahmed, Natarajan and Rao (1974), with scipy's factors. Value n of coefficient k.
+// Value n of coefficient k: Ahmed, Natarajan and Rao (1974), with scipy's factors.
 double dct_value(const CepstrumOptions& o, int k, int n, int size) {
   const bool ortho = o.norm == CepstrumOptions::Norm::ortho;
   const int varied = o.dct_type == 2 ? k : n;  // the index that is 0 in the constant basis function

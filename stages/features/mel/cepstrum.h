@@ -18,17 +18,16 @@ struct CepstrumOptions {
   int dct_type = 2;  // 2 or 3, as scipy.fft.dct
   Norm norm = Norm::ortho;
   double lifter = 0.0;  // 0: none
-  // The factor of coefficient i is 1 + L/2 sin(pi (i + 1) / L) in librosa, 1 + L/2 sin(pi i / L) in
-  // Kaldi and HTK, where coefficient 0 stays.
+  // Coefficient i is multiplied by 1 + L/2 sin(pi (i + 1) / L) in librosa, and by 1 + L/2 sin(pi i
+  // / L) in Kaldi and HTK, which leave coefficient 0 unchanged.
   LifterStyle lifter_style = LifterStyle::librosa;
-  // Coefficient 0, or the energy in its place, comes last; without an energy it is scaled by the
-  // root of 2. Kaldi's htk-compat.
+  // Coefficient 0, or the energy that replaces it, comes last; without an energy it is scaled by
+  // the root of 2. Kaldi's htk-compat.
   bool htk_compat = false;
 };
 
-// Rows [n, columns] become rows [n, n_mfcc]. `columns` counts the energy's column, which is number
-// `energy_column`; -1: there is no energy. The energy takes the place of coefficient 0 (Kaldi's
-// use-energy).
+// Rows [n, columns] become rows [n, n_mfcc]. `columns` includes the energy, which is column
+// `energy_column`; -1: there is none. The energy replaces coefficient 0 (Kaldi's use-energy).
 std::shared_ptr<const FinishStep> cepstrum_step(const CepstrumOptions& options, int columns,
                                                 int energy_column);
 

@@ -38,7 +38,7 @@ class DeltaStep final : public FinishStep {
   [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
 
   void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    // A piece reads rows on both sides of it again; a long piece makes that a small share.
+    // A piece needs rows on both sides again; in a long piece these are a small share.
     const std::int64_t piece = std::max<std::int64_t>(std::min(in.piece(), out.piece()),
                                                       std::int64_t{4} * o_.order * half_);
     std::vector<float> room;
@@ -56,7 +56,7 @@ class DeltaStep final : public FinishStep {
   }
 
  private:
-  // Derivative `order` of rows [begin, end), which lie in the utterance.
+  // Returns derivative `order` of rows [begin, end), which lie within the utterance.
   [[nodiscard]] Run rows_of(const UtteranceRows& in, int order, std::int64_t begin,
                             std::int64_t end) const {
     Run out{begin, std::vector<float>(static_cast<std::size_t>((end - begin) * in.values()))};
@@ -69,7 +69,7 @@ class DeltaStep final : public FinishStep {
     const std::vector<double>& filter = filters_[static_cast<std::size_t>(order - 1)];
     const auto reach = static_cast<std::int64_t>(filter.size() / 2);
     const int below = o_.method == DeltaOptions::Method::regression ? order - 1 : 0;
-    // The outermost rows are fitted with the outermost `width` of them.
+    // The outermost rows use the fit to the outermost `width` rows.
     const std::int64_t wider = o_.method == DeltaOptions::Method::librosa ? o_.width : reach;
     const Run from = rows_of(in, below, std::max<std::int64_t>(0, begin - wider),
                              std::min(in.rows(), end + wider));
@@ -86,8 +86,8 @@ class DeltaStep final : public FinishStep {
     return out;
   }
 
-  // Sum of rows from `first` on times the filter's values; the utterance's end rows stand for those
-  // outside it.
+  // Sums rows from `first` on times the filter's values; outside the utterance its end rows are
+  // repeated.
   static void apply(const std::vector<double>& filter, const UtteranceRows& in, const Run& from,
                     std::int64_t first, float* to) {
     for (int c = 0; c < in.values(); ++c) {
@@ -105,13 +105,13 @@ class DeltaStep final : public FinishStep {
   DeltaOptions o_;
   int half_;
   std::vector<std::vector<double>> filters_;  // [order - 1]
-  // [order - 1][place in the outermost `width` rows], of Method::librosa.
+  // [order - 1][position in the outermost `width` rows], for Method::librosa.
   std::vector<std::vector<std::vector<double>>> edges_;
 };
 
 }  // namespace
 
-// Solves the normal equations of the fit for the vector that picks the derivative.
+// Solves the normal equations of the fit for the vector that yields the derivative.
 std::vector<double> savitzky_golay(int width, int degree, int order, double at) {
   const int n = degree + 1, half = width / 2;
   std::vector<std::vector<long double>> a(

@@ -1,4 +1,4 @@
-// delta_step.h - time derivatives of features, appended to them.
+// delta_step.h - appends time derivatives to features.
 //
 // In:  rows [n, columns] of one utterance.
 // Out: rows [n, columns * (order + 1)]: the features, their first derivatives, their second, ...
@@ -11,12 +11,12 @@
 namespace melflow {
 
 struct DeltaOptions {
-  // regression: slope of the regression line over `width` frames, the end frames repeated; order k
-  //   is the slope of order k - 1 (torchaudio.functional.compute_deltas, HTK).
-  // kaldi: the same slopes folded into one filter, so that only frames of the features are repeated
-  //   at the ends (Kaldi's add-deltas).
-  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; near the ends
-  //   it is that of the outermost `width` frames (librosa.feature.delta, mode interp).
+  // regression: slope of the regression line over `width` frames, with the end frames repeated;
+  //   order k is the slope of order k - 1 (torchaudio.functional.compute_deltas, HTK).
+  // kaldi: the same slopes combined into one filter, so that only frames of the features are
+  //   repeated at the ends (Kaldi's add-deltas).
+  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; the end
+  //   rows use the fit to the outermost `width` frames (librosa.feature.delta, mode interp).
   enum class Method { regression, kaldi, librosa };
 
   int order = 2;
@@ -28,9 +28,9 @@ struct DeltaOptions {
 // `width`.
 std::shared_ptr<const FinishStep> delta_step(const DeltaOptions& options);
 
-// [width] factors of values at -width/2 ... width/2. The values times these, summed up, are
-// derivative `order`, at the place `at`, of the polynomial of degree `degree` that is fitted to the
-// values (Savitzky and Golay 1964).
+// Returns [width] factors for values at -width/2 ... width/2. The sum of the products is derivative
+// `order`, at position `at`, of the polynomial of degree `degree` fitted to the values (Savitzky
+// and Golay 1964).
 std::vector<double> savitzky_golay(int width, int degree, int order, double at);
 
 }  // namespace melflow

@@ -27,7 +27,7 @@ DoubleRow::Scratch DoubleRow::make_scratch() const {
   return scratch;
 }
 
-// NaN stays NaN.
+// Returns the level of a band; NaN stays NaN.
 double DoubleRow::level(double value) const {
   value = value < floor_ ? floor_ : value;
   if (options_.log == MelOptions::Log::none) return value;

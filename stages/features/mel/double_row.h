@@ -1,12 +1,12 @@
 // double_row.h - rows in double precision (precision: double), one frame at a time through FFTW.
 //
-// In:  SignalView (mel_signal.h), the place of a frame.
+// In:  SignalView (mel_signal.h), the position of a frame.
 // Out: the frame's row [bands or bins], rounded to float once, at the end. The steps that need the
 //      whole utterance (utterance_steps.h) come later.
 //
-// Everything is double: samples, window, transform, power, filterbank and logarithm. A bin's error
-// is about 1e-16 of the frame's largest one, so that a value 100 dB below the peak is as good as
-// the peak itself; in single precision it would be noise.
+// All arithmetic is double: samples, window, transform, power, filterbank and logarithm. A bin's
+// error is about 1e-16 of the frame's largest one, so a value 100 dB below the peak is as accurate
+// as the peak itself; in single precision it would be noise.
 
 #pragma once
 
@@ -33,8 +33,8 @@ class DoubleRow {
 
   Scratch make_scratch() const;
   // Writes the bands or bins of the frame that starts at sample `start` of the utterance to `out`.
-  // Returns the frame's energy before the logarithm where the options ask for one. Throws
-  // std::out_of_range when a sample is needed that the view does not have.
+  // Returns the frame's energy before the logarithm if the options request one. Throws
+  // std::out_of_range if a sample is needed that the view lacks.
   template <class Sample>
   double compute(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
                  float* out) const;
@@ -45,7 +45,7 @@ class DoubleRow {
   MelOptions options_;  // resolved
   int frame_length_, n_bins_;
   std::vector<double> window_;  // [frame_length]
-  Filterbank bank_;             // of Output::mel
+  Filterbank bank_;             // for Output::mel
   double floor_;                // of a band before its level
   double factor_, shift_;       // of the logarithm
   Conditioner conditioner_;

@@ -62,7 +62,7 @@ AlignedArray<Real>::~AlignedArray() {
 
 template <class Real>
 RealFft<Real>::RealFft(int n) {
-  // The planner looks at the alignment of these; with FFTW_ESTIMATE it does not touch them.
+  // The planner checks their alignment; with FFTW_ESTIMATE it does not access them.
   AlignedArray<Real> in(static_cast<std::size_t>(n));
   AlignedArray<Real> out(static_cast<std::size_t>(n) + 2);
   const std::lock_guard lock(planner_mutex());

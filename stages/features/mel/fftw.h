@@ -1,4 +1,4 @@
-// fftw.h - owners for what FFTW needs: aligned buffers and plans, in single and double precision.
+// fftw.h - owners of FFTW's resources: aligned buffers and plans, in single and double precision.
 //
 // In:  n real samples.
 // Out: n/2 + 1 complex bins, interleaved (re, im), not scaled.
@@ -13,8 +13,8 @@ struct fftw_plan_s;
 
 namespace melflow {
 
-// Numbers, zeroed, move-only. All buffers have the same alignment: FFTW's new-array execution
-// needs it, and a plan for less aligned buffers would give other last bits.
+// Numbers, zeroed, move-only. All buffers have the same alignment, which FFTW's new-array execution
+// needs. A plan for less aligned buffers would change the last bits.
 template <class Real>
 class AlignedArray {
  public:
@@ -35,8 +35,8 @@ class AlignedArray {
   std::size_t size_ = 0;
 };
 
-// A forward transform of n real samples, planned once by rule and never by timing (FFTW_ESTIMATE):
-// timing picks different algorithms, hence different last bits, from run to run. Move-only.
+// A forward transform of n real samples. Planned by rule, never by timing (FFTW_ESTIMATE): timing
+// would choose different algorithms, hence different last bits, from run to run. Move-only.
 template <class Real>
 class RealFft {
  public:

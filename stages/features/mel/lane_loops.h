@@ -4,8 +4,8 @@
 // In:  samples of `width` frames, and the tables of one run.
 // Out: power [n_bins][width], then one row a frame: [n_mels], or [n_bins] for a spectrogram.
 //
-// No value ever crosses from one lane to another, so a frame's bytes depend neither on its lane nor
-// on its neighbours. Compiled once for each instruction set (lane_loops_body.h).
+// Values never move between lanes, so a frame's bytes depend neither on its lane nor on its
+// neighbours. Compiled once for each instruction set (lane_loops_body.h).
 
 #pragma once
 
@@ -15,26 +15,26 @@ namespace melflow::lanes {
 
 constexpr int max_width = 16;
 
-// One step of the transform: blocks of `size` points, each taken apart into `radix` blocks.
+// One step of the transform: splits blocks of `size` points into `radix` blocks each.
 struct Pass {
   int radix = 0;
   int size = 0;
   const float* twiddle = nullptr;  // [size/radix][radix-1] re, im of exp(-2 pi i j q / size)
 };
 
-// What is constant for a run. Plain pointers into memory that LaneTables keeps: the code for the
-// wider instruction sets must not share any inline function with the rest of the program.
+// Constants of a run. Plain pointers into memory that LaneTables owns: the code for the wider
+// instruction sets must not share any inline function with the rest of the program.
 struct RunTables {
   int frame_length = 0;
   int n_bins = 0;
 
-  // A transform of n_fft real samples is one of n_fft/2 complex points, sample pairs; points = 0:
-  // not done here, but by FFTW.
+  // A transform of n_fft real samples is one of n_fft/2 complex points, sample pairs. points = 0:
+  // FFTW does the transform.
   int points = 0;
   int n_passes = 0;
   Pass passes[32];
-  int last_radix = 0;            // of the last step, fused with the power
-  const std::int32_t* block_at;  // [points/last_radix]: where the points of block k0 are
+  int last_radix = 0;            // of the last step, which also computes the power
+  const std::int32_t* block_at;  // [points/last_radix]: position of the points of block k0
   const float* turn = nullptr;   // [points+1] re, im of -i exp(-2 pi i k / n_fft)
 
   double power = 2.0;
@@ -61,10 +61,10 @@ struct Loops {
   // (tables, frames [width], window [frame_length], points [points][2][width])
   void (*load_int16)(const RunTables&, const std::int16_t* const*, const float*, float*);
   void (*load_float)(const RunTables&, const float* const*, const float*, float*);
-  // (tables, points, power [n_bins][width]); points are overwritten. The transform is that of the
-  // samples' halves: see power_of_pair.
+  // (tables, points, power [n_bins][width]); overwrites points. Transforms the halved samples: see
+  // power_of_pair.
   void (*transform)(const RunTables&, float*, float*);
-  // (tables, power, rows [width]); power is overwritten
+  // (tables, power, rows [width]); overwrites power
   void (*rows)(const RunTables&, float*, float* const*);
 };
 

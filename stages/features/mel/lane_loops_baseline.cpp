@@ -1,5 +1,5 @@
-// Four frames at once, with what every processor of the architecture has (SSE2, Neon); and which
-// loops the processor at hand can take.
+// Four frames at once, with instructions that every processor of the architecture has (SSE2, Neon);
+// and the list of loops that this processor can run.
 #include "stages/features/mel/lane_loops_body.h"
 
 namespace melflow::lanes {

@@ -1,9 +1,9 @@
 // lane_loops_body.h - the loops themselves; included by lane_loops_*.cpp, each compiled for another
-// instruction set. Nothing here may call an inline function of a library that is not inlined for
-// certain: its copy for the wider set could be linked into the rest of the program.
+// instruction set. Nothing here may call a library's inline function unless it is certain to be
+// inlined: its copy for the wider set could be linked into the rest of the program.
 //
-// Compile with -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off: what is rounded once and
-// what twice is spelled out.
+// Compile with -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off: the code states what is
+// rounded once and what twice.
 
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace melflow::lanes {
 namespace {
 
-// Transform of R points in place. An odd R: with s_q and d_q the sum and the difference of x_q and
+// Transforms R points in place. For odd R, with s_q and d_q the sum and the difference of x_q and
 // x_{R-q}, outputs k and R-k are x_0 + sum of cos(2 pi k q / R) s_q -/+ i sin(...) d_q.
 template <int R>
 MELFLOW_INLINE void dft(Point (&x)[R]) {
@@ -110,7 +110,7 @@ void decimate(const Pass& pass, float* block) {
   }
 }
 
-// All steps but the last one, a block after another, so that a large transform stays in cache.
+// Does all steps but the last, block after block, so that a large transform stays in cache.
 void decimate_from(const RunTables& t, int first, float* block) {
   if (first == t.n_passes) return;
   const Pass& pass = t.passes[first];
@@ -145,10 +145,10 @@ void decimate_from(const RunTables& t, int first, float* block) {
   for (int q = 0; q < pass.radix; ++q) decimate_from(t, first + 1, block + q * part * point);
 }
 
-// Squared magnitudes of a real signal's bins k and points - k from the transform Z of its even (re)
-// and odd (im) samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n) O[k],
-// and X[n/2 - k] is the conjugate of E[k] - exp(...) O[k]. The usual halves of E and O are in the
-// window. Z[points] stands for Z[0].
+// Writes squared magnitudes of a real signal's bins k and points - k, from the transform Z of its
+// even (re) and odd (im) samples. With E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k
+// / n) O[k], and X[n/2 - k] is the conjugate of E[k] - exp(...) O[k]. The usual factors 1/2 of E
+// and O are in the window. Z[points] stands for Z[0].
 MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point high, float* power) {
   const Point even = {low.re + high.re, low.im - high.im};
   const Point diff = {low.re - high.re, low.im + high.im};
@@ -158,8 +158,8 @@ MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point hi
   mul_add(b.re, b.re, b.im * b.im).store(power + (t.points - k) * width);
 }
 
-// The last step and the power. Block k0 gives bins k0 + q * blocks; its mirror images are those of
-// block `blocks - k0`, backwards.
+// Does the last step and computes the power. Block k0 yields bins k0 + q * blocks; their mirror
+// images are the bins of block `blocks - k0`, in reverse.
 template <int R>
 void last_step(const RunTables& t, const float* points, float* power) {
   const int blocks = t.points / R;
@@ -217,7 +217,7 @@ void transform(const RunTables& t, float* points, float* power) {
   }
 }
 
-// Eight samples of every frame at once: four points, each a pair of samples.
+// Loads eight samples of every frame at once: four points, each a pair of samples.
 MELFLOW_INLINE void load_samples(const std::int16_t* const* frames, int at, const float* window,
                                  float* points) {
   const void* from[width];
@@ -259,7 +259,7 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = 0; i < whole; i += 8) load_samples(frames, i, window + i, points + i * width);
   int filled = whole;
   if (whole < t.frame_length) {
-    // No sample behind a frame is touched: there may be none.
+    // Reads no sample after a frame: there may be none.
     Sample last[width][8] = {};
     float last_window[8] = {};
     const Sample* from[width];
@@ -288,7 +288,7 @@ MELFLOW_INLINE Lanes level(const RunTables& t, Lanes value) {
   return value;
 }
 
-// Columns [at, at + 4) of all rows, or up to `count`.
+// Stores columns [at, at + 4) of all rows, or up to `count`.
 MELFLOW_INLINE void store_columns(Lanes (&values)[4], int at, int count, float* const* rows) {
   transpose_quads(values);
   if (at + 4 <= count) {
@@ -303,8 +303,8 @@ MELFLOW_INLINE void store_columns(Lanes (&values)[4], int at, int count, float* 
     std::memcpy(rows[l] + at, last[l], static_cast<std::size_t>(count - at) * sizeof(float));
 }
 
-// Bins that are added one after another. Where all are equal, as those of a click, the roundings
-// have one sign, and the error grows by 1e-8 of the sum with each bin (measured).
+// Bins added one after another. If all are equal, as in a click, the rounding errors have one sign,
+// and the error grows by 1e-8 of the sum with each bin (measured).
 constexpr int most_in_a_row = 64;
 
 MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n) {
@@ -314,7 +314,7 @@ MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n)
   return sum;
 }
 
-// Of any number of bins: halves are summed and added, down to most_in_a_row.
+// Sums any number of bins by halves, down to most_in_a_row.
 [[gnu::noinline]] Lanes wide_sum(const float* weight, const float* bins, int n) {
   if (n <= most_in_a_row) return weighted_sum(weight, bins, n);
   const int half = n / 2;

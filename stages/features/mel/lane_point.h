@@ -1,4 +1,4 @@
-// lane_point.h - complex points, one of a transform in each lane, and the roots of unity of short
+// lane_point.h - complex points, each lane in its own transform, and the roots of unity of short
 // transforms; for lane_loops_body.h, under the same rules.
 
 #pragma once
@@ -32,7 +32,7 @@ constexpr int point = 2 * width;  // [floats]
 MELFLOW_INLINE Point minus_i(Point a, Point b) { return {a.re + b.im, a.im - b.re}; }
 MELFLOW_INLINE Point plus_i(Point a, Point b) { return {a.re - b.im, a.im + b.re}; }
 
-// [R][q], cos(2 pi q / R) and sin(2 pi q / R) for q up to (R - 1) / 2, of odd R only.
+// [R][q], cos(2 pi q / R) and sin(2 pi q / R) for q up to (R - 1) / 2, for odd R only.
 constexpr float cos_of[14][7] = {
     {},
     {},

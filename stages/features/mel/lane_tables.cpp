@@ -8,8 +8,8 @@
 namespace melflow {
 namespace {
 
-// The radices of a transform of `points`, first to last; none when it is 1 or has a prime factor
-// that no step has. Of the orders tried, large ones first and 4 at the end was the fastest.
+// Returns the radices of a transform of `points`, first to last; empty for 1 or a prime factor that
+// no step has. Of the orders tried, large ones first and 4 at the end was the fastest.
 std::vector<int> radices_of(int points) {
   std::vector<int> radices;
   for (const int r : {13, 11, 7, 5, 3}) {
@@ -21,7 +21,7 @@ std::vector<int> radices_of(int points) {
   if (twos == 1) {
     radices.push_back(2);
   } else {
-    const int fours = (3 - twos % 3) % 3;  // what is left is a power of eight
+    const int fours = (3 - twos % 3) % 3;  // the rest is a power of eight
     radices.insert(radices.end(), static_cast<std::size_t>((twos - 2 * fours) / 3), 8);
     radices.insert(radices.end(), static_cast<std::size_t>(fours), 4);
   }
@@ -67,8 +67,8 @@ void LaneTables::make_transform(int n_fft) {
     size /= *radix;
   }
   run_.last_radix = radices.back();
-  // A step leaves output q of a block in its q-th part, so the digits of a bin's number are those
-  // of its place, backwards.
+  // A step leaves output q of a block in its q-th part, so the position of a bin has the digits of
+  // its number in reverse.
   for (int k0 = 0; k0 < points / run_.last_radix; ++k0) {
     int at = 0, digits = k0, part = points;
     for (int i = 0; i < run_.n_passes; ++i) {

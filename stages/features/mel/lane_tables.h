@@ -15,7 +15,7 @@ namespace melflow {
 
 class LaneTables {
  public:
-  // Points beyond which a transform of several frames leaves every cache; FFTW does it then.
+  // Larger transforms of several frames at once exceed every cache, so FFTW does them.
   static constexpr int max_points = 1 << 13;
 
   explicit LaneTables(const MelPlan& plan);
@@ -23,7 +23,7 @@ class LaneTables {
   LaneTables& operator=(const LaneTables&) = delete;
 
   const lanes::RunTables& run() const { return run_; }
-  // False: n_fft is odd, too large or has a prime factor above 13, and FFTW transforms its frames.
+  // False if n_fft is odd, too large or has a prime factor above 13; FFTW then transforms frames.
   bool has_transform() const { return run_.points > 0; }
 
  private:

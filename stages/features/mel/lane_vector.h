@@ -1,12 +1,11 @@
-// lane_vector.h - the vectors of lane_loops_body.h: Lanes, `width` floats, one for each of `width`
-// frames.
+// lane_vector.h - the vectors of lane_loops_body.h: Lanes has `width` floats, one per frame.
 //
-// Every file that includes it is compiled for one instruction set and gets the widest vector of
-// that set. All of it is in an unnamed namespace and inlined, so that code for one processor never
-// stands in for the same function of another.
+// Every file that includes it is compiled for one instruction set and uses that set's widest
+// vector. All code is in an unnamed namespace and inlined, so that code for one processor never
+// replaces the same function for another.
 //
-// mul_add and its like round once where the instruction set can, so AVX2 and AVX-512 give the same
-// bytes; the baseline rounds twice.
+// mul_add and similar functions round once if the instruction set can, so AVX2 and AVX-512 yield
+// the same bytes; the baseline rounds twice.
 
 #pragma once
 
@@ -38,7 +37,7 @@ constexpr int width = 4;
 using Floats = float __attribute__((vector_size(4 * width)));
 using Ints = std::int32_t __attribute__((vector_size(4 * width)));
 
-// 0 1 2 3 4 ... of two vectors, taken in turn within each 128 bits.
+// Interleave the elements of two vectors within each 128 bits.
 #if defined(__AVX512F__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm512_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm512_unpackhi_ps(a, b); }
@@ -99,7 +98,7 @@ struct Lanes {
   MELFLOW_INLINE Lanes operator-(Lanes o) const { return {v - o.v}; }
   MELFLOW_INLINE Lanes operator*(Lanes o) const { return {v * o.v}; }
   MELFLOW_INLINE Lanes sqrt() const { return {square_root(v)}; }
-  // The larger of the two, NaN when *this is NaN.
+  // The larger of the two; NaN if *this is NaN.
   MELFLOW_INLINE Lanes at_least(Lanes o) const { return {v < o.v ? o.v : v}; }
   MELFLOW_INLINE Lanes ln() const;
 };
@@ -108,10 +107,10 @@ MELFLOW_INLINE Lanes mul_add(Lanes a, Lanes b, Lanes c) { return {fused(a.v, b.v
 // a * b - c
 MELFLOW_INLINE Lanes mul_sub(Lanes a, Lanes b, Lanes c) { return {fused_sub(a.v, b.v, c.v)}; }
 
-// Natural logarithm of x >= the smallest normal float; x itself when x is infinite or NaN.
-// x = 2^e * (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1); ln(1 + r) = r + r^2 Q(r), Q of degree 7
-// fitted for least relative error of the logarithm (3.5e-8 with the rounded coefficients). With
-// the rounding of the arithmetic the relative error is 1.2e-7; the unit test holds it to 1e-6.
+// Natural logarithm of x >= the smallest normal float; x itself if it is infinite or NaN.
+// x = 2^e * (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1); ln(1 + r) = r + r^2 Q(r), where Q of degree
+// 7 minimises the relative error of the logarithm (3.5e-8 with the rounded coefficients). With the
+// rounding of the arithmetic the error is 1.2e-7; the unit test allows 1e-6.
 MELFLOW_INLINE Lanes Lanes::ln() const {
   constexpr std::int32_t sqrt_half = 0x3f3504f3;  // bits of sqrt(1/2)
   constexpr float q[] = {-0.499999911F, 0.333339512F, -0.250017554F, 0.199620724F,
@@ -128,8 +127,8 @@ MELFLOW_INLINE Lanes Lanes::ln() const {
   return {v <= largest ? ln.v : v};
 }
 
-// 128 bits from each of `width` places into four vectors; the first one has place 0's bits in its
-// first quarter, place 4's in its second and so on, the next one those of places 1, 5, ...
+// Loads 128 bits from each of `width` addresses into four vectors: addresses 0, 4, ... into the
+// quarters of the first vector, addresses 1, 5, ... into those of the second.
 MELFLOW_INLINE void load_quads(const void* const* from, Lanes out[4]) {
   for (int i = 0; i < 4; ++i) {
 #if defined(__AVX512F__)
@@ -166,8 +165,8 @@ MELFLOW_INLINE void store_quads(const Lanes in[4], float* const* to, int at) {
   }
 }
 
-// Rows of four become columns of four within each 128 bits: what load_quads gives becomes value 0
-// of all places, value 1 of all places, ..., and back.
+// Turns rows of four into columns of four within each 128 bits: the result of load_quads becomes
+// value 0 of all addresses, value 1 of all addresses, ..., and back.
 MELFLOW_INLINE void transpose_quads(Lanes v[4]) {
   const Floats a = zip_low(v[0].v, v[1].v), b = zip_high(v[0].v, v[1].v);
   const Floats c = zip_low(v[2].v, v[3].v), d = zip_high(v[2].v, v[3].v);

@@ -1,10 +1,9 @@
 // Everything is computed in double. Sources: HTK book 5.6; Slaney, Auditory Toolbox 1998 (linear
 // below 1 kHz with 200/3 Hz a mel, above it 27 steps from 1 to 6.4 kHz); Kaldi's mel-computations
-// for the triangles over mel and for the piecewise linear warp of the vocal tract length;
-// HTK's HSigP.c, InitFBank, for the bins that htk_mode: htk takes;
-// librosa.filters.mel for the norms 1, 2 and inf; the frequencies of bins as
-// torchaudio.functional.melscale_fbanks, SpeechBrain's Filterbank and Lhotse's create_mel_scale
-// have them.
+// for the triangles over mel and for the piecewise linear warp of the vocal tract length; HTK's
+// HSigP.c, InitFBank, for the bins of htk_mode: htk; librosa.filters.mel for the norms 1, 2 and
+// inf; torchaudio.functional.melscale_fbanks, SpeechBrain's Filterbank and Lhotse's
+// create_mel_scale for the frequencies of bins.
 
 #include "stages/features/mel/mel_filterbank.h"
 
@@ -23,7 +22,7 @@ constexpr double slaney_break_hz = 1000.0;
 constexpr double slaney_break_mel = slaney_break_hz / slaney_hz_per_mel;
 const double slaney_log_step = std::log(6.4) / 27.0;
 
-// Linear with slope 1/warp in the middle, bent at both ends so that fmin and fmax stay.
+// Linear with slope 1/warp in the middle, bent at both ends to keep fmin and fmax.
 double warped_hz(const MelOptions& o, double hz) {
   const double low = o.fmin;
   const double high = *o.fmax;
@@ -44,7 +43,7 @@ double weight_at(const Triangle& t, double x) {
   return std::min((x - t.left) / (t.centre - t.left), (t.right - x) / (t.right - t.centre));
 }
 
-// Of neighbouring bins, as the triangles are read.
+// Returns the distance of neighbouring bins at which triangles are evaluated.
 double bin_step(const MelOptions& o) {
   using BinHz = MelOptions::BinHz;
   const double rate = o.sample_rate;
@@ -54,7 +53,7 @@ double bin_step(const MelOptions& o) {
   return std::floor(rate / 2.0) / last;
 }
 
-// What librosa.util.normalize divides a band's weights by.
+// Returns the divisor of a band's weights in librosa.util.normalize.
 double norm_of(std::span<const double> weights, MelOptions::MelNorm norm) {
   using MelNorm = MelOptions::MelNorm;
   double out = 0.0;
@@ -104,7 +103,7 @@ Filterbank make_filterbank(const MelOptions& o) {
   };
   const double bin_hz = bin_step(o);
   const int n_bins = o.n_fft / 2 + 1;
-  // Below this a weight is the rounding error of a bin that sits on a corner.
+  // A smaller weight is the rounding error of a bin exactly on a corner.
   constexpr double rounding = 1e-12;
 
   Filterbank bank;

@@ -22,8 +22,8 @@ struct Filterbank {
   std::vector<double> weights;  // bands one after another
 };
 
-// The filters of resolved options. A band whose filter lies between two bins has no weight. Sources
-// of scales, triangles and norms: mel_filterbank.cpp.
+// Makes the filters of resolved options. A band whose filter lies between two bins has no weight.
+// Sources of scales, triangles and norms: mel_filterbank.cpp.
 Filterbank make_filterbank(const MelOptions& options);
 
 }  // namespace melflow

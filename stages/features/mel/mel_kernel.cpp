@@ -1,8 +1,8 @@
-// mel_kernel.cpp - collects frames into groups and takes each group through the loops.
+// mel_kernel.cpp - collects frames into groups and passes each group through the loops.
 //
-// A frame that lies inside the given samples is read straight from them; one that reaches over an
-// utterance's end, or is changed before the window, is gathered first. A group that is not full
-// repeats its last frame, into a row that is not read. With precision: double no frame waits.
+// A frame within the given samples is read directly from them; one that extends past an utterance's
+// end, or is changed before the window, is gathered first. A group that is not full repeats its
+// last frame, into a row that is not read. With precision: double no frame waits.
 
 #include "stages/features/mel/mel_kernel.h"
 
@@ -23,8 +23,8 @@ namespace {
 
 using lanes::Loops;
 
-// Denormals cost a hundred cycles each, and a fading recording is full of them. Always on while
-// frames are computed, whatever the caller's setting, so the bytes do not depend on it.
+// Denormals cost a hundred cycles each, and a fading recording is full of them. They are flushed
+// while frames are computed, whatever the caller's setting, so the bytes do not depend on it.
 class FlushDenormals {
  public:
   FlushDenormals(const FlushDenormals&) = delete;
@@ -49,7 +49,7 @@ class FlushDenormals {
 #endif
 };
 
-// The loops to take, widest first; all of them give the same bytes.
+// The loops to use; both yield the same bytes.
 struct Chosen {
   const Loops* wide;
   const Loops* narrow;  // for a group that is at most half full
@@ -70,14 +70,14 @@ struct MelKernel::Tables {
   Chosen loops;
   int group = 0;  // frames computed together
   LaneTables lanes;
-  FftPlan fft;                 // unless `lanes` has a transform
+  FftPlan fft;                 // set if `lanes` has no transform
   AlignedBuffer window;        // [frame_length]
   AlignedBuffer window_float;  // [frame_length], with input_scale
   AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
   Conditioner conditioner;
-  double energy_scale;  // of the sum of squares of what a window gives
+  double energy_scale;  // scales the sum of squares of a windowed frame
   double energy_floor;
-  bool computes_on_add;              // something is computed before a group is full
+  bool computes_on_add;              // add() computes something before a group is full
   std::optional<DoubleRow> doubles;  // precision: double
 };
 
@@ -112,7 +112,7 @@ MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
   energy_floor = std::max(plan.options().energy_floor, plan.options().energy_eps);
   if (plan.options().precision == MelOptions::Precision::float64) doubles.emplace(plan);
   computes_on_add = conditioner.needed() || plan.energy_column() >= 0 || doubles.has_value();
-  // Where several transforms at once leave every cache, so do their powers: one frame at a time.
+  // If several transforms at once exceed every cache, so do their powers: one frame at a time.
   const bool is_huge = plan.n_fft() > 2 * LaneTables::max_points;
   if (is_huge) loops.wide = loops.narrow;
   if (!halves) fft = FftPlan(plan.n_fft());
@@ -215,7 +215,7 @@ void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
 
 namespace {
 
-// Sum of squares of the windowed frame, in double; `window` with the factors that the loops need.
+// Sum of squares of the windowed frame, in double; `window` includes the factors of the loops.
 template <class Sample>
 double windowed_energy(const Sample* samples, const float* window, int length) {
   double energy = 0.0;
@@ -228,8 +228,8 @@ double windowed_energy(const Sample* samples, const float* window, int length) {
 
 }  // namespace
 
-// The samples of the frame that starts at `start`, in the view or gathered; `energy` becomes its
-// sum of squares where the options ask for one.
+// Returns the samples of the frame that starts at `start`, in the view or gathered; sets `energy`
+// to its sum of squares if the options request one.
 template <class Sample>
 const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_t start,
                                      Scratch& scratch, double& energy) const {

@@ -1,13 +1,13 @@
-// mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes; with
-// precision: double one at a time (double_row.h).
+// mel_kernel.h - computes mel frames on the CPU, as many at once as a vector has lanes; with
+// precision: double, one at a time (double_row.h).
 //
 // In:  SignalView (mel_signal.h), samples of an utterance, int16 or float, mono.
 // Out: float rows [n_frames, columns]. The steps that need the whole utterance (utterance_steps.h)
 //      come later.
 //
-// A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
-// or the batch it came in, on the frames computed beside it, nor on the sample type when the values
-// are equal. AVX2 and AVX-512 give the same bytes; a processor without either gives others
+// A frame's bytes depend only on its samples (with dither, also on their positions): not on the
+// block or batch it came in, on the frames computed with it, or on the sample type if the values
+// are equal. AVX2 and AVX-512 yield the same bytes; a processor without either yields others
 // (MelKernel::instruction_set()).
 
 #pragma once
@@ -27,23 +27,23 @@
 
 namespace melflow {
 
-// baseline: the instructions every processor of the build's architecture has; avx2: those, or the
-// baseline where there are none. FFTW chooses its own in any case.
+// baseline: the instructions of every processor of the build's architecture; avx2: those of AVX2,
+// or the baseline if the processor lacks it. FFTW chooses its own in any case.
 enum class Simd { best, avx2, baseline };
 
 class MelKernel {
  public:
-  // Work space of one thread and the frames that wait for a group to be full; move-only.
+  // Work space of one thread, and frames that wait until their group is full; move-only.
   class Scratch {
     friend class MelKernel;
     AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
     AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
     AlignedBuffer power_;     // [n_bins][width]
     AlignedBuffer
-        gathered_;  // [group][frame_length], frames that are not in the utterance as they are
+        gathered_;  // [group][frame_length], frames that differ from the utterance's samples
     AlignedBuffer unread_;        // [columns], the rows of lanes without a frame
     AlignedBuffer work_;          // [frame_length], for the conditioner
-    DoubleRow::Scratch doubles_;  // instead of all these with precision: double
+    DoubleRow::Scratch doubles_;  // replaces all these with precision: double
 
     int waiting_ = 0;
     bool is_int16_ = false;
@@ -59,35 +59,35 @@ class MelKernel {
   const MelPlan& plan() const { return *plan_; }
   Scratch make_scratch() const;
 
-  // Frames [first_frame, first_frame + n_frames) of the utterance into out [n_frames, columns].
-  // Safe from many threads, each with its own scratch. Throws std::out_of_range when a frame does
-  // not exist, is not ready (length -1), or needs samples outside [begin, end).
-  // A NaN among a frame's samples makes the frame NaN.
+  // Writes frames [first_frame, first_frame + n_frames) of the utterance to out [n_frames,
+  // columns]. Safe from many threads, each with its own scratch. Throws std::out_of_range if a
+  // frame does not exist, is not ready (length -1), or needs samples outside [begin, end). A NaN
+  // among a frame's samples makes the frame NaN.
   template <class Sample>
   void frames(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
               float* out, Scratch& scratch) const;
 
-  // As frames(), for many short utterances: frames of several are computed together, and a row is
-  // complete only after flush(). Until then view.data and out must stay where they are.
+  // Does the same for many short utterances: frames of several are computed together, and a row is
+  // complete only after flush(). Until then view.data and out must stay valid.
   template <class Sample>
   void add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
            float* out, Scratch& scratch) const;
   void flush(Scratch& scratch) const;
 
-  // For another backend: the samples [frame_length] of frame t as the window takes them. They lie
-  // in the view where it has them as they are, else in scratch until its next use. They are floats
-  // where the front end conditions samples (takes_plain_samples is false), else of type Sample.
-  // `energy` becomes the value of the energy column, where there is one. No frame may be waiting in
-  // the scratch. Throws std::out_of_range when a sample is needed that the view does not have.
+  // For another backend: returns the samples [frame_length] of frame t that the window is applied
+  // to. They are in the view if it has them unchanged, else in scratch until its next use; floats
+  // if the front end conditions samples (takes_plain_samples is false), else of type Sample. Sets
+  // `energy` to the value of the energy column, if there is one. No frame may be waiting in the
+  // scratch. Throws std::out_of_range if a sample is needed that the view lacks.
   template <class Sample>
   const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                     float& energy) const;
 
-  // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
-  // beside FFTW's version.
+  // The instruction set of Simd::best here, "avx512", "avx2" or "baseline", for the output's
+  // provenance, along with FFTW's version.
   static std::string_view instruction_set();
-  // Whether AVX2 and AVX-512 give the same bytes: where FFTW does the transform, it chooses by the
-  // processor.
+  // Whether AVX2 and AVX-512 yield the same bytes: if FFTW does the transform, its choice depends
+  // on the processor.
   bool wide_sets_agree() const;
 
  private:

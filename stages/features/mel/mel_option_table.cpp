@@ -6,8 +6,8 @@ namespace {
 using O = MelOptions;
 using Needs = MelOptionRow::Needs;
 
-constexpr double kLargest = 1e38;      // a float has 3.4e38
-constexpr double kSmallest = 1.2e-38;  // normal float: below, the fast logarithm would not see it
+constexpr double kLargest = 1e38;      // a float reaches 3.4e38
+constexpr double kSmallest = 1.2e-38;  // normal float: the fast logarithm needs one
 
 constexpr MelRange from(double lowest) { return {lowest}; }
 constexpr MelRange from_to(double lowest, double highest) { return {lowest, highest}; }

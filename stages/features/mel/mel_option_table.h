@@ -2,9 +2,9 @@
 //
 // Out: a row per option, in the order of the documentation and of the canonical form.
 //
-// From the rows come the options of the stage with their texts, the ranges that are checked, what
-// an output stores of them, and docs/stages.md, where the scripts in tests/golden find the
-// defaults. The default of an option is its member's in MelOptions{}.
+// The rows are the source of the stage's options with their texts, the checked ranges, the settings
+// that an output stores, and docs/stages.md, where the scripts in tests/golden find the defaults.
+// The default of an option is that of its member in MelOptions{}.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace melflow {
 
-// The range of a number, or of each number in a list. NaN is in no range.
+// The range of a number, or of each number in a list. No range includes NaN.
 struct MelRange {
   double lowest = -std::numeric_limits<double>::infinity();
   double highest = std::numeric_limits<double>::infinity();
@@ -32,18 +32,18 @@ struct MelOptionRow {
   // Conditions on other options without which this one has no effect: as text, and as a test.
   struct Needs {
     std::string_view what;
-    bool (*are_met)(const MelOptions&) = nullptr;  // null: it always has one
+    bool (*are_met)(const MelOptions&) = nullptr;  // null: it always has an effect
   };
 
   std::string_view name;
   MelOptions::Member member;
   std::string_view what;
   std::string_view unit;    // "" for none
-  std::string_view effect;  // what its values do, and what applies when it is not set
+  std::string_view effect;  // the effect of its values, and what applies if it is not set
   MelRange range = {};
   Needs needs = {};
-  // False: the output does not record the option although it has an effect; null: it always does.
-  // An option at the value that older outputs imply is omitted: they keep their fingerprint.
+  // Whether the output records the option although it has an effect; null: always. An option at the
+  // value that older outputs imply is omitted, so that they keep their fingerprint.
   bool (*is_recorded)(const MelOptions&) = nullptr;
 
   // "length of the analysis window [samples]; not set: n_fft"

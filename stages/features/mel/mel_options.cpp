@@ -26,7 +26,7 @@ struct Complaints {
   }
 };
 
-// torchaudio's ends at whole Hz.
+// torchaudio's default fmax is a whole number of Hz.
 double default_fmax(const MelOptions& o) {
   const double nyquist = o.sample_rate / 2.0;
   return o.bin_hz == MelOptions::BinHz::torchaudio ? std::floor(nyquist) : nyquist;
@@ -34,7 +34,7 @@ double default_fmax(const MelOptions& o) {
 
 const char* text(bool value) { return value ? "true" : "false"; }
 
-// The shortest that is the same number: 1048576, 1e-06.
+// Returns the shortest text of the same number: 1048576, 1e-06.
 std::string text(double value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
@@ -49,7 +49,7 @@ std::string allowed(const MelOptionRow& row) {
   return row.unit.empty() ? out : out.append(" ").append(row.unit);
 }
 
-// Numbers against the ranges of the table, those of a list one by one.
+// Checks numbers against the ranges of the table, those of a list one by one.
 void check_ranges(const MelOptions& o, Complaints& c) {
   for (const MelOptionRow& row : mel_option_table()) {
     const auto check = [&](double value) {
@@ -69,7 +69,7 @@ void check_ranges(const MelOptions& o, Complaints& c) {
           } else if constexpr (std::is_same_v<T, std::vector<double>>) {
             for (const double one : value) check(one);
           } else if constexpr (std::is_same_v<T, MelOptions::WindowValues>) {
-            // The first that is wrong: there may be thousands.
+            // Only the first wrong one: there may be thousands.
             const auto wrong = std::find_if_not(value.numbers.begin(), value.numbers.end(),
                                                 [&](double one) { return row.range.has(one); });
             if (wrong != value.numbers.end()) {
@@ -141,7 +141,7 @@ void check_bands(const MelOptions& o, Complaints& c) {
             o.fmin, " Hz) and below vtln_high (", high, " Hz)");
   c.require(high > o.vtln_low && high < fmax, "vtln_high", o.vtln_high, "above vtln_low (",
             o.vtln_low, " Hz) and below fmax (", fmax, " Hz), or negative: from sample_rate / 2");
-  // The linear part in the middle must stay inside the range once it is warped.
+  // The linear part in the middle must stay within the range after warping.
   const double low_edge = o.vtln_low * std::max(1.0, o.vtln_warp);
   const double high_edge = high * std::min(1.0, o.vtln_warp);
   c.require(low_edge < high_edge, "vtln_warp", o.vtln_warp,
@@ -202,7 +202,7 @@ MelOptions resolve(const MelOptions& options) {
     o.pad.reset();
   } else {
     o.pad = options.pad.value_or(o.center ? frame / 2 : 0);
-    o.center = *o.pad > 0;  // once resolved: whether the ends are padded
+    o.center = *o.pad > 0;  // when resolved: whether the ends are padded
   }
   const double nyquist = o.sample_rate / 2.0;
   const auto from_top = [](double hz, double top) { return hz > 0.0 ? hz : top + hz; };

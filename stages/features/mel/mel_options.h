@@ -1,13 +1,13 @@
-// mel_options.h - every setting of a mel front end, and what is allowed.
+// mel_options.h - every setting of a mel front end, and its allowed values.
 //
 // In:  the settings of one mel stage.
-// Out: what is wrong with them, and their canonical form: derived defaults filled in.
+// Out: the problems of these settings, and their canonical form: derived defaults filled in.
 //
-// What is done with a frame of an utterance (a file or one segment), in this order:
+// The steps for each frame of an utterance (a file or one segment), in this order:
 //   samples * input_scale, + dither, pre-emphasis of the signal, padding at the utterance's ends,
 //   frame, - its mean (remove_dc), raw energy, pre-emphasis of the frame, window, energy,
-//   |rfft|^2 + power_offset, ^(power/2), mel bands, log; then whatever needs the whole utterance
-//   (utterance_steps.h): reference, top_db, normalisation.
+//   |rfft|^2 + power_offset, ^(power/2), mel bands, log; then the steps that need the whole
+//   utterance (utterance_steps.h): reference, top_db, normalisation.
 // Every step but framing, window, rfft and power can be off.
 
 #pragma once
@@ -37,8 +37,8 @@ constexpr double kEnergyEpsilon = 1.1920928955078125e-07;
 constexpr double kHammingAlpha = 0.54;
 constexpr double kBlackmanCoeff = 0.42;
 
-// What each of them does, its unit and range: mel_option_table.cpp, in the same order. A new option
-// is a member here and a row there.
+// Their effects, units and ranges: mel_option_table.cpp, in the same order. A new option is a
+// member here and a row there.
 //
 // With a log, out = factor * (log10(max(amin, x + log_offset)) - log10(max(amin, ref))).
 struct MelOptions {
@@ -79,13 +79,13 @@ struct MelOptions {
   // kaldi's 1127 is HTK's own rounded constant.
   enum class MelScale { htk, slaney, kaldi };
   friend constexpr auto names(MelScale) { return choice_names("htk", "slaney", "kaldi"); }
-  // slaney: a band's weights w are times 2 / (right - left corner in Hz). The others divide them,
-  // 1: by the sum of w, 2: by the root of the sum of w^2, inf: by the largest w
+  // slaney: multiplies a band's weights w by 2 / (right - left corner in Hz). The others divide
+  // them: 1 by the sum of w, 2 by the root of the sum of w^2, inf by the largest w
   // (librosa.filters.mel, by librosa.util.normalize; 1 also Lhotse's create_mel_scale with
   // norm_filters).
   enum class MelNorm { none, slaney, sum, root, max };
   friend constexpr auto names(MelNorm) { return choice_names("none", "slaney", "1", "2", "inf"); }
-  // The frequency of bin k that a triangle is read at: k sample_rate / n_fft; the top bin
+  // The frequency of bin k at which a triangle is evaluated: k sample_rate / n_fft; the top bin
   // n_fft // 2 at sample_rate // 2 (torchaudio, SpeechBrain); k sample_rate / (n_fft - 1) (Lhotse).
   enum class BinHz { exact, torchaudio, speechbrain, lhotse };
   friend constexpr auto names(BinHz) {
@@ -97,7 +97,7 @@ struct MelOptions {
   enum class HtkMode { off, kaldi, htk };
   friend constexpr auto names(HtkMode) { return choice_names("false", "kaldi", "htk"); }
   // db: the factor is 20/power, so 10*log10 for power 2 and 20*log10 for power 1; a level in
-  // decibels is then the same whichever of the two is chosen. ln and log10: natural factors.
+  // decibels is then the same for both. ln and log10: natural factors.
   enum class Log { none, ln, log10, db };
   friend constexpr auto names(Log) { return choice_names("none", "ln", "log10", "db"); }
   enum class Normalize { none, fixed, per_feature, all_features };
@@ -110,14 +110,14 @@ struct MelOptions {
   enum class Precision { float32, float64 };
   friend constexpr auto names(Precision) { return choice_names("float", "double"); }
 
-  // What a logarithm maps to 0: a value, or the largest of the utterance.
+  // The value that a logarithm maps to 0: a constant, or the largest of the utterance.
   struct Reference {
     double value = 1.0;
     bool is_max = false;
     friend bool operator==(const Reference&, const Reference&) = default;
   };
 
-  // Numbers, and the .npy file they are from; "" where they were written.
+  // Numbers, and the .npy file that they were read from; "" if they were written out.
   struct WindowValues {
     std::vector<double> numbers;
     std::string file;
@@ -152,8 +152,8 @@ struct MelOptions {
   PadMode pad_mode = PadMode::reflect;
   // Between the utterance and its padding; pad of torchaudio.transforms.Spectrogram.
   int pad_zeros = 0;
-  // true is the same as center: false; false: frame t is centred at (t + 1/2) hop and there are
-  // (n + hop/2) / hop of them. Not set: center decides.
+  // true is the same as center: false. false: frame t is centred at (t + 1/2) hop, and there are (n
+  // + hop/2) / hop frames. Not set: center decides.
   std::optional<bool> snip_edges;
   bool drop_last = false;
 
@@ -166,7 +166,7 @@ struct MelOptions {
   // Filterbank.
   int n_mels = 128;
   double fmin = 0.0;
-  std::optional<double> fmax;  // 0 or less: from sample_rate / 2, which is the default
+  std::optional<double> fmax;  // 0 or less: relative to sample_rate / 2, the default
   BinHz bin_hz = BinHz::exact;
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
@@ -180,7 +180,7 @@ struct MelOptions {
   bool use_energy = false;
   bool raw_energy = true;
   // ln(max(sum of squares, energy_eps, energy_floor)): Kaldi's FbankComputer::Compute with its
-  // epsilon; Lhotse's _get_log_energy, which adds 1e-15, has 1e-15 where the sum is 0.
+  // epsilon. Lhotse's _get_log_energy adds 1e-15 instead, which yields 1e-15 for a sum of 0.
   double energy_eps = kEnergyEpsilon;
   double energy_floor = 0.0;
   bool htk_compat = false;
@@ -191,13 +191,13 @@ struct MelOptions {
   double amin = 1e-10;
   Reference ref;
   std::optional<double> top_db;
-  // Of log10, for decibels; default 20 / power. 10: librosa.power_to_db and
-  // torchaudio.functional.amplitude_to_DB with multiplier 10, whatever they are given.
+  // The factor of log10 for decibels; default 20 / power. 10 corresponds to librosa.power_to_db and
+  // to torchaudio.functional.amplitude_to_DB with multiplier 10, whatever their input.
   std::optional<double> db_factor;
   double log_offset = 0.0;
 
-  // (x - mean) / (std + norm_eps); norm_ddof: how many less than their number a sum of squares is
-  // divided by
+  // (x - mean) / (std + norm_eps); norm_ddof: how much less than their number the divisor of a sum
+  // of squares is
   Normalize normalize = Normalize::none;
   std::vector<double> norm_mean;
   std::vector<double> norm_std;  // empty: 1
@@ -219,31 +219,30 @@ struct MelOptions {
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };
 
-// One thing that is wrong with the options: the key and a sentence with the value and what is
-// allowed.
+// A problem of the options: the key, and a sentence with the value and what is allowed.
 struct MelOptionProblem {
   std::string option;
   std::string message;
 
-  // The sentence without the key in front, for where that is said already.
+  // The sentence without the key, for contexts that name it already.
   [[nodiscard]] std::string without_name() const {
     return message.starts_with(option + " ") ? message.substr(option.size() + 1) : message;
   }
 };
 
-// Every problem of the options; empty when a MelPlan can be made of them.
+// Returns every problem of the options; empty if a MelPlan can be made of them.
 std::vector<MelOptionProblem> check(const MelOptions& options);
 
-// Derived defaults filled in: win_length, hop, pad, fmax and vtln_high [Hz], gauss_std; ends that
-// snip_edges decides. Requires check(options) to be empty.
+// Fills in derived defaults: win_length, hop, pad, fmax and vtln_high [Hz], gauss_std; the ends if
+// snip_edges decides them. Requires check(options) to be empty.
 MelOptions resolve(const MelOptions& options);
 
-// What an output records: resolve(options), and beyond it the same form for options that give the
-// same rows. A floor is as high as it is in effect, a list of equal numbers is one number, and a
-// deviation that nothing is divided by is 1. Requires check(options) to be empty.
+// The form that an output records: resolve(options), further unified for options that yield the
+// same rows. A floor is as high as its effect, a list of equal numbers is one number, and a
+// deviation that is not used is 1. Requires check(options) to be empty.
 MelOptions canonical(const MelOptions& options);
 
-// The least that a band is before its level; 0: none. HTK's is for samples in the range of int16.
+// The lower limit of a band before its level; 0: none. HTK's assumes samples in the range of int16.
 double band_floor(const MelOptions& options);
 
 // The number of values of a frame: bands or bins, and the energy.

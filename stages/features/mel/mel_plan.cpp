@@ -178,8 +178,8 @@ std::int64_t MelPlan::frames(std::int64_t n_samples) const {
 
 std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
   const std::int64_t right_extent = frame_length_ - lead_;  // of frame 0
-  // Reflection at the left end: sample -P is sample P, or P - 1 where the end is repeated; with
-  // zeros on either side, fewer of the utterance's own.
+  // Reflection at the left end: sample -P is sample P, or P - 1 if the end is repeated. Zeros on
+  // either side reduce the samples needed.
   const std::int64_t reflected = lead_ - 2 * std::int64_t{options_.pad_zeros};
   std::int64_t needed = right_extent;
   if (lead_ > 0 && options_.pad_mode == PadMode::reflect) needed = std::max(needed, reflected + 1);
@@ -189,10 +189,10 @@ std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
 }
 
 std::int64_t MelPlan::context() const {
-  // The first frame that is not ready starts after n_seen - frame, or a hop earlier where it is
-  // held back because it may be the last. Reflection at the right end of an utterance of
-  // N >= n_seen samples goes back to sample N - 1 - P, P being at most what the last frame lies
-  // outside.
+  // The first frame that is not ready starts after n_seen - frame, or a hop earlier if it is
+  // withheld because it may be the last. Reflection at the right end of an utterance of N >= n_seen
+  // samples reaches back to sample N - 1 - P, where P is at most the part of the last frame outside
+  // the utterance.
   const std::int64_t held = options_.drop_last ? hop() : 0;
   const std::int64_t outside = std::max<std::int64_t>(lead_, frame_length_ - lead_) + 1;
   const std::int64_t before =

@@ -1,11 +1,11 @@
-// mel_plan.h - what a mel spectrogram is, worked out once per run and shared by every backend.
+// mel_plan.h - a mel spectrogram's definition, computed once per run and shared by all backends.
 //
 // In:  MelOptions (mel_options.h), the settings as a user writes them.
 // Out: MelPlan, immutable: resolved options, analysis window [frame_length], sparse filterbank
 //      (per band: first bin, count, weights) and the frame geometry of an utterance.
 //
-// An utterance is what is transformed on its own: a whole file or one segment. Frame t of an
-// utterance covers its samples [start(t), start(t) + frame_length), followed by zeros up to n_fft.
+// An utterance is a unit of transformation: a whole file or one segment. Frame t of an utterance
+// covers its samples [start(t), start(t) + frame_length), followed by zeros up to n_fft.
 
 #pragma once
 
@@ -20,7 +20,7 @@ namespace melflow {
 
 class MelPlan {
  public:
-  // Throws std::invalid_argument, one line for each of check(options).
+  // Throws std::invalid_argument with one line for each problem of check(options).
   explicit MelPlan(const MelOptions& options);
 
   // Resolved: every derived default has its value.
@@ -29,23 +29,23 @@ class MelPlan {
   int hop() const { return *options_.hop; }
   int n_mels() const { return options_.n_mels; }
   int n_bins() const { return options_.n_fft / 2 + 1; }
-  // Values of a frame.
+  // The number of values of a frame.
   int columns() const { return columns_; }
-  // The column of the energy, -1 without one; the bands or bins take the others, in order.
+  // The column of the energy, or -1; the bands or bins take the other columns, in order.
   int energy_column() const;
 
-  // Samples that a frame takes: n_fft, or win_length when the window is left-aligned.
+  // Samples that a frame takes: n_fft, or win_length if the window is left-aligned.
   int frame_length() const { return frame_length_; }
-  // The utterance's sample that a frame begins with; negative in the padding.
+  // The utterance's sample at which a frame begins; negative in the padding.
   std::int64_t start(std::int64_t frame) const { return frame * hop() - lead_; }
-  // [frame_length], zero outside win_length, the factor of `normalized` included.
+  // [frame_length], zero outside win_length, including the factor of `normalized`.
   std::span<const double> window_double() const { return window_double_; }
   std::span<const float> window() const { return window_; }
-  // The window's place in the frame.
+  // The window's position in the frame.
   int window_begin() const { return window_begin_; }
   int window_length() const { return *options_.win_length; }
 
-  // Of Output::mel; empty for a spectrogram.
+  // For Output::mel; empty for a spectrogram.
   std::span<const MelBand> bands() const { return bands_; }    // [n_mels]
   std::span<const float> weights() const { return weights_; }  // bands one after another
   // Bands so narrow that no FFT bin falls inside: their value is always 0. Worth a warning.
@@ -58,15 +58,15 @@ class MelPlan {
   double log_factor() const { return log_factor_; }
   double log_shift() const { return log_shift_; }
 
-  // Frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else
-  // 1 + (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last. An
-  // utterance without samples has none, nor has an unpadded one shorter than a frame.
+  // The number of frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else 1 +
+  // (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last. 0 for an
+  // utterance without samples, and for an unpadded one shorter than a frame.
   std::int64_t frames(std::int64_t n_samples) const;
-  // Frames that can be computed when the first n_seen samples of an utterance are known and whether
-  // more follow is not. Never more than frames(n_seen).
+  // The number of frames that can be computed when the first n_seen samples of an utterance are
+  // known, but not whether more follow. Never more than frames(n_seen).
   std::int64_t frames_ready(std::int64_t n_seen) const;
-  // Samples to keep: when every ready frame of n_seen samples is computed, the remaining ones
-  // (wherever the utterance ends, right padding included) need no sample before
+  // The number of samples to keep: once every ready frame of n_seen samples is computed, the
+  // remaining ones (wherever the utterance ends, including right padding) need no sample before
   // n_seen - context().
   std::int64_t context() const;
 

@@ -1,8 +1,8 @@
 // Sources: the defaults of librosa.feature.melspectrogram, torchaudio.transforms.MelSpectrogram and
 // Kaldi's compute-fbank-feats; Whisper's log_mel_spectrogram; NeMo's
-// AudioToMelSpectrogramPreprocessor as its speech models configure it, in evaluation;
-// SpeechBrain's Fbank; HiFi-GAN's mel_spectrogram (22.05 kHz); AST's fbank with AudioSet's
-// statistics. tests/golden compares each with the library itself.
+// AudioToMelSpectrogramPreprocessor as its speech models configure it, in evaluation; SpeechBrain's
+// Fbank; HiFi-GAN's mel_spectrogram (22.05 kHz); AST's fbank with AudioSet's statistics.
+// tests/golden compares each preset with its library.
 
 #include "stages/features/mel/mel_presets.h"
 
@@ -45,7 +45,7 @@ MelOptions torchaudio() {
   return o;
 }
 
-// 25 ms every 10 ms, samples in the range of int16. Kaldi itself adds dither of 1; without,
+// 25 ms every 10 ms, samples in the range of int16. Kaldi itself adds dither of 1; without it,
 // features can be compared.
 MelOptions kaldi() {
   MelOptions o;
@@ -84,7 +84,7 @@ MelOptions kaldi_htk() {
   return o;
 }
 
-// Of the audio as it is; Whisper itself pads or cuts to 30 s (segment: {length: 30s, tail: pad}).
+// For audio of any length; Whisper pads or cuts to 30 s (segment: {length: 30s, tail: pad}).
 MelOptions whisper(int n_mels) {
   MelOptions o;
   o.sample_rate = 16000;
@@ -165,7 +165,7 @@ MelOptions ast() {
   return o;
 }
 
-// Made when first asked for: stages register themselves before main() runs.
+// Constructed on first use: stages register themselves before main() runs.
 const auto& presets() {
   static const std::array all{
       MelPreset{"librosa", "librosa.feature.melspectrogram: power", librosa(), false},

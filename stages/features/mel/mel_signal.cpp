@@ -13,8 +13,8 @@ namespace {
 
 using PadMode = MelOptions::PadMode;
 
-// As 'reflect' (repeated 0) and 'symmetric' (repeated 1) of numpy.pad: an utterance shorter than
-// the padding is reflected again and again.
+// Same as 'reflect' (repeated 0) and 'symmetric' (repeated 1) of numpy.pad: an utterance shorter
+// than the padding is reflected repeatedly.
 std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated) {
   if (length == 1) return 0;
   const std::int64_t period = 2 * (length - 1 + repeated);
@@ -25,7 +25,7 @@ std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated)
 
 constexpr std::int64_t kSilence = -1;
 
-// The sample of the utterance that stands at i, or kSilence.
+// Returns the utterance's sample for position i, or kSilence.
 std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
   if (i >= 0 && i < length) return i;
   switch (mode) {
@@ -51,8 +51,8 @@ std::int64_t padded_index(std::int64_t i, std::int64_t length, const Padding& pa
   return at != kSilence && own >= 0 && own < length ? own : kSilence;
 }
 
-// How much of the end sample stands at i: (P - d) / P, d samples outside with P of padding, as
-// numpy.pad of mode linear_ramp to 0.
+// Returns the factor of the end sample at i: (P - d) / P, d samples outside with P of padding, as
+// in numpy.pad with mode linear_ramp to 0.
 double ramp_at(std::int64_t i, std::int64_t length, const Padding& padding) {
   const std::int64_t outside = std::max(-padding.zeros - i, i - padding.zeros - (length - 1));
   if (outside <= 0) return 1.0;
@@ -74,7 +74,7 @@ Sample sample_at(const SignalView<Sample>& view, std::int64_t at) {
   return view.data[at - view.begin];
 }
 
-// Sum of term(value) in double: eight sums side by side, merged at the end, always in that order.
+// Sums term(value) in double: eight sums side by side, always merged in the same order.
 template <class Real, class Term>
 double sum(const Real* x, int n, const Term& term) {
   constexpr int kSums = 8;
@@ -148,7 +148,7 @@ Conditioner::Conditioner(const MelPlan& plan) {
   needed_ = dither_ > 0 || o.preemphasis > 0 || remove_dc_ || raw_energy_ || padding_.ramp > 0;
 }
 
-// Scale, dither and pre-emphasis of the signal, then the padding.
+// Applies scale, dither and pre-emphasis of the signal, then the padding.
 template <class Sample, class Real>
 void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, Real* out) const {
   const auto scale = static_cast<Real>(
@@ -201,7 +201,7 @@ double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, Re
     Real* const to = out + window_begin_;
     to[0] = x[0] - k * x[0];
     for (int i = 1; i < n; ++i) to[i] = x[i] - k * x[i - 1];
-    // The window is 0 outside of its place, but NaN times 0 is NaN.
+    // The window is 0 outside this range, but NaN times 0 is NaN.
     std::fill(out, to, Real{0});
     std::fill(to + n, out + length_, Real{0});
   }

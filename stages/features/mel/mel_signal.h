@@ -1,11 +1,11 @@
-// mel_signal.h - the samples of one frame, before the window.
+// mel_signal.h - prepares the samples of one frame, before the window.
 //
 // In:  SignalView, samples [begin, end) of an utterance, int16 or float, mono.
 // Out: the frame [frame_length], padded at the utterance's ends: its samples in their own type
 //      (gather), or as float or double after scale, dither, pre-emphasis and removal of the mean
 //      (Conditioner).
 //
-// What a frame becomes depends on its samples and, with dither, on their places in the file; not
+// The result depends on the frame's samples and, with dither, on their positions in the file; not
 // on the block or the batch they came in.
 #pragma once
 
@@ -22,15 +22,15 @@ struct SignalView {
   std::int64_t end = 0;
   // Samples of the whole utterance; -1 while unknown: only ready frames can be computed.
   std::int64_t length = -1;
-  // Dither: the file's own key, and the place of the utterance's first sample in the file.
+  // Dither: the file's key, and the position of the utterance's first sample in the file.
   std::uint64_t noise_key = 0;
   std::int64_t noise_at = 0;
 };
 
 constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
 
-// What lies outside an utterance: `zeros` zeros at either end, and beyond them what `mode` makes of
-// the utterance with its zeros.
+// The values outside an utterance: `zeros` zeros at either end, and beyond them those that `mode`
+// makes of the utterance with its zeros.
 struct Padding {
   MelOptions::PadMode mode = MelOptions::PadMode::reflect;
   std::int64_t zeros = 0;  // [samples]
@@ -38,16 +38,16 @@ struct Padding {
 };
 Padding padding_of(const MelPlan& plan);
 
-// The n samples from `start` on as they are, padded where they lie outside the utterance; not with
-// linear_ramp, whose values are no samples. Throws std::out_of_range when one is needed that was
-// not given.
+// Copies the n samples from `start` on unchanged, padded outside the utterance; not with
+// linear_ramp, whose values are not samples. Throws std::out_of_range if a sample is needed that
+// the view lacks.
 template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, const MelPlan& plan,
             Sample* out);
 
 // Standard normal noise for the samples of the file `key`, by a counter-based generator: a sample's
-// value depends on seed, key and index, not on the order of calls. Remembers the last pair of
-// values, which makes neighbours quick.
+// value depends on seed, key and index, not on the order of calls. Keeps the last pair of values,
+// which makes neighbours fast.
 class Noise {
  public:
   Noise(std::int64_t seed, std::uint64_t key);
@@ -66,11 +66,11 @@ class Conditioner {
  public:
   explicit Conditioner(const MelPlan& plan);
 
-  // False: a frame is its samples times a factor, which the window takes care of.
+  // False if a frame is its samples times a factor, which the window includes.
   bool needed() const { return needed_; }
   // Writes the frame that starts at sample `start` to out [frame_length]; work [frame_length].
-  // Returns the sum of squares before pre-emphasis of the frame where the raw energy is asked for,
-  // else 0. Throws std::out_of_range when a sample is needed that the view does not have.
+  // Returns the sum of squares before the frame's pre-emphasis if the raw energy is requested, else
+  // 0. Throws std::out_of_range if a sample is needed that the view lacks.
   template <class Sample, class Real>
   double frame(const SignalView<Sample>& view, std::int64_t start, Real* work, Real* out) const;
 
@@ -91,13 +91,13 @@ class Conditioner {
   bool raw_energy_ = false;
 };
 
-// True: the window takes samples as they are. False: samples have to be conditioned before it
+// True: the window is applied to unchanged samples. False: samples must be conditioned before it
 // (dither, pre-emphasis, removal of the mean, raw energy, a ramp at the ends), and are then floats
-// with input_scale in them.
+// that include input_scale.
 bool takes_plain_samples(const MelPlan& plan);
-// True: samples have to be conditioned, and that needs no other sample than the frame's own (scale,
-// removal of the mean, pre-emphasis of the frame). False where they need not be, or with noise, a
-// ramp or pre-emphasis of the signal.
+// True: samples must be conditioned, and that needs only the frame's own samples (scale, removal of
+// the mean, pre-emphasis of the frame). False if they need no conditioning, or with noise, a ramp
+// or pre-emphasis of the signal.
 bool is_conditioned_by_frame(const MelPlan& plan);
 
 }  // namespace melflow

@@ -31,7 +31,7 @@ class PcenStep final : public FinishStep {
   }
 
  private:
-  // By logarithms of 1 + m / eps and of 1 + x s / bias, as librosa: small values keep their digits.
+  // By logarithms of 1 + m / eps and 1 + x s / bias, as in librosa, to keep small values accurate.
   [[nodiscard]] double value(double x, double m) const {
     const double scaled = x * std::exp(-o_.gain * (log_eps_ + std::log1p(m / o_.eps)));
     if (o_.power == 0.0) return std::log1p(scaled);

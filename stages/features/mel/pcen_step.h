@@ -27,11 +27,11 @@ struct PcenOptions {
   double eps = 1e-6;
 };
 
-// b = (sqrt(1 + 4 T^2) - 1) / (2 T^2) where T is the time constant in frames; time_constant [s]
+// Returns b = (sqrt(1 + 4 T^2) - 1) / (2 T^2), where T is time_constant [s] in frames
 // (librosa.pcen).
 double pcen_coefficient(double time_constant, double frames_per_second);
 
-// Rows stay [n, columns]. Requires a value of `options.b`.
+// Rows stay [n, columns]. Requires `options.b`.
 std::shared_ptr<const FinishStep> pcen_step(const PcenOptions& options);
 
 }  // namespace melflow

@@ -111,7 +111,7 @@ class StatisticsStep final : public FinishStep {
       for (std::size_t c = 0; c < columns; ++c)
         divisor[c] = deviation(count > o_.ddof ? squares[c] / (count - o_.ddof) : 0.0);
     }
-    // Equal values and no eps: there is nothing to scale.
+    // Without eps, equal values have nothing to scale.
     for (double& d : divisor)
       if (d == 0.0) d = 1.0;
     scale_rows(in, out, mean, divisor);
@@ -121,7 +121,7 @@ class StatisticsStep final : public FinishStep {
   [[nodiscard]] double deviation(double variance) const {
     return o_.eps_in_root ? std::sqrt(variance + o_.eps) : std::sqrt(variance) + o_.eps;
   }
-  // Sums term(value, totals as they come) of each column into totals, row after row.
+  // Sums term(value, previous totals) of each column into totals, row after row.
   template <class Term>
   static void sum(const UtteranceRows& in, std::vector<double>& totals, const Term& term) {
     const std::vector<double> given = totals;

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-// All first bytes of the elements, then all second ones, ...
+// Puts all first bytes of the elements first, then all second ones, ...
 template <std::size_t size>
 void shuffle(const std::byte* in, std::size_t count, std::byte* out) {
   for (std::size_t i = 0; i < count; ++i)
@@ -23,7 +23,7 @@ void unshuffle(const std::byte* in, std::size_t count, std::byte* out) {
     for (std::size_t b = 0; b < size; ++b) out[i * size + b] = in[b * count + i];
 }
 
-// Blocks that are stored, not the last ones of their stream (RFC 1951, 3.2.4).
+// Writes stored blocks, none of them the last one of its stream (RFC 1951, 3.2.4).
 std::byte* put_stored(std::span<const std::byte> bytes, std::byte* to) {
   constexpr std::size_t longest = 65535;
   while (!bytes.empty()) {
@@ -76,7 +76,7 @@ ChunkCodec::Packed ChunkCodec::pack(std::span<const std::byte> chunk, Scratch& s
   to = put_stored(plain.first(stored), to);
   const std::size_t n = libdeflate_deflate_compress(
       s.compressor_, plain.data() + stored, plain.size() - stored, to, plain.size() - overhead);
-  if (n == 0) return {plain, deflate_bit()};  // does not get shorter
+  if (n == 0) return {plain, deflate_bit()};  // it would not get shorter
   to += n;
   const std::uint32_t sum = libdeflate_adler32(1, plain.data(), plain.size());
   for (const unsigned shift : {24U, 16U, 8U, 0U})
@@ -84,7 +84,7 @@ ChunkCodec::Packed ChunkCodec::pack(std::span<const std::byte> chunk, Scratch& s
   return {std::span(s.packed_).first(static_cast<std::size_t>(to - s.packed_.data())), 0};
 }
 
-// How many bytes at the beginning do not get shorter, by samples of each byte's plane.
+// The number of bytes at the beginning that do not get shorter, by a sample of each byte's plane.
 std::size_t ChunkCodec::noise_bytes(std::span<const std::byte> shuffled, Scratch& s) const {
   constexpr std::size_t sample = 4096;
   const std::size_t plane = shuffled.size() / element_bytes_;

@@ -1,13 +1,12 @@
-// chunk_codec.h - one chunk of an HDF5 dataset as HDF5's shuffle and deflate filters would write
-// it.
+// chunk_codec.h - packs a chunk of an HDF5 dataset as HDF5's shuffle and deflate filters would.
 //
 // In:  the bytes of a chunk, elements of one size.
 // Out: zlib's format (RFC 1950) over shuffled bytes, which every HDF5 reader can read; made by
-//      libdeflate, in any thread, where the library's own filters run under its one lock.
+//      libdeflate in any thread, whereas HDF5's own filters run under its one lock.
 //
 // The low bytes of floats are noise, on which deflate spends most of its time and gains nothing.
-// After the shuffle they come first: bytes of one place in the element whose samples do not get
-// shorter go into stored blocks, in front of the compressed ones.
+// The shuffle puts them first. A sample of each byte of the elements is compressed; bytes whose
+// sample does not shrink go into stored blocks, in front of the compressed ones.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +39,7 @@ class ChunkCodec {
 
   struct Packed {
     std::span<const std::byte> bytes;  // in the scratch, until its next use
-    // Bit i: filter i of the dataset was omitted. Deflate is, where it would make the chunk
+    // Bit i: filter i of the dataset was omitted. Deflate is omitted where it would make the chunk
     // longer.
     std::uint32_t filter_mask = 0;
   };
@@ -51,7 +50,7 @@ class ChunkCodec {
   [[nodiscard]] int level() const { return level_; }
   [[nodiscard]] ChunkCodec at_level(int level) const { return {element_bytes_, shuffle_, level}; }
   [[nodiscard]] Packed pack(std::span<const std::byte> chunk, Scratch& scratch) const;
-  // Back to the bytes of the chunk; false when `packed` is no such chunk.
+  // Restores the bytes of the chunk; false when `packed` is no such chunk.
   [[nodiscard]] bool unpack(std::span<const std::byte> packed, std::uint32_t filter_mask,
                             std::span<std::byte> chunk, Scratch& scratch) const;
 

@@ -16,11 +16,11 @@ struct Header {
   std::uint64_t hash = 0;  // XXH3 of the packed bytes
 };
 
-constexpr std::size_t kLooksClosely = 64;  // at the last chunks of a log: the others were complete
+constexpr std::size_t kLooksClosely = 64;  // last chunks to check: earlier ones are complete
 
 }  // namespace
 
-// A chunk on its way to its place; that is over when it failed, too.
+// Marks a chunk as being written to its position, until that has succeeded or failed.
 class ChunkLog::Writing {
  public:
   Writing(ChunkLog& log, std::int64_t index) : log_(log), index_(index) {}
@@ -71,7 +71,7 @@ void ChunkLog::add(std::int64_t index, const ChunkCodec::Packed& packed) {
   put_parked();
 }
 
-// Those whose turn has come.
+// Writes the parked chunks whose turn has come.
 void ChunkLog::put_parked() {
   for (;;) {
     std::unique_lock lock(mutex_);
@@ -85,7 +85,7 @@ void ChunkLog::put_parked() {
   }
 }
 
-// With the mutex; a Writing follows.
+// With the mutex held; the caller then makes a Writing.
 ChunkLog::Place ChunkLog::begin_place(std::int64_t index, std::size_t bytes,
                                       std::uint32_t filter_mask) {
   const Place place{end_ + sizeof(Header), bytes, filter_mask};
@@ -107,7 +107,7 @@ void ChunkLog::put(std::int64_t index, const Place& place, std::span<const std::
   file_.put(&header, sizeof header, place.at - sizeof header);
 }
 
-// With the mutex.
+// With the mutex held.
 void ChunkLog::park(std::int64_t index, const ChunkCodec::Packed& packed) {
   Parked parked;
   parked.place = {0, packed.bytes.size(), packed.filter_mask};

@@ -1,6 +1,6 @@
-// A log of packed chunks in a file: one behind the other in the order of their numbers, each after
-// a header with its checksum. Whenever the program ends, its chunks can be recovered, and the file
-// does not depend on which thread is first.
+// A log of packed chunks in a file, in the order of their numbers, each after a header with its
+// checksum. Its chunks can be recovered however the program ends, and the file does not depend on
+// which thread is first.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ namespace melflow {
 
 class ChunkLog {
  public:
-  /// Of a packed chunk, in the file.
+  /// The position of a packed chunk in the file.
   struct Place {
     std::uint64_t at = 0, bytes = 0;
     std::uint32_t filter_mask = 0;
@@ -31,30 +31,30 @@ class ChunkLog {
     std::uint32_t filter_mask = 0;
   };
 
-  /// In `file`, which must outlive it, from byte `begin` on. Chunks that wait for one before them
-  /// do so in memory, `most_parked` of them, the others on disk. Threads do not wait: what is
-  /// missing may be in a block that no thread has taken up yet.
+  /// Writes to `file`, which must outlive it, from byte `begin` on. Of the chunks that wait for one
+  /// before them, `most_parked` wait in memory and the others on disk. Threads do not wait: the
+  /// missing chunk may be in a block that no thread has taken yet.
   ChunkLog(const RowPartFile& file, std::uint64_t begin, std::size_t most_parked)
       : file_(file),
         most_parked_(most_parked),
         end_(begin),
         spill_(std::make_shared<RowPartFile::Spill>(file)) {}
 
-  /// Finds the chunks, of at most `most` bytes, of an interrupted run; before all else. One that
-  /// it was writing may be there in part. Throws RunError.
+  /// Finds the chunks, of at most `most` bytes, that an interrupted run wrote; before all other
+  /// calls. The one being written then may be incomplete. Throws RunError.
   void scan(std::size_t most);
 
   // ---- from any thread; they throw RunError
 
-  /// Gives the chunk its place, or parks it until those before it have theirs. One that is there
-  /// already is written again, behind all others.
+  /// Writes the chunk at its position, or parks it until those before it have theirs. A chunk that
+  /// is there already is written again, behind all others.
   void add(std::int64_t index, const ChunkCodec::Packed& packed);
   [[nodiscard]] bool has(std::int64_t index) const;
-  /// Nothing where there is no such chunk, or it cannot be read.
+  /// Reads a chunk; nothing where it does not exist or cannot be read.
   [[nodiscard]] std::optional<Packed> load(std::int64_t index) const;
-  /// The chunks from `index` on are gone; nobody may be adding one of them.
+  /// Removes the chunks from `index` on; no thread may be adding one of them.
   void cut(std::int64_t index);
-  /// How many, from the first on, are in the file.
+  /// The number of chunks, from the first on, that are in the file.
   [[nodiscard]] std::int64_t safe() const;
 
   // ---- when nothing is added any more
@@ -66,8 +66,8 @@ class ChunkLog {
 
  private:
   struct Parked {
-    Place place;                   // its size; where it was spilled to
-    std::vector<std::byte> bytes;  // or, where there is room for it
+    Place place;                   // its size, and its position in `spill`
+    std::vector<std::byte> bytes;  // empty where it was spilled
     std::shared_ptr<RowPartFile::Spill> spill;
   };
   class Writing;
@@ -82,13 +82,13 @@ class ChunkLog {
   const RowPartFile& file_;
   const std::size_t most_parked_;
 
-  mutable std::mutex mutex_;     // of what follows
+  mutable std::mutex mutex_;     // guards the members below
   std::vector<Place> places_;    // of the chunks from the first on
   std::set<std::int64_t> busy_;  // chunks that have a place, but are not in the file yet
   mutable std::condition_variable is_written_;
   std::uint64_t end_;
   std::map<std::int64_t, Parked> parked_;
-  std::shared_ptr<RowPartFile::Spill> spill_;  // of parked_, who use it, too
+  std::shared_ptr<RowPartFile::Spill> spill_;  // the file of parked_, shared with its entries
   std::uint64_t spill_end_ = 0;
 };
 

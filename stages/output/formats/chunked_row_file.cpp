@@ -42,7 +42,7 @@ struct ChunkedRowFile::Packing {
 
 ChunkCodec::Packed PackingCost::pack(const ChunkCodec& codec, std::span<const std::byte> chunk,
                                      ChunkCodec::Scratch& scratch) {
-  constexpr std::int64_t kEvery = 64;  // one of which is packed a second time, and faster
+  constexpr std::int64_t kEvery = 64;  // one chunk in so many is also packed at level 1
   const std::int64_t number = chunks_++;
   const bool is_sampled = number % kEvery == 0 || (number & (number - 1)) == 0;
   std::unique_lock lock(mutex_, std::defer_lock);
@@ -74,11 +74,11 @@ std::optional<std::pair<PackingCost::Estimate, PackingCost::Estimate>> PackingCo
   return std::pair(of(packed_), of(at_level_1_));
 }
 
-// Rows come nearly in order: a thread is at one chunk, and between what two of them write another
-// one is begun; at the end of every file the last one waits for rows. A thread that packs has a
-// copy with the bytes in another order and one that is compressed.
+// Rows come nearly in order: each thread writes one chunk, another one is open between those of two
+// threads, and the last one of every file waits for rows. A thread that packs has two copies of a
+// chunk, one shuffled and one compressed.
 std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, std::size_t files) {
-  constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // of libdeflate's, from level 10 on
+  constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // in libdeflate; thorough: level 10
   const auto n = static_cast<std::size_t>(threads);
   const std::size_t packing = level == 0 ? 0 : 2 * chunk_bytes + (level < 10 ? fast : thorough);
   const std::size_t sample = level <= 1 ? 0 : 2 * chunk_bytes + fast;
@@ -105,8 +105,8 @@ void ChunkedRowFile::resume_at(std::int64_t rows) {
   reopen(chunk_of(rows), rows % settings_.rows);
 }
 
-// Keeps the first `rows` rows of the chunk and drops all later ones; with the mutex, or
-// single-threaded.
+// Keeps the first `rows` rows of the chunk and drops all later ones; with the mutex held, or by the
+// only thread.
 void ChunkedRowFile::reopen(std::int64_t index, std::int64_t rows) {
   if (rows > 0) {
     const auto chunk = new_chunk();
@@ -188,7 +188,7 @@ void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   log_.add(index, settings_.space->cost.pack(codec_, chunk.bytes(), *scratch));
 }
 
-// False where the file has no such chunk, or it is damaged.
+// Returns false where the file has no such chunk, or it is damaged.
 bool ChunkedRowFile::load(std::int64_t index, std::span<std::byte> to) const {
   const auto packed = log_.load(index);
   const auto scratch = lease_scratch(*settings_.space);
@@ -204,8 +204,7 @@ void ChunkedRowFile::roll_back(std::int64_t row) {
   const std::int64_t index = chunk_of(row);
   const std::int64_t first = row - index * settings_.rows;
   std::unique_lock lock(mutex_);
-  // Rows of complete files that share the chunk may still be on their way into it, or it on its way
-  // into the file.
+  // Rows of complete files may still be in flight to this chunk, or the chunk to the file.
   packed_.wait(lock, [&] { return packing_.empty() || *packing_.rbegin() < index; });
   open_.erase(open_.upper_bound(index), open_.end());
   const auto it = open_.find(index);
@@ -266,8 +265,8 @@ std::optional<std::uint64_t> ChunkedRowFile::hash(std::int64_t row, std::int64_t
   return out.value();
 }
 
-// Chunks that change are written again behind all others, as what is moved into them is read from
-// those; only files that failed late are moved over.
+// Changed chunks are written again behind all others, since the rows moved into them are read from
+// the old ones; only rows of files that failed late are moved over.
 void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   flush_open();
   const auto source = new_chunk(), target = new_chunk();
@@ -340,7 +339,7 @@ std::vector<hsize_t> ChunkedRowFile::first_of(std::int64_t index) const {
   return out;
 }
 
-// HDF5 believes that it writes them.
+// Registers the chunks with HDF5, which believes that it writes them.
 void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const {
   const auto count = static_cast<std::int64_t>(shape.front());
   std::vector<char> bytes;

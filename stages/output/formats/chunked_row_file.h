@@ -1,13 +1,13 @@
-// The HDF5 output with rows in chunks, each compressed by itself by the thread that completes it.
+// The HDF5 output with rows in chunks, each compressed separately by the thread that completes it.
 //
 // In:  rows, nearly in order and from many threads.
 // Out: `<target>.part`, from byte kDataOffset on a ChunkLog of chunks of ChunkSettings::rows rows,
 //      shuffled and deflated as HDF5's own filters do it, in the order of the rows. At the end HDF5
 //      makes a file around them, whose chunks are where they are.
 //
-// So what is in the log is there whatever becomes of the program, HDF5 writes no row, and the file
-// does not depend on who packs when. A chunk is kept in memory from its first row to its last. Rows
-// come nearly in order, so few chunks are open at a time.
+// So the chunks in the log survive whatever happens to the program, HDF5 writes no row, and the
+// file does not depend on who packs when. A chunk is kept in memory from its first row to its last.
+// Rows come nearly in order, so few chunks are open at a time.
 #pragma once
 
 #include <algorithm>
@@ -30,17 +30,17 @@
 
 namespace melflow {
 
-/// What packing takes, by a sample of the chunks: each as it is packed and, where that is beyond
-/// level 1, at level 1, too.
+/// The cost of packing, from a sample of the chunks: each is packed at the configured level and,
+/// where that is above level 1, at level 1, too.
 class PackingCost {
  public:
   struct Estimate {
     double seconds = 0;  ///< processor time of all chunks
     double size = 0;     ///< of a packed chunk, as a share of its rows
   };
-  /// As packed, and at level 1; nothing before the first chunk.
+  /// Returns the cost as configured and at level 1; nothing before the first chunk.
   [[nodiscard]] std::optional<std::pair<Estimate, Estimate>> estimates() const;
-  /// codec.pack(). From any thread.
+  /// Calls codec.pack(), and measures a sample of the calls. From any thread.
   ChunkCodec::Packed pack(const ChunkCodec& codec, std::span<const std::byte> chunk,
                           ChunkCodec::Scratch& scratch);
 
@@ -50,7 +50,7 @@ class PackingCost {
     std::size_t bytes = 0;
   };
   std::atomic<std::int64_t> chunks_ = 0;
-  mutable std::mutex mutex_;  // of what follows, the sample
+  mutable std::mutex mutex_;  // guards the sample below
   std::int64_t sampled_ = 0;
   std::size_t bytes_ = 0;  // before packing
   Sum packed_, at_level_1_;
@@ -59,7 +59,7 @@ class PackingCost {
 
 /// Memory for open chunks and for packing them; the files of a sink share it.
 struct ChunkSpace {
-  /// The most memory [bytes] that `threads` threads use at once that write to `files` files.
+  /// The most memory [bytes] that `threads` threads use at once to write `files` files.
   static std::size_t most(std::size_t chunk_bytes, int level, int threads, std::size_t files);
 
   BufferPool chunks{std::numeric_limits<std::size_t>::max()};
@@ -95,7 +95,7 @@ class ChunkedRowFile final : public RowFile {
                                                   std::int64_t count) const override;
   void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
 
-  /// How many packed chunks of so many bytes wait in memory for one before them.
+  /// The number of packed chunks of this size that wait in memory for one before them.
   static std::size_t most_parked(std::size_t chunk_bytes) {
     constexpr std::size_t kBytes = 4 << 20;
     return std::clamp<std::size_t>(kBytes / chunk_bytes, 1, 4);
@@ -111,7 +111,7 @@ class ChunkedRowFile final : public RowFile {
 
     Buffer buffer;
     std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
-    std::int64_t filled = 0;  // how many
+    std::int64_t filled = 0;  // number of rows that are there
   };
   struct Packing;
 
@@ -136,7 +136,7 @@ class ChunkedRowFile final : public RowFile {
   std::vector<hsize_t> row_shape_;
   ChunkCodec codec_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
   std::set<std::int64_t> packing_;  // complete chunks that the log does not have yet
   mutable std::condition_variable packed_;

@@ -12,7 +12,7 @@
 namespace melflow {
 namespace {
 
-// A whole number from `least` to below `end`.
+// Checks that a number is at least `least` and below `end`.
 void check_number(const FeatureData::Entry& e, const char* what, std::int64_t value,
                   std::int64_t least, std::uint64_t end) {
   if (value < least || (value >= 0 && static_cast<std::uint64_t>(value) >= end))
@@ -31,7 +31,7 @@ void check_entry(const FeatureData& data, const FeatureData::Entry& e) {
     throw RunError(fmt::format("{} has a duration of {} s", e.path, e.duration));
 }
 
-// Rows are in the order of the files, but for those that an update added.
+// Checks that no row has two owners; rows are in file order, except those that an update added.
 void check_owners(const FeatureData& data) {
   std::vector<const FeatureData::Entry*> by_row;
   for (const FeatureData::Entry& e : data.files)

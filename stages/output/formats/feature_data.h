@@ -56,7 +56,7 @@ struct FeatureData {
   std::optional<ColumnStatistics> statistics;
   /// The root attributes that are numbers or flags, by their names.
   std::map<std::string, std::int64_t> integers;
-  std::map<std::string, std::string> texts;  ///< likewise those that are texts or JSON
+  std::map<std::string, std::string> texts;  ///< the root attributes that are texts or JSON
 
   [[nodiscard]] std::uint64_t rows() const { return shape.front(); }
   /// Whether rows are samples, each of which counts as a frame of one band.
@@ -79,11 +79,11 @@ struct FeatureData {
   }
 };
 
-/// Where the rows are in their file, little-endian.
+/// The positions of the rows in their file, little-endian.
 struct RowPlaces {
   struct Chunk {
     std::uint64_t at = 0, bytes = 0;
-    std::uint32_t filter_mask = 0;  ///< as ChunkCodec has it
+    std::uint32_t filter_mask = 0;  ///< as in ChunkCodec::Packed
   };
   std::uint64_t at = 0;          ///< of the first row, where they are in one piece
   std::uint64_t chunk_rows = 0;  ///< 0: in one piece
@@ -102,7 +102,7 @@ class FeatureRows {
   /// bands].
   [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
                                                 std::uint64_t count) const = 0;
-  /// Throws RunError that names what of the rows is not in the file.
+  /// Throws RunError, naming them, where some of the rows are not in the file.
   [[nodiscard]] virtual RowPlaces places() const = 0;
 };
 
@@ -113,10 +113,10 @@ struct FeatureContents {
 
 /// Throws RunError when the file has a format that this program does not know.
 void check_format(const std::string& path, const FeatureData& data);
-/// Throws RunError for a shape of more or fewer axes than such rows have.
+/// Throws RunError for a shape with more or fewer axes than such rows have.
 void check_axes(const FeatureData& data);
 /// Checks that the numbers in a file agree with each other: rows have values, each row belongs to
-/// one file at most, every list has the right length. Throws RunError naming what does not agree.
+/// at most one file, every list has the right length. Throws RunError naming what does not agree.
 void check_contents(const FeatureData& data);
 /// The product of `factors`. Throws RunError, naming `what`, when it does not fit 64 bits.
 std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what);

@@ -27,7 +27,7 @@ namespace melflow {
 namespace fs = std::filesystem;
 namespace {
 
-// "out/a.test.npy" and "out/a.train.npy" for "out/a.npy": the first ones of those that are there.
+// Returns the first existing files of splits: for "out/a.npy", "out/a.test.npy" and others.
 std::vector<std::string> files_of_splits(const std::string& path) {
   constexpr std::size_t kShown = 5;
   const fs::path wanted(path);
@@ -46,7 +46,7 @@ std::vector<std::string> files_of_splits(const std::string& path) {
   return out;
 }
 
-// What to say of a path that cannot be opened as a feature file.
+// Returns advice on a path that cannot be opened as a feature file.
 std::string advice(const std::string& path) {
   if (has_name(path + ".undo") && has_name(path + ".part"))
     return fmt::format(
@@ -71,7 +71,7 @@ std::string advice(const std::string& path) {
   return {};
 }
 
-// The rows that an index of theirs lies beside; "" for what is none, or lies alone.
+// Returns the path of the rows beside an index of .npy rows; "" where there are none.
 std::string rows_of_index(const std::string& path) {
   for (const std::string ending : {".index.json", ".index.npy"}) {
     if (!path.ends_with(ending)) continue;

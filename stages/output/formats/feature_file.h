@@ -41,7 +41,7 @@ class FeatureFile {
   [[nodiscard]] const std::string& unit() const { return data().unit; }
   [[nodiscard]] const std::vector<double>& band_hz() const { return data().band_hz; }
   [[nodiscard]] const std::string& root() const { return data().root; }
-  /// Where there were several; throws RunError when what the file says of them cannot be read.
+  /// The sources, where there were several. Throws RunError where they cannot be read.
   [[nodiscard]] std::vector<CorpusSource> sources() const;
   [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
@@ -68,16 +68,16 @@ class FeatureFile {
 
   /// The type of the stored values. Throws RunError for one that melflow does not write.
   [[nodiscard]] NumberType type() const;
-  /// Where the stored values are, all of them in the file. Throws RunError where they are not.
+  /// The positions of the stored values. Throws RunError where some of them are not in the file.
   [[nodiscard]] RowPlaces places() const;
-  /// What makes its rows and index unfit for use, as a message: it is not complete, or the index is
-  /// not what was written; "" for nothing.
+  /// Returns what makes the rows and index unfit for use, as a message: the file is not complete,
+  /// or the index differs from what was written; "" for nothing.
   [[nodiscard]] std::string flaw() const;
 
-  /// Its index_hash(), as the file says it; of what it says, where an earlier program made it.
+  /// index_hash() as the file has it, or of its contents where an earlier program made it.
   [[nodiscard]] std::string hash() const;
-  /// False: what the file says of its files or of itself is not what was written. Outputs of
-  /// earlier programs do not tell.
+  /// False where the file's index or attributes differ from what was written. True for outputs of
+  /// earlier programs, which have no hash.
   [[nodiscard]] bool is_index_as_written() const;
 
  private:

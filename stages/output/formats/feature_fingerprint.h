@@ -1,4 +1,4 @@
-// A short name for feature settings: equal settings, equal hash, on every machine.
+// A short name for feature settings: equal settings have equal hashes on every machine.
 #pragma once
 
 #include <string>

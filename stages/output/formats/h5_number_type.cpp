@@ -3,7 +3,7 @@
 namespace melflow {
 namespace {
 
-// Two bytes: sign, exponent, mantissa.
+// Makes a type of two bytes: sign, exponent, mantissa.
 Hid sixteen_bits(std::size_t exponent_bits, std::size_t bias, const char* name) {
   Hid id(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
   const std::size_t mantissa_bits = 15 - exponent_bits;

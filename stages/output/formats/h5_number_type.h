@@ -1,4 +1,4 @@
-// Types of values as HDF5 has them.
+// The HDF5 types of values.
 #pragma once
 
 #include <optional>

@@ -18,8 +18,8 @@ void expect(bool is_there, const char* name) {
   if (!is_there) fail_read_back(name);
 }
 
-// Memory for texts that HDF5 reads, all of which goes at once: an allocation for each would be most
-// of what reading them costs.
+// Memory for the texts that HDF5 reads, released all at once: an allocation for each would be most
+// of the cost of reading them.
 class TextMemory {
  public:
   TextMemory() {
@@ -47,8 +47,8 @@ class TextMemory {
   H5Conversion transfer_;
 };
 
-// Numbers on their way into a dataset or attribute, or out of it to be compared; H5Dwrite and
-// H5Dread, or those of attributes.
+// Writes numbers to a dataset or attribute, or reads them back to compare; by H5Dwrite and H5Dread,
+// or the calls for attributes.
 template <class Write, class Read>
 void transfer(const H5Place& where, const char* name, const std::string& bytes, const Write& write,
               const Read& read) {
@@ -58,8 +58,8 @@ void transfer(const H5Place& where, const char* name, const std::string& bytes, 
   expect(there == bytes, name);
 }
 
-// Texts likewise, which end in '\0'. let_go(texts): HDF5 has read them, and they are not needed any
-// more.
+// The same for texts, which end in '\0'. let_go(texts): called when texts that HDF5 has read are no
+// longer needed.
 template <class Write, class Read, class LetGo>
 void transfer(const H5Place& where, const char* name, const std::vector<const char*>& texts,
               const Write& write, const Read& read, const LetGo& let_go) {
@@ -73,8 +73,8 @@ void transfer(const H5Place& where, const char* name, const std::vector<const ch
   expect(is_same, name);
 }
 
-// A dataset of `shape`, `at_once` of its first axis at a time: piece(set, first, n, memory, file)
-// of each. `create` where it is to be made.
+// Goes through a dataset of `shape`, `at_once` entries of its first axis at a time, by piece(set,
+// first, n, memory, file). `create`: the properties of a new dataset.
 template <class Piece>
 void in_pieces(const H5Place& where, const char* name, hid_t type, const H5Place::Shape& shape,
                hsize_t at_once, hid_t create, const Piece& piece) {
@@ -126,7 +126,7 @@ void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, con
     h5_check(H5Pset_chunk(create, 2, chunk), name);
     h5_check(H5Pset_deflate(create, 1), name);
   }
-  const std::size_t entry = size_of(type) * (shape.size() > 1 ? shape[1] : 1);  // [bytes]
+  const std::size_t entry = size_of(type) * (shape.size() > 1 ? shape[1] : 1);  // size [bytes]
   std::string bytes;
   in_pieces(*this, name, stored, shape, at_once, create,
             [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
@@ -144,7 +144,7 @@ void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, con
 void H5Place::texts(const char* name, std::size_t count,
                     const std::function<std::string(std::size_t)>& text) const {
   const Hid type = h5_type(ColumnType::text);
-  std::string all;  // one behind the other
+  std::string all;  // the texts, one after another
   std::vector<std::size_t> begins;
   std::vector<const char*> texts;
   TextMemory room;

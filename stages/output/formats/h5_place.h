@@ -1,5 +1,5 @@
 // A group of an HDF5 file with its datasets and attributes. The same calls are made twice: first to
-// write them, and when the file is complete, to read them back and compare.
+// write them, and once the file is complete, to read them back and compare.
 #pragma once
 
 #include <hdf5.h>
@@ -14,7 +14,7 @@
 
 namespace melflow {
 
-/// Every call throws RunError that names what cannot be written, or is not there as it was written.
+/// Every call throws RunError naming what cannot be written, or differs from what was written.
 class H5Place {
  public:
   enum class Pass { write, check };

@@ -35,7 +35,7 @@ class RootGroup {
   const OpenH5& file_;
 };
 
-// What every format has; nothing where melflow did not write the file.
+// Reads the attributes that all formats have; nothing where melflow did not write the file.
 void read_format(const OpenH5& file, FeatureData& out) {
   const RootGroup root(file);
   if (!root.has("format") || !root.has("melflow_version")) return;
@@ -52,7 +52,7 @@ std::string rows_path(const FeatureData& data) {
   return "/" + name;
 }
 
-// Of filters: those of ChunkCodec, in its order.
+// Reads the filters of the rows: those of ChunkCodec, in its order.
 void read_filters(hid_t made, std::size_t value_bytes, const std::string& name, RowPlaces& out) {
   const int filters = H5Pget_nfilters(made);
   h5_check(filters, name);
@@ -73,7 +73,7 @@ void read_filters(hid_t made, std::size_t value_bytes, const std::string& name, 
   }
 }
 
-// All but the chunks. Throws where they are neither in one piece nor in chunks of whole rows.
+// Reads all but the chunks. Throws where rows are neither contiguous nor in chunks of whole rows.
 RowPlaces read_layout(const OpenH5& file, hid_t rows, const std::string& name,
                       std::size_t value_bytes, const FeatureData& data) {
   RowPlaces out;
@@ -125,7 +125,7 @@ RowPlaces read_shape(const OpenH5& file, hid_t rows, const std::string& name, Fe
   out.unit = text_attribute(file, rows, "unit");
   RowPlaces places = read_layout(file, rows, name, H5Tget_size(type), out);
   if (out.rows() > 0 && places.chunk_rows == 0) out.rows_at = places.at;
-  if (has_object(file.id, "/band_hz"))  // else columns that are no frequencies
+  if (has_object(file.id, "/band_hz"))  // else the columns are no frequencies
     out.band_hz = H5Dataset(file, "/band_hz").numbers<double>();
   return places;
 }
@@ -251,7 +251,7 @@ class H5Rows final : public FeatureRows {
     h5_check(
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
         name_);
-    // The library takes types without hardware apart bit by bit: they are read as they are.
+    // HDF5 converts types without hardware support bit by bit, so they are read unconverted.
     const bool is_plain = !type_ || *type_ == NumberType::float32;
     const Hid type =
         is_plain ? Hid(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose, "type") : h5_number_type(*type_);
@@ -261,8 +261,8 @@ class H5Rows final : public FeatureRows {
     if (!is_plain) to_float(halves.data(), values, *type_, out.data());
     return out;
   }
-  // HDF5 1.10 goes over all chunks to say where one is. It reads one by its index, so it is let
-  // read.
+  // HDF5 1.10 goes over all chunks to locate one, but reads one directly by its index. So a chunk
+  // is located by reading it.
   [[nodiscard]] RowPlaces places() const override {
     const QuietHdf5 quiet;
     RowPlaces out = layout_;
@@ -292,10 +292,10 @@ class H5Rows final : public FeatureRows {
   std::string name_;
   std::vector<std::uint64_t> shape_;
   RowPlaces layout_;                // without its chunks
-  std::optional<NumberType> type_;  // of the rows, where it is one that is known
+  std::optional<NumberType> type_;  // of the rows, if it is a known one
 };
 
-// Reads a part of the file `path`; says which file an error is about.
+// Calls `read` to read a part of the file `path`, and adds the path to its errors.
 template <class Read>
 void as_described(const std::string& path, const Read& read) {
   try {

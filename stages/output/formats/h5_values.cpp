@@ -19,12 +19,12 @@ namespace {
 constexpr const char* kSignature = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t kMostAttribute = 16 << 20;  // [bytes] of text without a length
 
-// `name` starts with a slash.
+// Refuses links to other files in `name`, which starts with a slash.
 void check_links(hid_t file, const std::string& name) {
   for (std::size_t end = 0; end != name.npos;) {
     end = name.find('/', end + 1);
     const std::string part = name.substr(0, end);
-    if (!has_object(file, part)) return;  // opening it says so
+    if (!has_object(file, part)) return;  // opening it reports that
     H5L_info_t link;
     h5_check(H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT), part);
     if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
@@ -32,7 +32,7 @@ void check_links(hid_t file, const std::string& name) {
   }
 }
 
-// One for a scalar.
+// The number of values; one for a scalar.
 std::size_t count_of(hid_t space, const std::string& what) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return 0;
   return checked_product(h5_shape(space, what), what);
@@ -57,7 +57,7 @@ Hid reference_type() {
   return out;
 }
 
-// Strings of one attribute or dataset, fixed or variable in length. `read` is H5Aread or H5Dread.
+// Reads the strings, fixed or variable in length, of an attribute or dataset by H5Aread or H5Dread.
 template <class Read>
 std::vector<std::string> read_texts(const OpenH5& file, const Hid& type, hid_t space,
                                     const std::string& what, const Read& read) {
@@ -97,7 +97,7 @@ OpenH5 open_h5(const std::string& path) {
                    (path.ends_with(".part")
                         ? ": cannot be read yet: a run is still writing it, or died while it did"
                         : ": this is not an HDF5 file; name an output of `melflow run`"));
-  // HDF5's own programs lock what they write, and so does an update.
+  // HDF5's own programs lock the files that they write, and so does an update.
   if (flock(out.fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw RunError(path + ": another program is writing it");
   out.from = std::make_unique<Hdf5Descriptor>(out.fd.get());
@@ -160,7 +160,7 @@ H5Dataset::H5Dataset(const OpenH5& file, const std::string& name)
 
 void H5Dataset::read(ColumnType type, void* to) const {
   if (count_ == 0) return;
-  // The numbers of an enumeration are read as the integers they are.
+  // The numbers of an enumeration are read as plain integers.
   const Hid memory = h5_type(type == ColumnType::status ? ColumnType::int8 : type);
   h5_check(H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5Conversion(), to), "reading " + name_);
 }

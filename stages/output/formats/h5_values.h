@@ -30,10 +30,10 @@ OpenH5 open_h5(const std::string& path);
 
 bool has_object(hid_t where, const std::string& name);
 std::vector<std::uint64_t> h5_shape(hid_t space, const std::string& what);
-/// What is there by that name, which starts with a slash; links to other files are not followed.
+/// Opens the object of that name, which starts with a slash; does not follow links to other files.
 Hid open_dataset(hid_t file, const std::string& name);
 Hid open_group(hid_t file, const std::string& name);
-inline constexpr std::uint64_t kMostUnpacked = 1032;  ///< of a byte by deflate
+inline constexpr std::uint64_t kMostUnpacked = 1032;  ///< largest expansion by deflate
 /// Throws unless all values of the dataset, `bytes` in total, are in the file itself.
 void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std::string& name);
 

@@ -5,11 +5,11 @@
 namespace melflow {
 namespace {
 
-// Every file is closed by its owner, so nothing is left to do at exit; and after a file could not
-// be closed HDF5 1.10 crashes in what it does there.
+// Every file is closed by its owner, so HDF5 has nothing to do at exit; and HDF5 1.10 crashes there
+// if a file could not be closed.
 [[maybe_unused]] const herr_t at_exit = H5dont_atexit();
 
-// The innermost message of the library's error stack, which names the cause.
+// Returns the innermost message of the library's error stack, which names the cause.
 std::string cause() {
   std::string text;
   H5Ewalk2(

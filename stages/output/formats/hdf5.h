@@ -36,12 +36,12 @@ class Hid {
   Closer closer_ = nullptr;
 };
 
-/// Properties for making objects of a class (H5P_DATASET_CREATE, ...) that do not keep the time: a
-/// file has the same bytes whenever it is made.
+/// Properties for making objects of a class (H5P_DATASET_CREATE, ...) without times, so that a file
+/// has the same bytes whenever it is made.
 Hid without_times(hid_t properties);
 
-/// Properties of a transfer that converts values, with the memory which that takes: HDF5 1.10
-/// destroys its own where the system has none for it.
+/// Properties of a transfer that converts values, with memory for the conversion: HDF5 1.10
+/// destroys its own properties when the system has no memory for it.
 class H5Conversion {
  public:
   H5Conversion();
@@ -55,7 +55,7 @@ class H5Conversion {
 /// Throws RunError naming `what` when an HDF5 call failed.
 void h5_check(herr_t status, const std::string& what);
 
-/// Held around every use of the library during a run: it need not have been built for threads.
+/// Held around every use of the library during a run, since it may be built without thread safety.
 std::mutex& hdf5_mutex();
 
 /// Silences the library's own printing for the life of the object; errors come as exceptions.

@@ -19,14 +19,14 @@
 
 namespace melflow {
 
-// What the library calls. Addresses are bytes of the descriptor.
+// The functions that the library calls. Addresses are positions in the descriptor's file.
 struct Hdf5Driver {
   struct File {
-    H5FD_t base;  // the library's; has to come first
+    H5FD_t base;  // the library's part; has to come first
     Hdf5Descriptor* at;
-    haddr_t eoa;   // of what HDF5 has allotted
-    haddr_t next;  // of what it is going to, with a range omitted
-    haddr_t eof;   // of what it has written, or found
+    haddr_t eoa;   // end of what HDF5 has allotted
+    haddr_t next;  // where HDF5 allots next, around an omitted range
+    haddr_t eof;   // end of what HDF5 has written or found
   };
   struct Info {
     Hdf5Descriptor* at;
@@ -57,11 +57,11 @@ struct Hdf5Driver {
   static haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t) { return of(file).eoa; }
   static herr_t set_eoa(H5FD_t* file, H5FD_mem_t, haddr_t at) {
     File& f = of(file);
-    if (f.next == f.eoa) f.next = at;  // the last of what was allotted grows or shrinks
+    if (f.next == f.eoa) f.next = at;  // the last allotted piece grows or shrinks
     f.eoa = at;
     return 0;
   }
-  // Only for files around a range: others grow at their end.
+  // Used only for files around a range: others grow at their end.
   static haddr_t allot(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t bytes) {
     File& f = of(file);
     const Hdf5Descriptor::Range &there = f.at->there_, &left_out = f.at->left_out_;
@@ -75,7 +75,7 @@ struct Hdf5Driver {
   }
   static haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) { return of(file).eof; }
 
-  // Zeros where nothing was written yet.
+  // Reads zeros where nothing has been written yet.
   static herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t at, std::size_t bytes,
                      void* to) {
     const File& f = of(file);
@@ -89,7 +89,7 @@ struct Hdf5Driver {
     if (read_whole(f.at->fd_, to, there, at) != 0) return -1;
     return is_believable(f, at, {static_cast<const std::byte*>(to), there}) ? 0 : -1;
   }
-  // The library reads the beginning of a collection first, and then what is missing.
+  // The library reads the beginning of a collection first, and then the rest.
   static bool is_believable(const File& f, haddr_t at, std::span<const std::byte> begin) {
     const auto size = heap_bytes(begin);
     if (!size) return true;
@@ -164,7 +164,7 @@ Hid Hdf5Descriptor::create(const std::string& name, hsize_t aligned_from, hsize_
 Hid Hdf5Descriptor::create_around(const std::string& name, std::uint64_t begin, std::uint64_t end) {
   left_out_ = {begin, end - begin};
   const Hid access = Hdf5Driver::access(this, true);
-  // So that each chunk is allotted by itself.
+  // Makes HDF5 allot each chunk separately.
   h5_check(H5Pset_small_data_block_size(access, 0), "blocks");
   return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, without_times(H5P_FILE_CREATE), access), H5Fclose,
           "cannot create " + name};

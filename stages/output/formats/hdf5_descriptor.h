@@ -3,8 +3,8 @@
 //
 // HDF5 1.10 loses write errors: it writes its buffers when a dataset is closed, and when that fails
 // the dataset is full of zeros and no error is returned. So this driver reports every write to the
-// library as successful and keeps the first error, for which the code that makes the file asks at
-// the end; the file can then be closed as usual.
+// library as successful and keeps the first error, which the code that makes the file checks at the
+// end; the file can then be closed as usual.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace melflow {
 
 class Hdf5Descriptor {
  public:
-  /// `fd` is open and stays the caller's. This object must outlive the files that it gives.
+  /// `fd` is open and stays the caller's. This object must outlive the files that it returns.
   explicit Hdf5Descriptor(int fd) : fd_(fd) {}
   Hdf5Descriptor(const Hdf5Descriptor&) = delete;
   Hdf5Descriptor& operator=(const Hdf5Descriptor&) = delete;
@@ -25,11 +25,11 @@ class Hdf5Descriptor {
   /// at least `aligned_from` bytes begin at a multiple of `alignment` [bytes]. `name` is for
   /// messages. Throws RunError.
   Hid create(const std::string& name, hsize_t aligned_from = 1, hsize_t alignment = 1);
-  /// Begins a new HDF5 file that leaves bytes [begin, end) to the caller, who says with There which
-  /// of them HDF5 is to know as its own. Throws RunError.
+  /// Begins a new HDF5 file that leaves bytes [begin, end) to the caller, who declares by There
+  /// which of them HDF5 is to treat as its own. Throws RunError.
   Hid create_around(const std::string& name, std::uint64_t begin, std::uint64_t end);
-  /// As long as it lives, the next bytes that HDF5 allots for data, if they are `bytes` many, are
-  /// those at `at`, which are written already: HDF5's write to them is passed over.
+  /// While it lives, the next bytes that HDF5 allots for data, if there are `bytes` of them, are
+  /// those at `at`, which are already written: HDF5's write to them is skipped.
   class There {
    public:
     There(Hdf5Descriptor& to, std::uint64_t at, std::uint64_t bytes) : to_(to) {
@@ -45,7 +45,7 @@ class Hdf5Descriptor {
   struct Range {
     std::uint64_t at = 0, bytes = 0;
   };
-  /// As long as it lives, data that HDF5 would read is not read: `to` gets the place of the last.
+  /// While it lives, data that HDF5 would read is not read: `to` gets the position of the last.
   class Located {
    public:
     Located(Hdf5Descriptor& in, Range& to) : in_(in) { in.located_ = &to; }

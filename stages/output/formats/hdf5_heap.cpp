@@ -23,9 +23,9 @@ T number(std::span<const std::byte> bytes, std::size_t at) {
   return out;
 }
 
-// Gives each object its number and bytes; false where they do not follow each other to the end.
-// An object: number (2 bytes), references (2), reserved (4), size (8), and its bytes, rounded up to
-// eight. Number 0 is what is free; its size counts from its own header.
+// Passes the number and bytes of each object to `take`; false where the objects do not fill the
+// collection. An object has a number (2 bytes), references (2), 4 reserved bytes, its size (8), and
+// its bytes, rounded up to eight. Number 0 is free space, whose size includes its own header.
 template <class Take>
 bool for_each_object(std::span<const std::byte> collection, const Take& take) {
   if (collection.size() < kHeader) return false;

@@ -21,7 +21,7 @@ void write_bands(const H5Place& file, const FeatureInfo& info) {
   h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()), "dimension scale");
 }
 
-// Axis labels of rows, and where a column has a frequency, /band_hz as the scale of the last axis.
+// Labels the axes of rows and, where columns have frequencies, makes /band_hz the last axis' scale.
 void write_axes(const H5Place& file, const H5Place& rows, const OutputIndex& x) {
   const FeatureInfo& info = x.info;
   const std::vector<std::string> axes = x.axes();
@@ -44,7 +44,7 @@ void write_column(const H5Place& files, const OutputIndex& x, const IndexColumn&
     return files.texts(column.name, x.files(), [&](std::size_t i) { return column.text(x, i); });
   H5Place::Shape shape{x.files()};
   if (column.per != IndexColumn::Per::file) shape.push_back(values);
-  const bool is_packed = column.per == IndexColumn::Per::label;  // mostly noughts
+  const bool is_packed = column.per == IndexColumn::Per::label;  // mostly zeros
   const std::size_t bytes = values * size_of(column.type);
   files.numbers(
       column.name, column.type, shape,
@@ -76,7 +76,7 @@ void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hs
            "selection");
 }
 
-// The rows of a split as a dataset of their own, which has no bytes: it shows those of /`name`.
+// Makes a dataset for the rows of a split, without bytes of its own: it shows those of /`name`.
 Hid make_view(hid_t where, hid_t rows, const std::string& name,
               const OutputIndex::SplitRows& split) {
   const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");
@@ -105,7 +105,7 @@ Hid open_rows(hid_t where, const OutputIndex& x) {
   return {H5Dopen2(where, x.info.name.c_str(), H5P_DEFAULT), H5Dclose, x.info.name};
 }
 
-// A group for each split: its rows, and where files have one label each, that of every row.
+// Writes a group for each split: its rows and, where files have one label each, every row's label.
 void write_splits(const H5Place& file, hid_t rows, const OutputIndex& x) {
   for (const OutputIndex::SplitRows& split : x.splits()) {
     const H5Place where(file, split.name);
@@ -113,7 +113,7 @@ void write_splits(const H5Place& file, hid_t rows, const OutputIndex& x) {
         file.writes() ? make_view(where, rows, x.info.name, split) : open_rows(where, x);
     write_axes(file, {view, file.pass()}, x);
     if (x.has_label_sets() || x.label_names().empty()) continue;
-    std::size_t i = split.first;  // asked in order
+    std::size_t i = split.first;  // rows are asked for in order
     std::int64_t left = x.rows(i);
     where.list("label", static_cast<std::size_t>(split.row_count), [&](std::size_t) {
       while (left == 0) left = x.rows(++i);

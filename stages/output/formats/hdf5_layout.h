@@ -9,7 +9,7 @@ namespace melflow {
 
 /// Writes the index to `file`. `rows`: its dataset of rows, named index.info.name. Throws RunError.
 void write_layout(hid_t file, hid_t rows, const OutputIndex& index);
-/// Reads the index back from the complete file. Throws RunError where it is not what was written.
+/// Reads the index back from the complete file. Throws RunError where it differs from `index`.
 void check_layout(hid_t file, const OutputIndex& index);
 
 }  // namespace melflow

@@ -9,7 +9,7 @@ namespace {
 
 using Entry = FeatureData::Entry;
 
-// `of(index, file)` is what is written, `in(entry)` where it is when it was read: a number.
+// A column of numbers: `of(index, file)` is the value to write, `in(entry)` refers to the one read.
 template <class Of, class In>
 IndexColumn number(const char* name, Of of, In in, const char* what) {
   using T = std::remove_cvref_t<std::invoke_result_t<In, Entry&>>;
@@ -22,7 +22,7 @@ IndexColumn number(const char* name, Of of, In in, const char* what) {
           }};
 }
 
-// For outputs that may lack it.
+// Makes a column that outputs may lack.
 IndexColumn optional(IndexColumn column, const char* only = "",
                      bool (*is_wanted)(const OutputIndex&) = nullptr) {
   column.is_in_all = false;

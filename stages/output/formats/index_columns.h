@@ -1,8 +1,8 @@
-// The columns of an output's index: what it says of every file that was found. Each is said once,
-// in index_columns.cpp. The writers and readers of both formats go by that, and a test compares
-// docs/output-format.md with it.
+// The columns of an output's index: the values stored for every file that was found. Each is
+// defined once, in index_columns.cpp; the writers and readers of both formats use that table, and a
+// test compares docs/output-format.md with it.
 //
-// In HDF5 a column is the dataset /files/NAME, in .npy a field of the record of a file, in the
+// In HDF5 a column is the dataset /files/NAME; in .npy it is a field of a file's record, in the
 // order of the columns here.
 #pragma once
 
@@ -19,28 +19,28 @@
 namespace melflow {
 
 struct IndexColumn {
-  /// What a file has a value for: itself, or each of these names (an array in the index).
+  /// A column has a value per file, or an array with one for each target or label.
   enum class Per { file, target, label };
 
   const char* name;
   ColumnType type;
   const char* what;  ///< for the documentation, with its unit
-  /// Puts the values of a file there, as bytes, where zeros are; not of a text.
+  /// Writes the values of a file as bytes to `to`, which holds zeros; not for a text.
   std::function<void(const OutputIndex&, std::size_t file, char* to)> put;
-  /// Takes them, or a text, as they are in an output.
+  /// Stores in an entry the values, or the text, as they are in an output.
   std::function<void(std::string_view bytes, FeatureData::Entry& to)> set;
   Per per = Per::file;
-  std::function<std::string(const OutputIndex&, std::size_t file)> text{};  ///< of a text
-  /// For the documentation: where the column is written at all; "" for everywhere.
+  std::function<std::string(const OutputIndex&, std::size_t file)> text{};  ///< for a text
+  /// For the documentation: which outputs have the column; "" for all.
   const char* only = "";
-  bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< that, in an output
+  bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< whether this output has it; null: all do
   bool is_in_all = true;  ///< false: outputs of this format may lack it, such as earlier ones
 
-  /// Values of a file that is written; 0 where the column is not there.
+  /// The number of values of a file in an output being written; 0 where the column is absent.
   [[nodiscard]] std::size_t values(const OutputIndex& index) const;
-  /// Likewise of one that was read, whose names are known already; 0 where it cannot be there.
+  /// The same for an output being read, whose names are known; 0 where it cannot have the column.
   [[nodiscard]] std::size_t values(const FeatureData& data) const;
-  /// What `data` is read from is damaged without the column.
+  /// Whether the output that `data` is read from is damaged without the column.
   [[nodiscard]] bool is_needed(const FeatureData& data) const;
 };
 

@@ -34,7 +34,7 @@ class Hash {
     number(text.size());
     buffer_ += text;
   }
-  // One that JSON cannot hold where it is not UTF-8.
+  // Adds a text that JSON cannot hold where it is not UTF-8.
   void told(const std::string& said) { text(without_escaped_bytes(utf8_or_escaped(said))); }
   template <class List, class Add>
   void list(const List& list, const Add& add) {
@@ -62,7 +62,7 @@ class Hash {
   std::string buffer_;
 };
 
-// Everything but the files.
+// Returns the data of an index without its files.
 FeatureData whole_of(const OutputIndex& x) {
   FeatureData out;
   for (const RootAttribute& a : root_attributes()) {
@@ -112,11 +112,11 @@ FeatureData::Entry file_of(const OutputIndex& x, std::size_t file) {
   return out;
 }
 
-// The formats differ in how they write JSON, and in the order of columns.
+// The formats write JSON and order columns differently; the hash does not depend on that.
 void add_whole(Hash& hash, const FeatureData& data) {
   for (const RootAttribute& a : root_attributes()) {
     if (a.name == std::string_view(kIndexHash)) continue;
-    // Later than the hash: outputs without it have the hash that they had before.
+    // Introduced after the hash: outputs without this attribute keep the hash that they had.
     if (a.name == std::string_view(kSources) && data.text(a.name).empty()) continue;
     if (!a.is_text())
       hash.number(data.integer(a.name).value_or(-1));

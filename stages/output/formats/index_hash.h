@@ -10,16 +10,16 @@
 
 namespace melflow {
 
-/// The name of the attribute that has it.
+/// The name of the attribute that holds the hash.
 inline constexpr const char* kIndexHash = "index_hash";
 
-/// XXH3 (64 bits) as 16 hexadecimal digits: of an index that is written, and of what was read. The
-/// shape of the rows, their type and their places for each split are not in it.
+/// XXH3 (64 bits) as 16 hexadecimal digits, of an index that is written and of one that was read.
+/// It leaves out the shape and type of the rows, and their positions for each split.
 std::string index_hash(const OutputIndex& index);
 std::string index_hash(const FeatureData& data);
 
-/// What the files of one run have in common, likewise: of the paths of all its files and the hashes
-/// of their rows.
+/// A hash that the outputs of one run share, in the same form: of the paths of all its files and
+/// the hashes of their rows.
 std::string run_hash(const OutputIndex& index);
 
 }  // namespace melflow

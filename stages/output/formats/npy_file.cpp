@@ -6,13 +6,13 @@ namespace melflow {
 namespace {
 
 constexpr const char* kStage = "npy_write";
-// Rows that an earlier run left are known by the length of their header, which numpy's are shorter
-// than.
+// Rows that an earlier run left are recognized by the length of their header, which is longer than
+// numpy makes one.
 constexpr const char* kLongHeader = "\xF6\x0F{'descr': ";
 constexpr const char* kNoRows = "'fortran_order': False, 'shape': (0, ";
 static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);
 
-// Of rows that are extended in place.
+// The index of rows that are extended in place is made anew.
 Existing made_anew(Existing existing) {
   return existing == Existing::extend ? Existing::replace : existing;
 }
@@ -29,7 +29,7 @@ NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_
                 has_one_of({"\"melflow_version\""})) {}
 
 const char* NpyFile::descr(NumberType type) {
-  // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
+  // numpy has no bfloat16: an array of ml_dtypes is saved as two bytes that are no number.
   return type == NumberType::float32   ? "'<f4'"
          : type == NumberType::float16 ? "'<f2'"
          : type == NumberType::int16   ? "'<i2'"
@@ -46,7 +46,7 @@ void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& 
   std::string there(header.size(), '\0');
   get(there.data(), there.size(), 0);
   if (there != header) fail_read_back(part_path());
-  // Rows of files that failed late may lie behind the end.
+  // Rows of files that failed late may still lie behind the end.
   cut(header.size() + shape.front() * row_bytes());
   write_npy_index(index_, index);
   write_npy_document(document_, shape, type(), index);

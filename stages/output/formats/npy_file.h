@@ -1,9 +1,9 @@
-// The .npy output while it is being written: `<target>.part` with rows at their final place, and
+// The .npy output while it is being written: `<target>.part` with rows at their final position, and
 // two more files for its index (npy_layout.h).
 //
 // The length of the header does not depend on the number of rows, so rows are written from byte
 // kDataOffset on and the header last. The file of rows gets its name last (files/publication), so
-// where it has its name, all three files are complete.
+// once it has its name, all three files are complete.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@
 namespace melflow {
 namespace {
 
-// Writes a file from its beginning, in pieces that are large enough for a call.
+// Writes a file from its beginning, in pieces that are large enough for a system call.
 class Appender {
  public:
   explicit Appender(const PartFile& file) : file_(file) {}
@@ -28,7 +28,7 @@ class Appender {
     buffer_ += bytes;
     if (buffer_.size() >= kPiece) write();
   }
-  // Reads all of it back. Throws RunError where it is not what was written.
+  // Reads all of it back. Throws RunError where it differs from what was written.
   void finish() {
     write();
     file_.cut(at_);
@@ -205,7 +205,7 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("status", list(std::span(FeatureData::kStatusNames), text));
   if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
   if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
-  // One by one: there may be as many as files.
+  // Written one by one: there may be as many as files.
   const auto each = [&](std::size_t count, const auto& one) {
     const char* before = "[\n";
     for (std::size_t i = 0; i < count; ++i) {

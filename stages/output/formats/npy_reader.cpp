@@ -26,7 +26,7 @@ using Json = StoredJson;
 constexpr const char* kMagic = "\x93NUMPY";
 constexpr const char* kPart = ".part";
 
-// Of "out.npy.part" the files beside it are ".part" files as well.
+// The files beside "out.npy.part" are ".part" files as well.
 std::string beside(const std::string& rows, std::string (*name)(const std::string&)) {
   if (!rows.ends_with(kPart)) return name(rows);
   return name(rows.substr(0, rows.size() - std::strlen(kPart))) + kPart;
@@ -61,7 +61,7 @@ std::vector<double> numbers_or_nan(const Json& list) {
   return out;
 }
 
-// Not an integer if it has a fraction or an exponent: get<>() would convert it.
+// A number with a fraction or an exponent is no integer: get<>() would convert it.
 std::int64_t integer_of(const Json& json) {
   if (!json.is_number_integer()) throw RunError(json.dump() + " where an integer is expected");
   return json.get<std::int64_t>();
@@ -84,7 +84,7 @@ class TopLevel {
   const Json& document_;
 };
 
-// What every format has; nothing where melflow did not write the document.
+// Reads the entries that all formats have; nothing where melflow did not write the document.
 void read_format(const Json& document, FeatureData& out) {
   if (!document.is_object()) return;
   const auto format = document.find("format"), version = document.find("melflow_version");
@@ -107,7 +107,7 @@ void check_rows(int fd, const std::string& path, std::uint64_t file_bytes,
                                header.size(), rows));
 }
 
-// By the fields that the header names. Whether it is the header of such a record is not looked at.
+// Makes a record of the fields that the header names, without checking the rest of the header.
 NpyRecord record_in(std::string_view header, const FeatureData& data) {
   constexpr std::size_t kLongestText = 1 << 20;
   NpyRecord out;
@@ -238,7 +238,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     if (about.contains("columns")) read_texts(about.at("columns"), data);
     for (const Json& r : about.at("remarks")) {
       const auto file = static_cast<std::size_t>(integer_of(r.at("file")));
-      const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name
+      const FeatureData::Entry& entry = data.files.at(file);  // its path has the bytes of the name
       data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
                               r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
     }

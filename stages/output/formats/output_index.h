@@ -66,15 +66,15 @@ struct OutputIndex {
     return rows_hashes != nullptr && rows(file) > 0 ? (*rows_hashes)[first + file] : 0;
   }
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const { return ledger.entry(first + file); }
-  /// The number of the file's label; -1 for none, and where files may have several unless it has
-  /// one.
+  /// The number of the file's label; -1 for none, or where files may have several and this one has
+  /// more or fewer than one.
   [[nodiscard]] std::int32_t label(std::size_t file) const;
   [[nodiscard]] bool has_label_sets() const;
   [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const;
   /// A target of the file; NaN for none.
   [[nodiscard]] float target(std::size_t file, std::size_t target) const;
   [[nodiscard]] const std::vector<std::string>& target_names() const;
-  /// "" for none.
+  /// A text of the file; "" for none.
   [[nodiscard]] std::string text(std::size_t file, std::size_t which) const;
   [[nodiscard]] const std::vector<std::string>& text_names() const;
   [[nodiscard]] std::int8_t split(std::size_t file) const;

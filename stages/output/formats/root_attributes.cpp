@@ -21,7 +21,7 @@ constexpr Type type_of() {
   if constexpr (std::is_same_v<T, Value>) return Type::json;
 }
 
-// `of(index)` is what is written.
+// Makes an attribute whose value is `of(index)`.
 template <class Of>
 RootAttribute attribute(const char* name, Of of, const char* what) {
   using T = std::remove_cvref_t<std::invoke_result_t<Of, const X&>>;

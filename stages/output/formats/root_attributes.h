@@ -45,9 +45,9 @@ struct RootAttribute {
 
 const std::vector<RootAttribute>& root_attributes();
 
-/// Fills `integers` and `texts` of `to` from an output. source.has(name)
-/// tells whether it has an attribute, source.text(name) and source.integer(name) give its value.
-/// Throws RunError when an attribute that is needed is missing.
+/// Fills `integers` and `texts` of `to` from an output: source.has(name) tells whether it has an
+/// attribute, source.text(name) and source.integer(name) return its value. Throws RunError when an
+/// attribute that is needed is missing.
 template <class Source>
 void read_root_attributes(const Source& source, FeatureData& to) {
   for (const RootAttribute& a : root_attributes()) {

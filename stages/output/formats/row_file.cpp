@@ -9,13 +9,13 @@
 namespace melflow {
 namespace {
 
-// Datasets of at least this size begin at a multiple of the alignment. What HDF5 puts before the
-// first one takes a few KiB, so that one begins at exactly RowFile::kDataOffset.
+// Datasets of at least this size begin at a multiple of the alignment. HDF5 puts a few KiB before
+// the first one, which thus begins at exactly RowFile::kDataOffset.
 constexpr hsize_t kAlignedFrom = 32 * 1024;
 
-// One that an earlier run left has an attribute of melflow's: HDF5 puts it anywhere in a file that
-// was closed. Chunks have one at the front from the first moment on, since HDF5 cannot open a file
-// that was not.
+// A file that an earlier run left has an attribute of melflow's: HDF5 puts it anywhere in a file
+// that was closed. A file of chunks has one at the front from the first moment on, since HDF5
+// cannot open a file that was not closed.
 bool is_melflows(int fd) {
   static const Recognizer is_unfinished = has_one_of({"melflow_"});
   if (is_unfinished(fd)) return true;
@@ -42,7 +42,7 @@ void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& chec
   const QuietHdf5 quiet;
   std::uint64_t data_bytes = size_of(type());
   for (hsize_t n : shape) data_bytes *= n;
-  // What was there before, such as rows of files that failed late, is gone first.
+  // Earlier contents, such as rows of files that failed late, are removed first.
   std::vector<char> values;
   if (data_bytes >= kAlignedFrom) {
     const std::vector<char> head(kDataOffset, 0);

@@ -1,5 +1,5 @@
-// The HDF5 output while it is being written: `<target>.part` with rows at their final place, around
-// which everything else of the HDF5 file is added at the end.
+// The HDF5 output while it is being written: `<target>.part` with rows at their final position,
+// around which everything else of the HDF5 file is added at the end.
 //
 // HDF5 cannot grow a contiguous dataset, and the number of rows is not known before the last file
 // is decoded. So rows are written by RowPartFile from byte kDataOffset on; at the end HDF5 makes a
@@ -27,7 +27,7 @@ class RowFile : public RowPartFile {
   using Describe = std::function<void(hid_t file, hid_t rows)>;
   using Check = std::function<void(hid_t file)>;
   /// Makes an HDF5 file with rows of `shape`; `describe` adds everything else, and `check` reads
-  /// that back and throws where it is not what was written. Throws RunError.
+  /// that back and throws where it differs from what was written. Throws RunError.
   virtual void make_hdf5(Shape shape, const Describe& describe, const Check& check = {});
 
  protected:
@@ -38,7 +38,7 @@ class RowFile : public RowPartFile {
     try {
       write();
     } catch (const RunError&) {
-      if (to.error() == 0) throw;  // else what HDF5 stumbled over comes from that
+      if (to.error() == 0) throw;  // else the failed write caused HDF5's error
     }
     if (to.error() != 0) fail("cannot be written", to.error());
   }

@@ -20,7 +20,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostJoined = 256;  // pieces of one pwritev
+constexpr std::size_t kMostJoined = 256;  // pieces in one pwritev
 
 }  // namespace
 
@@ -46,12 +46,12 @@ void RowPartFile::write(std::span<const RowRange> ranges) {
   }
 }
 
-// Neighbours that are stored as they are, in one call.
+// Writes neighbouring rows that need no conversion in one call.
 void RowPartFile::put_joined(std::span<const RowRange> ranges) const {
   std::array<iovec, kMostJoined> pieces;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    pieces[i].iov_base = const_cast<void*>(ranges[i].values);  // which pwritev leaves alone
+    pieces[i].iov_base = const_cast<void*>(ranges[i].values);  // pwritev does not change it
     pieces[i].iov_len = static_cast<std::size_t>(ranges[i].count) * row_bytes();
     bytes += pieces[i].iov_len;
   }
@@ -62,7 +62,7 @@ void RowPartFile::put_joined(std::span<const RowRange> ranges) const {
   } while (n < 0 && errno == EINTR);
   if (n < 0) fail("cannot be written", errno);
   if (static_cast<std::size_t>(n) == bytes) return;
-  // A disk that is nearly full takes a part; the rest says why.
+  // A disk that is nearly full takes a part; writing the rest reports the error.
   auto skip = static_cast<std::size_t>(n);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const std::size_t done = std::min(skip, pieces[i].iov_len);
@@ -95,7 +95,7 @@ void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
   to_float(halves.data(), n, type_, values);
 }
 
-// Where the file systems can, by them: no byte passes through here, and they may share it.
+// Lets the file systems copy where they can: no byte passes through here, and they may share it.
 void RowPartFile::write(std::int64_t row, std::int64_t count, const Elsewhere& from) {
   auto in = static_cast<off_t>(from.at), out = static_cast<off_t>(place_of(row));
   std::uint64_t left = static_cast<std::uint64_t>(count) * row_bytes();
@@ -108,7 +108,7 @@ void RowPartFile::write(std::int64_t row, std::int64_t count, const Elsewhere& f
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
       fail("cannot be written", errno);
-    break;  // between these file systems; or an error that reading or writing says better
+    break;  // not between these file systems, or reading or writing reports it better
   }
   std::vector<char> piece(std::min<std::uint64_t>(1 << 20, left));
   while (left > 0) {

@@ -16,7 +16,7 @@
 
 namespace melflow {
 
-/// Rows [row, row + count) of the output, in the type that it stores or float32.
+/// Rows [row, row + count) of the output, in its stored type or float32.
 struct RowRange {
   std::int64_t row = 0;
   const void* values = nullptr;  ///< [count, values_per_row]
@@ -35,26 +35,26 @@ class RowPartFile : public PartFile {
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
-  /// Prepares an existing file for more rows: its first `rows` rows stay.
+  /// Prepares an existing file for more rows, keeping its first `rows` rows.
   void extend(std::int64_t rows) { save(data_offset_, place_of(rows)); }
-  /// Row `row` of the output is the first that the file has; to be called before anything else.
+  /// Makes row `row` of the output the first in this file; to be called before anything else.
   void begin_at(std::int64_t row) { first_row_ = row; }
   [[nodiscard]] std::int64_t first_row() const { return first_row_; }
-  /// Writes rows [row, row + count) as `from` has them. Throws RunError.
+  /// Copies rows [row, row + count) from `from`. Throws RunError.
   void take_rows(const RowPartFile& from, std::int64_t row, std::int64_t count) {
     write(row, count, Elsewhere{from.fd(), from.place_of(row), from.part_path()});
   }
 
-  // For a run that goes on with the file.
-  /// The row behind those that are in the file itself, whatever becomes of the program.
+  // For a run that continues with the file.
+  /// The end of the rows that are in the file itself, whatever happens to the program.
   [[nodiscard]] virtual std::int64_t safe_rows() const;
-  /// Prepares a file that was opened to be gone on with: its rows before `rows`, at most
-  /// safe_rows(), stay.
+  /// Prepares a file that was opened to be continued, keeping its rows before `rows`, at most
+  /// safe_rows().
   virtual void resume_at(std::int64_t rows);
   /// XXH3 of rows [row, row + count) as they are stored; nothing where they cannot be read.
   [[nodiscard]] virtual std::optional<std::uint64_t> hash(std::int64_t row,
                                                           std::int64_t count) const;
-  /// Likewise of rows that this run has written. Throws RunError.
+  /// The same for rows that this run has written. Throws RunError.
   [[nodiscard]] std::uint64_t hash_written(std::int64_t row, std::int64_t count) const;
 
   /// All files of the output, in the order in which they get their names.
@@ -63,21 +63,21 @@ class RowPartFile : public PartFile {
 
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 
-  /// How many rows are read back and changed or copied at a time.
+  /// The number of rows that are read back and changed or copied at a time.
   [[nodiscard]] std::int64_t rows_at_once() const {
     constexpr std::size_t kBytes = 256 << 10;  // as float32
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / (4 * values_per_row_)));
   }
 
-  /// Writes rows, adjacent ranges in one call of the system. From any thread. Throws RunError, and
+  /// Writes rows, adjacent ranges in one system call. From any thread. Throws RunError, and
   /// std::logic_error for rows of a type that is neither the file's nor float32.
   virtual void write(std::span<const RowRange> ranges);
   void write(std::int64_t row, const float* values, std::int64_t count) {
     const RowRange range{row, values, count};
     write({&range, 1});
   }
-  /// Writes rows that are at byte `at` of another file as they are stored here. From any thread.
-  /// Throws RunError that names `from`, too.
+  /// Writes rows that another file has at byte `at`, in the form in which they are stored here.
+  /// From any thread. Throws RunError that also names `from`.
   struct Elsewhere {
     int fd = -1;
     std::uint64_t at = 0;
@@ -85,10 +85,10 @@ class RowPartFile : public PartFile {
   };
   virtual void write(std::int64_t row, std::int64_t count, const Elsewhere& from);
   /// Whether a second thread that writes rows of this type would only wait for the first, because
-  /// file systems write to a file one call at a time.
+  /// file systems allow one write to a file at a time.
   [[nodiscard]] virtual bool is_serial(NumberType rows) const { return rows == type_; }
   /// Notes that the rows from `row` on are void and will be written again; no write to them may be
-  /// under way.
+  /// in progress.
   virtual void roll_back(std::int64_t /*row*/) {}
   /// Reads rows [row, row + count), which must have been written, as float32 [count,
   /// values_per_row].
@@ -96,8 +96,8 @@ class RowPartFile : public PartFile {
   /// Moves `count` rows from `from` to `to` < `from`; to be called when all rows are written.
   virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 
-  /// An unnamed temporary file beside the target, for what has no place yet. Made with the first
-  /// put(), of which there may be one at a time.
+  /// An unnamed temporary file beside the target, for data that has no position yet. The first
+  /// put() creates it; only one put() at a time.
   class Spill {
    public:
     explicit Spill(const RowPartFile& beside) : beside_(beside) {}
@@ -109,7 +109,7 @@ class RowPartFile : public PartFile {
     const RowPartFile& beside_;
     UniqueFd fd_;
   };
-  /// Of the rows of one recording that cannot be finished yet.
+  /// For rows of a recording that cannot be finished yet.
   [[nodiscard]] Spill& spill() { return spill_; }
 
  protected:

@@ -12,7 +12,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kChunk = 16'384;  // samples that are converted at a time
+constexpr std::int64_t kChunk = 16'384;  // samples converted at a time
 
 SF_INFO info_of(const SoundEncoding& kind, int sample_rate) {
   SF_INFO info{};
@@ -28,7 +28,7 @@ SF_INFO info_of(const SoundEncoding& kind, int sample_rate) {
 }  // namespace
 
 std::string SoundEncoding::refused(int sample_rate) const {
-  constexpr int kMostOfFlac = 655'350;  // [Hz] that its header has bits for
+  constexpr int kMostOfFlac = 655'350;  // [Hz], the most that its header can hold
   if (format == SoundFormat::flac && sample_rate > kMostOfFlac)
     return fmt::format(
         "is sampled at {} Hz, and a FLAC file at no more than {}; write WAV, or put a "
@@ -40,7 +40,7 @@ std::string SoundEncoding::refused(int sample_rate) const {
              : fmt::format("is sampled at {} Hz, which libsndfile does not write", sample_rate);
 }
 
-// libsndfile's calls go through the part file.
+// Makes libsndfile write through the part file.
 SF_VIRTUAL_IO SoundWriter::calls() {
   SF_VIRTUAL_IO io{};
   io.get_filelen = [](void* self) {
@@ -58,7 +58,7 @@ SF_VIRTUAL_IO SoundWriter::calls() {
     if (w.error_) return sf_count_t{0};
     try {
       w.write_at_place(data, static_cast<std::uint64_t>(bytes));
-    } catch (...) {  // which must not pass through C
+    } catch (...) {  // exceptions must not pass through C
       w.error_ = std::current_exception();
       return sf_count_t{0};
     }
@@ -88,7 +88,7 @@ SoundWriter::SoundWriter(const std::string& target, const std::string& stage, Ex
   check();
   if (!sound_)
     throw RunError(fmt::format("{}: libsndfile does not write this kind of file", target));
-  // It would hold the time of day.
+  // The peak chunk would contain the time of day.
   sf_command(sound_.get(), SFC_SET_ADD_PEAK_CHUNK, nullptr, SF_FALSE);
 }
 
@@ -114,7 +114,7 @@ void SoundWriter::put(const std::vector<Stored>& stored) {
         fmt::format("{}: cannot be written: {}", file_.part_path(), sf_strerror(sound_.get())));
 }
 
-// As integers of so many bits in the upper ones of Stored, or as floats.
+// Stores samples as integers of `bits` bits in the upper ones of Stored, or as floats.
 template <class Stored>
 void SoundWriter::put_as(const Samples& samples, int bits) {
   std::vector<Stored> stored;

@@ -16,13 +16,13 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// A number of 64-bit words, the lowest first, in units of 2^lowest.
+// Converts a number of 64-bit words, the lowest first, in units of 2^lowest.
 double to_double(std::span<const std::uint64_t> words, int lowest) {
   std::size_t top = words.size();
   while (top > 0 && words[top - 1] == 0) --top;
   if (top == 0) return 0;
   const std::uint64_t high = words[top - 1], low = top > 1 ? words[top - 2] : 0;
-  // All 64 bits below the leading one, whatever its place.
+  // All 64 bits below the leading one, wherever it is.
   const int shift = std::countl_zero(high);
   const std::uint64_t bits = shift == 0 ? high : high << shift | low >> (64 - shift);
   return std::ldexp(static_cast<double>(bits), static_cast<int>(top - 1) * 64 - shift + lowest);
@@ -80,7 +80,7 @@ std::string ExactSum::text() const {
 }
 
 std::optional<ExactSum> ExactSum::of(std::string_view text) {
-  constexpr std::size_t kHex = 16;  // of a word
+  constexpr std::size_t kHex = 16;  // digits of a word
   const bool is_negative = text.starts_with('-');
   if (is_negative) text.remove_prefix(1);
   const std::size_t e = text.rfind('e');
@@ -96,7 +96,7 @@ std::optional<ExactSum> ExactSum::of(std::string_view text) {
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, kHex);
     if (error != std::errc() || stop != word.data() + word.size() || at > kDigits)
       return std::nullopt;
-    // What is beyond the top digit is kept in its upper half.
+    // A word beyond the top digit goes into that digit's upper half.
     auto part = static_cast<Digit>(value);
     if (at == kDigits) part = part * (static_cast<Digit>(1) << 32) * (static_cast<Digit>(1) << 32);
     out.digits_[std::min<std::size_t>(at, kDigits - 1)] += is_negative ? -part : part;
@@ -112,7 +112,7 @@ double ExactSum::value() const {
   return is_negative ? -size : size;
 }
 
-// count * squares - sum^2, over count, all but the division in whole numbers.
+// (count * squares - sum^2) / count, exact except for the division.
 double ExactSum::squared_deviations(const ExactSum& sum, const ExactSum& squares,
                                     std::int64_t count) {
   if (count <= 0) return 0;
@@ -143,7 +143,7 @@ double ExactSum::squared_deviations(const ExactSum& sum, const ExactSum& squares
     borrows = have < less;
     difference[i] = static_cast<std::uint64_t>(have - less);
   }
-  // Squares that were rounded on the way may fall short of what they have to be at least.
+  // Sums of rounded squares may be less than the sum of numbers requires.
   if (borrows || is_negative) return 0;
   return to_double(difference, 2 * kLowest) / static_cast<double>(count);
 }

@@ -1,8 +1,8 @@
-// A sum of floating-point numbers that never rounds, so that it is the same for any order and any
-// grouping of what is added.
+// A sum of floating-point numbers that never rounds, so that it is the same for any order and
+// grouping of the numbers.
 //
-// A fixed-point number from 2^-384 on, in digits of 64 bits. Each is kept in 128 bits, so that
-// carries wait until the sum is asked for; 2^62 numbers find room. After Neal (2015), "Fast exact
+// It is a fixed-point number from 2^-384 on, in digits of 64 bits. Each digit is kept in 128 bits,
+// so that carries wait until the sum is read; 2^62 numbers fit. After Neal (2015), "Fast exact
 // summation using small and large superaccumulators".
 #pragma once
 
@@ -23,9 +23,9 @@ class ExactSum {
   void add(const ExactSum& other);
   /// The sum, exactly, as hexadecimal text with an exponent: "-1fe5" is -0x1f * 2^(64 * 5 - 384).
   [[nodiscard]] std::string text() const;
-  /// The sum that text() gave; nothing for other texts.
+  /// The sum from which text() made this text; nothing for other texts.
   static std::optional<ExactSum> of(std::string_view text);
-  /// The sum as a double, exact but for the last bit.
+  /// The sum as a double, exact except for the last bit.
   [[nodiscard]] double value() const;
 
   /// The sum of (x - mean)^2 over `count` numbers x, from their sum and the sum of their squares;
@@ -37,10 +37,10 @@ class ExactSum {
   static constexpr int kDigits = 11;
   static constexpr int kLowest = -384;  // exponent of the lowest bit
   __extension__ using Digit = __int128;
-  // Two digits more than are kept take all carries.
+  // Two more digits than are kept hold all carries.
   using Words = std::array<std::uint64_t, kDigits + 2>;
 
-  // Sign and size, carries done.
+  // Sign and magnitude, with all carries done.
   [[nodiscard]] Words magnitude(bool& is_negative) const;
 
   std::array<Digit, kDigits> digits_{};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-// The library's functions for the processor at hand, three times as fast and more.
+// The library's functions for the present CPU, at least three times as fast.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #endif

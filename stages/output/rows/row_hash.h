@@ -1,5 +1,5 @@
-// XXH3 (64 bits) of a file's rows as they are stored, in order: stored for each file, to recognise
-// its rows.
+// XXH3 (64 bits) of a file's rows as they are stored, in order: an output has it of each file, to
+// recognise the file's rows.
 #pragma once
 
 #include <xxhash.h>
@@ -21,7 +21,7 @@ class RowHash {
   void add(const void* values, std::size_t count, NumberType type, NumberType stored);
   [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
 
-  /// Of `count` values, as above.
+  /// Returns the hash of `count` values, as above.
   static std::uint64_t of(const void* values, std::size_t count, NumberType type,
                           NumberType stored);
 

@@ -69,7 +69,7 @@ std::vector<std::int64_t> RowOrder::offsets() const {
   std::vector<std::int64_t> out;
   out.reserve(rows_.size());
   std::vector<std::int64_t> next = begins_;
-  std::int64_t end = 0;  // of the file before this one
+  std::int64_t end = 0;  // of the previous file
   for (std::size_t i = 0, section = 0; i < rows_.size(); ++i) {
     while (section + 1 < sections_.size() && i >= sections_[section + 1]) {
       ++section;
@@ -90,7 +90,7 @@ std::vector<std::int64_t> RowOrder::offsets() const {
 
 void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
                     std::vector<PlacedPart>& ready, std::size_t input) {
-  // A file that was closed before its turn is only noticed when somebody looks.
+  // A file that was closed before its turn is noticed only here.
   advance(ready);
   if (file > current_) {
     waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin), input});
@@ -174,7 +174,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
     if (is_void_(file)) {
       if (sub_begin_ + counts_.front().rows > 0)
         rolled_back_.push_back({section_, totals_[section_]});
-      set_about(file, {});  // how much of it had arrived is a matter of chance
+      set_about(file, {});  // how much of it had arrived depends on chance
       next();
       continue;
     }

@@ -7,9 +7,9 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostRuns = 16;  // of a file before they are added up
+constexpr std::size_t kMostRuns = 16;  // runs of a file that are kept before they are added up
 
-// Columns [at, at + Width) of a run; the sums stay in registers.
+// Sums columns [at, at + Width) of a run; the sums stay in registers.
 template <std::size_t Width>
 void sum_columns(const float* values, std::int64_t frames, std::size_t columns, double* origins,
                  double* differences, double* squares) {
@@ -129,7 +129,7 @@ RowStatistics::RowStatistics(int frames, int columns)
       run_rows_(std::max<std::int64_t>(1, RunSums::kMostFrames / frames_)),
       all_(columns) {}
 
-// From a row on where a run begins.
+// Sums rows that begin where a run begins.
 void RowStatistics::sum_rows(const float* values, std::int64_t rows, RunSums& to) const {
   for (std::int64_t row = 0; row < rows; row += run_rows_)
     to.add(values + row * frames_ * columns_, std::min(run_rows_, rows - row) * frames_);
@@ -138,7 +138,7 @@ void RowStatistics::sum_rows(const float* values, std::int64_t rows, RunSums& to
 void RowStatistics::take(std::size_t file, std::int64_t first_row, std::int64_t rows,
                          const float* values, bool is_last) {
   if (rows == 0) return;
-  // Rows before the first beginning of a run and behind the last one meet others that are needed.
+  // Rows of runs that begin before these rows or end behind them wait for the rest of their runs.
   const std::int64_t into = first_row % run_rows_;
   const std::int64_t head = into == 0 ? 0 : std::min(rows, run_rows_ - into);
   const std::int64_t tail = is_last ? 0 : (rows - head) % run_rows_;
@@ -155,7 +155,7 @@ void RowStatistics::take(std::size_t file, std::int64_t first_row, std::int64_t 
   to.runs.clear();
 }
 
-// Rows of one run.
+// Keeps rows of a run until it is complete.
 void RowStatistics::put(File& file, std::int64_t first_row, std::int64_t rows,
                         const float* values) const {
   if (rows == 0) return;
@@ -175,7 +175,7 @@ void RowStatistics::close(std::size_t file) {
   const auto it = open_.find(file);
   if (it == open_.end()) return;
   File& closed = it->second;
-  for (const auto& [run, partial] : closed.partial)  // the file's last one
+  for (const auto& [run, partial] : closed.partial)  // the file's last run
     sum_rows(partial.values.data(), partial.rows, closed.runs);
   all_.add(closed.runs);
   if (closed.folded) all_.add(*closed.folded);

@@ -22,7 +22,7 @@ namespace melflow {
 
 /// The statistics that an output stores.
 struct ColumnStatistics {
-  std::string of;           ///< name of the split that they are of, or "all"
+  std::string of;           ///< name of the split that they are computed from, or "all"
   bool is_applied = false;  ///< whether the rows are normalised by them
   std::int64_t frames = 0;
   std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
@@ -63,13 +63,13 @@ class ColumnSums {
   void add(const ColumnSums& other);
   [[nodiscard]] ColumnStatistics statistics() const;
 
-  /// All of it, exactly, to be stored.
+  /// The sums, exactly, as texts to be stored.
   struct Text {
     std::int64_t frames = 0;
     std::vector<std::string> sums, squares;  ///< [columns], ExactSum::text()
   };
   [[nodiscard]] Text text() const;
-  /// What text() was made of; nothing for other texts, or another number of columns.
+  /// The sums from which text() was made; nothing for other texts, or another number of columns.
   static std::optional<ColumnSums> of(const Text& text, int columns);
 
  private:
@@ -89,7 +89,7 @@ class RowStatistics {
             bool is_last);
   /// Notes that all rows of the file were taken; files may be closed in any order.
   void close(std::size_t file);
-  /// Takes out a file that leaves no rows.
+  /// Removes a file that leaves no rows.
   void drop(std::size_t file);
 
   /// Adds the sums of other files.
@@ -106,7 +106,7 @@ class RowStatistics {
   struct File {
     explicit File(int columns) : runs(columns) {}
     RunSums runs;
-    std::optional<ColumnSums> folded;  // of earlier runs, where they are many
+    std::optional<ColumnSums> folded;  // the sums of earlier runs, once they are many
     std::map<std::int64_t, Partial> partial;
   };
   void sum_rows(const float* values, std::int64_t rows, RunSums& to) const;
@@ -114,7 +114,7 @@ class RowStatistics {
 
   std::int64_t frames_;  // of a row
   int columns_;
-  std::int64_t run_rows_;  // between two places where a run begins
+  std::int64_t run_rows_;  // rows between two positions at which a run begins
   mutable std::mutex mutex_;
   std::map<std::size_t, File> open_;
   ColumnSums all_;

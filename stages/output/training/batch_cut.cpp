@@ -31,8 +31,8 @@ BatchCut cut(const Places& order, const std::vector<std::int64_t>& lengths,
   return out;
 }
 
-// Moves each of an order up by at most half of its batch, and what would be the rest, a block from
-// anywhere, to the end.
+// Moves each sample of an order up by at most half of its batch, and a block from anywhere, which
+// becomes the rest, to the end.
 Places mixed(const BatchCut& sorted, Draws& draws) {
   constexpr std::size_t kUnit = 16;                        // between two neighbours
   std::vector<std::pair<std::size_t, std::size_t>> keyed;  // key, place
@@ -54,7 +54,7 @@ Places mixed(const BatchCut& sorted, Draws& draws) {
 
 }  // namespace
 
-// Uniform by the high bits of a product.
+// Uses the high bits of a product, which are uniform.
 std::size_t Draws::below(std::size_t n) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::size_t>((static_cast<Wide>(random_()) * n) >> 64);

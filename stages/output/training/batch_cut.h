@@ -1,4 +1,4 @@
-// Groups samples into batches by length, and draws what is random in that.
+// Groups samples into batches by length, and makes the random draws for that.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace melflow {
 
-/// Draws that are the same on every machine.
+/// Random draws that are the same on every machine.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : random_(seed) {}
-  /// Below `n`.
+  /// Returns a number below `n`.
   [[nodiscard]] std::size_t below(std::size_t n);
   template <class T>
   void shuffle(std::vector<T>& values) {
@@ -24,10 +24,10 @@ class Draws {
   std::mt19937_64 random_;
 };
 
-/// How large a batch may be. It is shared out evenly to `ranks`, each of which has these limits.
+/// The limits of a batch, or of each share where it is shared out evenly to `ranks` programs.
 struct BatchLimits {
   std::size_t size = 32;     ///< samples
-  std::size_t max_rows = 0;  ///< with the padding; one sample may have more; 0: any number
+  std::size_t max_rows = 0;  ///< with the padding; a single sample may have more; 0: any number
   std::size_t ranks = 1;
 
   /// Whether a batch of `count` samples takes one more, the longest then having `longest` rows.
@@ -39,17 +39,17 @@ struct BatchLimits {
   [[nodiscard]] bool fill(std::size_t count) const { return count == size * ranks; }
 };
 
-/// Places in a list of samples.
+/// Batches as positions in a list of samples.
 struct BatchCut {
-  std::vector<std::vector<std::size_t>> full;  ///< that take no more
-  std::vector<std::size_t> rest;               ///< fewer than a batch
+  std::vector<std::vector<std::size_t>> full;  ///< batches that take no more
+  std::vector<std::size_t> rest;               ///< too few for a batch
 };
 
-/// In the order of the list; `lengths`: of its samples [rows].
+/// Cuts batches in the order of the list; `lengths`: of its samples [rows].
 BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimits& limits);
 
-/// Of similar length. With draws, neighbours in the order of lengths come together at random, so
-/// that equal lists give different batches, and the rest may have any length.
+/// Cuts batches of similar length. With draws, neighbours in the order of lengths are grouped at
+/// random, so that equal lists give different batches, and the rest may have any length.
 BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
                        Draws* draws);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Input = PairedInputs::Input;
 
-// What a batch has beside rows, whatever is listed.
+// The entries that a batch has beside rows, whatever is listed.
 constexpr const char* kEntries[] = {"length", "label", "labels", "split",
                                     "target", "path",  "file",   "offset"};
 
@@ -26,7 +26,7 @@ bool is_name(const std::string& text) {
                      [](unsigned char c) { return c < 128 && (std::isalnum(c) != 0 || c == '_'); });
 }
 
-// Why entries of a batch cannot have these names; "" where they can.
+// Returns why entries of a batch cannot have these names, or "".
 std::string refusal(const std::vector<std::string>& names, const ManifestFields* listed,
                     bool are_ragged) {
   std::set<std::string> taken(std::begin(kEntries), std::end(kEntries));
@@ -50,7 +50,7 @@ std::string refusal(const std::vector<std::string>& names, const ManifestFields*
   return {};
 }
 
-// The rows' own names; where several have the same, the nodes' names.
+// Returns the rows' own names; where several are the same, the nodes' names.
 std::vector<std::string> names_of(const std::vector<Input>& inputs,
                                   const std::vector<BatchInput>& rows) {
   std::vector<std::string> out;
@@ -66,7 +66,7 @@ const char* row_of(const FeatureInfo& rows) {
   return rows.frames > 0 ? "window" : "whole recording";
 }
 
-// "1 s every 0.5 s"
+// Returns "1 s every 0.5 s".
 std::string text(const WindowGrid& grid, int rate) {
   const auto seconds = [rate](std::int64_t samples) {
     return fmt::format("{:.6g} s", static_cast<double>(samples) / rate);
@@ -84,7 +84,7 @@ bool are_alike(const WindowGrid& a, int rate_a, const WindowGrid& b, int rate_b)
          a.per_long == b.per_long;
 }
 
-// Why the samples of an input are not those of the first; "" where they are, as far as is known.
+// Returns why the samples of an input are not those of the first; "" where they may be the same.
 std::string refusal(const std::vector<Input>& inputs, const std::vector<BatchInput>& rows,
                     std::size_t k) {
   const FeatureInfo &a = *rows.front().rows, &b = *rows[k].rows;
@@ -110,7 +110,7 @@ std::vector<BatchInput> batch_inputs(const std::vector<Input>& inputs,
   std::vector<BatchInput> out;
   for (const Input& i : inputs) {
     out.push_back({"", i.given.get_or(property::kFeatures, nullptr)});
-    if (out.back().rows == nullptr) return {};  // what is before it has an error of its own
+    if (out.back().rows == nullptr) return {};  // a stage before it has an error of its own
   }
   for (std::size_t k = 1; k < out.size(); ++k)
     if (const std::string why = refusal(inputs, out, k); !why.empty()) {

@@ -11,8 +11,8 @@
 
 namespace melflow {
 
-/// `names`: the option of that name. Reports what does not fit to `check`; empty where that, or
-/// what is before an input, has an error.
+/// Returns the inputs with `names`, the option of that name. Reports conflicts to `check`; empty
+/// where there are any, or a stage before an input has an error.
 std::vector<BatchInput> batch_inputs(const std::vector<PairedInputs::Input>& inputs,
                                      const std::vector<std::string>& names, PlanCheck& check);
 

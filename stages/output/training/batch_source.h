@@ -1,4 +1,4 @@
-// The interface between a training program and the stage that gives it batches.
+// The interface between a training program and the stage that provides its batches.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace melflow {
 
-/// Rows that a batch has of every sample.
+/// Rows that a batch has for every sample, from one input of the stage.
 struct BatchInput {
   std::string name;  ///< in a batch
   std::shared_ptr<const FeatureInfo> rows;
 };
 
-/// [frames, columns], as far as a row has them.
+/// Returns [frames, columns], without the axes that a row does not have.
 inline std::vector<std::size_t> row_shape(const FeatureInfo& rows) {
   std::vector<std::size_t> shape;
   if (rows.frames > 0) shape.push_back(static_cast<std::size_t>(rows.frames));
@@ -26,11 +26,11 @@ inline std::vector<std::size_t> row_shape(const FeatureInfo& rows) {
 
 class BatchSource {
  public:
-  /// One, or several of the same samples; available after plan().
+  /// One input, or several with the same samples; available after plan().
   [[nodiscard]] virtual const std::vector<BatchInput>& inputs() const = 0;
-  /// Of the values in a batch.
+  /// The type of the values in a batch.
   [[nodiscard]] virtual NumberType type() const = 0;
-  /// How many batches may wait.
+  /// The number of batches that may wait.
   [[nodiscard]] virtual std::size_t prefetch() const = 0;
   /// Whether the order of samples depends on how large batches are.
   [[nodiscard]] virtual bool has_buckets() const = 0;

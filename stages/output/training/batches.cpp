@@ -1,17 +1,17 @@
-// batches: gives rows to a program that trains, in batches that wait in a short queue.
+// batches: delivers rows to a training program, in batches that wait in a short queue.
 //
-// In:  MelBatch: rows of features, or of samples; of several nodes, which give rows of the same
-//      samples.
+// In:  MelBatch: rows of features or of audio samples; of several nodes, which make rows of the
+//      same training samples.
 // Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one, as under `melflow
 //      run`, batches are made, counted and dropped.
 //
-// A recording's rows are given when it is complete by all inputs, in the order of the list: the
-// order does not depend on which thread is first, nor on where a recording was found to be broken.
+// A recording's rows are delivered when it is complete by all inputs, in the order of the list,
+// which depends neither on the order of threads nor on where a recording was found to be broken.
 // From then on they are not part of the memory budget, so a program that keeps them does not stop
 // the run.
 //
-// Batches are made, and wait for the program, on the stage's own thread while rows come, else on a
-// second one: a recording that fails makes rows of others ready on a worker, which must not wait.
+// Batches are made, and wait for the program, on the stage's own thread while rows arrive, else on
+// a second one: a recording that fails makes rows of others ready on a worker, which must not wait.
 
 #include <algorithm>
 #include <atomic>
@@ -121,7 +121,7 @@ class Batches final : public Sink<MelBatch>,
 
   explicit Batches(BatchesOptions options) : options_(std::move(options)) {
     traits_.max_concurrency = 1;
-    traits_.order = BlockOrder::any;  // a part says itself which rows of its recording it is
+    traits_.order = BlockOrder::any;  // each part tells which rows of its recording it has
     traits_.pairs = true;
   }
   ~Batches() override { join(); }
@@ -292,12 +292,12 @@ class Batches final : public Sink<MelBatch>,
     }
     return out;
   }
-  // Windows have one length; the lengths of recordings are learned on the way.
+  // Windows have one length; the lengths of recordings are known only as they come.
   [[nodiscard]] std::size_t held_memory(std::size_t host) const {
     if (options_.shuffle == 0 && options_.bucket == 0) return 0;
     return is_ragged() ? host / 2 : static_cast<std::size_t>(options_.shuffle) * row_memory();
   }
-  // Once, with the next batch: fewer are held than was asked for.
+  // Returns a remark, once and with the next batch, that fewer are held than were asked for.
   std::string say_cut() {
     for (const auto& [option, asked, most] :
          {std::tuple("shuffle", options_.shuffle, batcher_->most_shuffled()),
@@ -332,7 +332,7 @@ class Batches final : public Sink<MelBatch>,
     for (const BatchInput& input : inputs_) s.row_shapes.push_back(row_shape(*input.rows));
     return s;
   }
-  // What this program does not get: other splits, and what is for other ranks.
+  // Skips recordings that this program does not get: those of other splits and for other ranks.
   void leave_to_others(RunContext& run, std::size_t files) const {
     if (delivery_ == nullptr || (delivery_->ranks <= 1 && delivery_->split.empty())) return;
     const ManifestSource* listed = manifest_source(run);
@@ -399,7 +399,7 @@ class Batches final : public Sink<MelBatch>,
     second_.clear();
   }
 
-  // With the mutex. One thread makes batches, also of the parts that others made ready.
+  // With the mutex held. One thread makes batches, also of the parts that others made ready.
   void make_batches(std::unique_lock<std::mutex>& lock) {
     if (is_making_) return;
     is_making_ = true;
@@ -410,8 +410,7 @@ class Batches final : public Sink<MelBatch>,
       lock.unlock();
       std::exception_ptr error;
       try {
-        // One by one: the last part of a recording closes its record, which
-        // comes back to closed().
+        // Taken one by one: the last part of a recording closes its record, which calls closed().
         for (; !taken.empty(); taken.pop_front()) take(taken.front());
       } catch (...) {
         error = std::current_exception();
@@ -440,7 +439,7 @@ class Batches final : public Sink<MelBatch>,
     complete_ = 0;  // a further result of the recording may come
   }
 
-  // Where samples are windows, each input has as many.
+  // Whether all inputs have as many samples, as they must where samples are windows.
   [[nodiscard]] bool fits_together(const PlacedPart& placed) const {
     const auto other = std::find_if(
         recording_.begin(), recording_.end(),
@@ -458,7 +457,7 @@ class Batches final : public Sink<MelBatch>,
     return false;
   }
 
-  // The recording that is complete.
+  // Delivers the samples of the complete recording.
   void give(std::int64_t file) {
     sample_.file = file;
     sample_.offset = 0;
@@ -480,28 +479,28 @@ class Batches final : public Sink<MelBatch>,
   std::vector<BatchInput> inputs_;
   std::shared_ptr<BatchDelivery> delivery_;
   std::atomic<std::uint64_t> batches_{0}, samples_{0};
-  std::atomic<double> waited_{0};  // for who takes batches [s]
-  std::atomic<int> node_{-1};      // its own number
+  std::atomic<double> waited_{0};  // for the program to take batches [s]
+  std::atomic<int> node_{-1};      // this node's number
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::unique_ptr<RowOrder> order_;
   std::deque<PlacedPart> ready_;
   bool is_making_ = false, is_over_ = false;
   std::exception_ptr error_;
 
-  // Of the thread that makes batches.
+  // Used only by the thread that makes batches.
   bool is_wanted_ = true;
   std::unique_ptr<SampleBatcher> batcher_;
   std::size_t held_bytes_ = 0;  // SampleBatcher::Settings::held_bytes
-  std::set<std::string> said_;  // options that it holds fewer than
+  std::set<std::string> said_;  // options that say_cut() has reported
   std::function<void(std::string)> warn_;
   std::size_t file_ = static_cast<std::size_t>(-1);
-  std::vector<RecordingRows> recording_;  // by each input
-  std::size_t complete_ = 0;              // inputs
+  std::vector<RecordingRows> recording_;  // by input
+  std::size_t complete_ = 0;              // inputs that have all rows
   SampleView sample_;
 
-  std::vector<std::thread> second_;  // one
+  std::vector<std::thread> second_;  // one thread, or none
 };
 
 const RegisterStage<Batches, BatchesOptions> register_batches{

@@ -52,7 +52,7 @@ RecordingRows::Blocks::const_iterator RecordingRows::block_behind(std::int64_t r
 }
 
 void RecordingRows::put(const MelPart& part, std::size_t columns, NumberType type) {
-  if (part.pending) begin_ = 0;  // all are needed
+  if (part.pending) begin_ = 0;  // all rows are needed
   const std::int64_t first = std::max(part.first_row, begin_);
   const std::int64_t count = part.first_row + part.row_count - first;
   if (count <= 0) return;
@@ -67,7 +67,7 @@ void RecordingRows::put(const MelPart& part, std::size_t columns, NumberType typ
     from_float({part.values() + left_out, values}, type, bytes_.data() + at);
 }
 
-// Takes the steps that need all rows [rows, columns] of float32.
+// Runs the steps that need all rows [rows, columns] of float32.
 void RecordingRows::finish(const UtteranceSteps& steps, std::int64_t rows, int columns) {
   for (const auto& step : steps.steps()) {
     const int wanted = step->values_out(columns);

@@ -73,7 +73,7 @@ bool SampleBatcher::add(const SampleView& sample) {
   return draw();
 }
 
-// Gives one of those that are held.
+// Draws one of the held samples, and places it in a batch.
 bool SampleBatcher::draw() {
   std::vector<Held>& held = shuffled_.held;
   std::swap(held[draws_.below(held.size())], held.back());
@@ -94,7 +94,7 @@ bool SampleBatcher::place(const SampleView& sample) {
 }
 
 bool SampleBatcher::put_in_bucket(const SampleView& sample) {
-  // The rest is less than a batch.
+  // Fewer samples than a batch remain.
   if (!has_room(bucket_, memory_of(sample)) && !bucket_.held.empty()) {
     if (bucket_.most == 0) bucket_.most = bucket_.held.size();
     if (!give_bucket(false)) return false;
@@ -103,7 +103,7 @@ bool SampleBatcher::put_in_bucket(const SampleView& sample) {
   return ++arrived_ < settings_.bucket || give_bucket(false);
 }
 
-// What makes no batch stays in the bucket.
+// Emits batches; samples that do not fill one stay in the bucket.
 bool SampleBatcher::give_bucket(bool is_last) {
   std::vector<std::int64_t> lengths;
   for (const Held& h : bucket_.held) lengths.push_back(h.rows());
@@ -141,7 +141,7 @@ bool SampleBatcher::place_row(const SampleView& sample) {
   return batch_.files.size() < settings_.size || give();
 }
 
-// The padded length is known when the batch is full.
+// The padded length is known only when the batch is full.
 bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
@@ -180,7 +180,7 @@ bool SampleBatcher::give_recordings() {
   return is_wanted_;
 }
 
-// What an input gives of the recordings of the batch.
+// Returns the rows that an input has of the batch's recordings, padded to the longest.
 SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
   SampleBatch::Rows out;
   std::int64_t longest = 0;

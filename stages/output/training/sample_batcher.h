@@ -13,7 +13,7 @@
 
 namespace melflow {
 
-/// A sample that lies elsewhere; valid for one call.
+/// A sample whose memory is owned elsewhere; valid for one call.
 struct SampleView {
   struct Rows {
     const std::byte* data = nullptr;
@@ -29,44 +29,44 @@ class SampleBatcher {
   static constexpr std::size_t kComeForOne = 4;
   struct Settings {
     std::size_t size = 32;     ///< samples of a batch
-    std::size_t max_rows = 0;  ///< by the first input, of a batch with its padding; 0: any number
-    /// Of so many samples the next one is drawn; until so many are held, one leaves for every
-    /// kComeForOne that come. 0: in their order.
+    std::size_t max_rows = 0;  ///< of a batch with its padding, by the first input; 0: any number
+    /// The number of held samples from which the next one is drawn; until so many are held, one
+    /// leaves for every kComeForOne that come. 0: samples stay in order.
     std::size_t shuffle = 0;
-    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together, by
-                             ///< that of the first input, in batches that leave in any order
-    /// The most bytes that `shuffle` and `bucket` each may hold, a bucket a batch at least: of long
-    /// recordings they hold fewer. 0: any number.
+    std::size_t bucket = 0;  ///< number of recordings that are grouped by similar length, that of
+                             ///< the first input, into batches that leave in any order
+    /// The most bytes that `shuffle` and `bucket` may each hold, though a bucket holds at least a
+    /// batch: of long recordings they hold fewer. 0: any number.
     std::size_t held_bytes = 0;
     std::uint64_t seed = 0, epoch = 0;
-    std::uint64_t skip = 0;  ///< the first samples that are not given; of buckets in whole batches
-    bool drop_last = false;  ///< no batch that is not full
+    std::uint64_t skip = 0;  ///< number of first samples to leave out; of buckets in whole batches
+    bool drop_last = false;  ///< drop a batch that is not full
     bool is_ragged = false;  ///< a sample is a recording
     NumberType type = NumberType::float32;
-    std::shared_ptr<BufferPool> pool;  ///< null: one of its own
-    /// Of each input: [frames, columns], [columns], ...
+    std::shared_ptr<BufferPool> pool;  ///< null: the batcher has its own
+    /// By input: [frames, columns], [columns], ...
     std::vector<std::vector<std::size_t>> row_shapes;
   };
-  /// False from `give`: no more batches are wanted.
+  /// Takes a batch; returns false when no more are wanted.
   using Give = std::function<bool(SampleBatch)>;
   SampleBatcher(Settings settings, Give give);
 
-  /// False: no more batches are wanted.
+  /// Returns false when no more batches are wanted.
   [[nodiscard]] bool add(const SampleView& sample);
-  /// No more samples come.
+  /// Notes that no more samples come.
   void end();
-  /// How many were not given since they are to be skipped.
+  /// The number of samples left out because of `skip`.
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
-  /// What `shuffle` and `bucket` hold now, as the pool rounds it.
+  /// The memory [bytes] that `shuffle` and `bucket` hold now, as the pool rounds it.
   [[nodiscard]] std::size_t held_bytes() const { return shuffled_.bytes + bucket_.bytes; }
-  /// How many were held when `held_bytes` first kept them from being as many as `shuffle` and
-  /// `bucket` say; 0: it did not.
+  /// The number held when `held_bytes` first kept them below what `shuffle` and `bucket` say; 0:
+  /// never.
   [[nodiscard]] std::size_t most_shuffled() const { return shuffled_.most; }
   [[nodiscard]] std::size_t most_in_bucket() const { return bucket_.most; }
 
  private:
   struct Held {
-    std::vector<Buffer> data;  // behind what is seen
+    std::vector<Buffer> data;  // the memory that `view` points to
     SampleView view;
     std::size_t bytes = 0;
     [[nodiscard]] std::int64_t rows() const { return view.inputs.front().count; }
@@ -74,7 +74,7 @@ class SampleBatcher {
   struct Store {
     std::vector<Held> held;
     std::size_t bytes = 0;
-    std::size_t most = 0;  // that fitted when one first did not
+    std::size_t most = 0;  // number held when one first did not fit
   };
   [[nodiscard]] std::size_t bytes_of(std::size_t input, std::int64_t rows) const {
     return static_cast<std::size_t>(rows) * row_bytes_[input];
@@ -96,16 +96,16 @@ class SampleBatcher {
 
   Settings settings_;
   Give give_;
-  std::vector<std::size_t> row_bytes_;  // of each input
+  std::vector<std::size_t> row_bytes_;  // by input
   BatchLimits limits_;
   Draws draws_;
   std::shared_ptr<BufferPool> pool_, held_pool_;
   Store shuffled_;
-  std::size_t came_ = 0;  // before it was full
+  std::size_t came_ = 0;  // samples that came before it was full
   Store bucket_;
-  std::size_t arrived_ = 0;       // in the bucket since it gave batches
-  std::vector<Held> recordings_;  // of the batch
-  SampleBatch batch_;             // of rows
+  std::size_t arrived_ = 0;       // recordings put there since it last gave batches
+  std::vector<Held> recordings_;  // of the present batch
+  SampleBatch batch_;             // the present batch of rows
   std::uint64_t passed_over_ = 0;
   bool is_wanted_ = true;
 };
