@@ -62,7 +62,7 @@ class KeptSamples final : public Sink<Waveform> {
   Recordings& files_;
 };
 
-// A stage without options that works on `files`.
+// Makes a stage without options that works on `files`.
 template <class S>
 StageInfo stage_for(const std::string& name, Recordings& files) {
   struct Config final : StageConfig {

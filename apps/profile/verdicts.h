@@ -18,7 +18,7 @@ struct Verdict {
   bool is_met = false;
 };
 
-/// In the order of the options; nothing for what is not expected. `rows`: of the run's sinks.
+/// Checks the expected figures, in the order of the options. `rows`: of the run's sinks.
 std::vector<Verdict> verdicts(const Expectations& expected, const RunReport& report,
                               std::size_t rows);
 

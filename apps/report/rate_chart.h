@@ -1,5 +1,5 @@
-// Files per second by the values of one option, as bars, or of two, as a heat map; the fastest is
-// marked.
+// Files per second for the values of one option, as bars, or of two options, as a heat map; the
+// fastest is marked.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct RateChart {
   std::vector<std::vector<Cell>> cells;    ///< [rows, columns]
 };
 
-/// An SVG document of its own; no script.
+/// Returns a standalone SVG document without scripts.
 std::string svg_document(const RateChart& chart);
-/// A page with the drawing and, below it, `table` as it is printed.
+/// Returns a page with the drawing and, below it, `table` as it is printed.
 std::string html_page(const RateChart& chart, const std::string& table);
 
 }  // namespace melflow
