@@ -18,7 +18,7 @@ std::atomic<int> without_lock{0};    // number of threads; incremented with the 
 
 std::mutex mutex;  // guards `all`
 std::vector<EndsWithPython*>& those_that_work() {
-  static auto* all = new std::vector<EndsWithPython*>;  // never destroyed: statics use it
+  static auto* all = new std::vector<EndsWithPython*>;  // outlives all statics
   return *all;
 }
 
