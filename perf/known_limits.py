@@ -96,7 +96,7 @@ def main():
             change = " ".join(limit["hints"][0]["set"])
         else:
             change = "reuse" if limit["reuse"] else "none"
-        # Where no node is expected, any may be named; of cores it is the stage with most of the work.
+        # Where no node is expected, any will do; for cores, the named node is the stage with most of the work.
         ok = any(cause == limit or limit == cause.split()[0] or limit.split()[0] == cause == "cores"
                  for limit in graph.limits) and any(c in change.split() for c in graph.changes)
         right += ok

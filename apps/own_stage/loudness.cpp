@@ -1,7 +1,7 @@
 // loudness: selects recordings by level: too quiet ones are skipped, very loud ones get a warning.
 //
-// In, out: Waveform, passed on unchanged. The level is the mean square of a recording's samples,
-// in dB; 0 dB is full scale everywhere, and a full-scale sine has -3 dB. It does not depend on the
+// In, out: Waveform, passed on unchanged. The level is the mean square of a recording's samples, in
+// dB; 0 dB is full scale everywhere, and a full-scale sine has -3 dB. It does not depend on the
 // blocks into which a long recording is divided.
 
 #include <cmath>
