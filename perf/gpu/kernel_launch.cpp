@@ -2,7 +2,7 @@
 // to execute: a CUDA runtime without a device writes it down.
 //
 // In:  SIZE OPERANDS int16|float32, with OPERANDS a number of NumberType.
-// Out: on stdout, a line per field: threads and shared bytes of a block, windows, the argument, every
+// Out: on stdout, a line per field: threads and shared bytes of a block, windows, argument, each
 //      device buffer, the places of count and rows in it, and the rows of a transform in double.
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Numbers of 16 bits on the host: what a device's own conversions give.
+// Conversions to 16-bit numbers on the host, with the results of a device's own conversions.
 
 #include "cuda/number_types.h"
 
