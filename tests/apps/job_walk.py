@@ -22,7 +22,7 @@ import kill_walk
 import walks
 
 NAMES = ["hdf5", "npy", "splits", "deflate", "float16", "normalize", "blocks", "late", "samples"]
-PART = "60KiB"  # eight files or so
+PART = "60KiB"  # about eight files
 
 
 class JobWalk:
@@ -134,7 +134,7 @@ def main():
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         kill_walk.make_corpus(os.path.join(work, "corpus"))
         jobs = {name: JobWalk(work, arguments.melflow, arguments.library, name) for name in names}
-        rounds = {name: [0, 0, 0] for name in names}  # jobs, kills, that went on
+        rounds = {name: [0, 0, 0] for name in names}  # jobs, kills, those that were resumed
         number = 0
         while kills < arguments.kills:
             batch = [(names[(number + i) % len(names)], number + i) for i in range(4 * arguments.jobs)]
