@@ -11,8 +11,8 @@
 #        --deb      also what `cpack -G DEB` needs: dpkg-dev
 #        --bare-root   also what tests/bare_root.sh needs: debootstrap
 #        --dry-run  only print what is missing, one package a line
-# Out: only the packages. When all of them are installed it does nothing and needs neither network
-# nor privileges.
+# Out: only the packages. When all of them are installed it does nothing and needs neither
+#      network nor privileges.
 set -euo pipefail
 
 packages=(

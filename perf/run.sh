@@ -7,7 +7,6 @@
 #        --jobs a,b        some of leak, builder, speech, real, music, long, tiny, write, growth,
 #                          cores, settings, update; default all, none for --micro alone
 #        --scale F         smaller corpora, 0.05 for a quick look; default 1
-#        --scale F         smaller corpora, 0.05 for a quick look; default 1
 #        --python PATH     a Python with h5py, soundfile and any of torchaudio, librosa and
 #                          kaldi-native-fbank (tests/golden/setup.sh makes one); rivals whose library
 #                          is missing are omitted with a warning
@@ -19,6 +18,7 @@
 # Out: Markdown tables on stdout and in DIR/results.md, all measurements in DIR/results.json, progress
 #      on stderr. Exit status 1 when a program fails, makes a wrong number of rows, or features that
 #      differ from melflow's.
+set -euo pipefail
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '2,/^set/s/^# \{0,1\}//p' "$0"

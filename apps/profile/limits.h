@@ -23,8 +23,7 @@ struct Hint {
 /// Work that a cache of decoded samples would save in all later runs of the same files.
 struct Reuse {
   std::string source;  ///< the node whose option feed enables it; "" where it saves little
-  std::vector<std::string>
-      stages;        ///< with nothing left to do; none: loading, before all of them
+  std::vector<std::string> stages;  ///< with nothing left to do; none: loading, before all of them
   double share = 0;  ///< of the processor time of all stages; for loading, of the run's time
 };
 

@@ -3,7 +3,6 @@
 #
 # In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. Needs the build
 #      dependencies of melflow (bash apps/install_deps.sh --python) and the network.
-#      needs is installed (bash apps/install_deps.sh --python), and there is the network.
 # Out: two wheels in FOLDER, which run where glibc is NN or later:
 #        melflow-VERSION-cpXY-cpXY-manylinux_2_NN_ARCHITECTURE.whl   for that Python
 #        melflow-VERSION-cp312-abi3-...                              for CPython 3.12 and all after it

@@ -48,7 +48,7 @@ using Clock = std::chrono::steady_clock;
 struct WorkOptions {
   std::optional<int> workers;  ///< threads
   double stop_after = 0;       ///< [s]; 0: never
-  double patience = 60;  ///< [s]; a worker with a constant heartbeat is gone after this time
+  double patience = 60;        ///< [s]; a worker with a constant heartbeat is gone after this time
   bool quiet = false;
 };
 

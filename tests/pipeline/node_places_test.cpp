@@ -83,8 +83,7 @@ TEST_CASE("node places: who gave to some branches gives back its places in the o
   f.gave = true;
   const std::vector<std::size_t> given{1};
   f.branches = &given;
-  CHECK(n.places.finish(at(0), f) ==
-        1);  // that branch has one more place, each other branch one
+  CHECK(n.places.finish(at(0), f) == 1);  // that branch has one more place, each other branch one
   CHECK(n.come() == 0);
   n.begin();
   CHECK(n.places.finish(at(0), f) == 0);

@@ -105,7 +105,7 @@ class HostileOutputsTest(unittest.TestCase):
         program = textwrap.dedent("""
             import faulthandler, os, sys, melflow
             rows = melflow.open(sys.argv[1])
-            faulthandler.enable()  # faulthandler handles SIGBUS, too
+            faulthandler.enable()  # which takes SIGBUS as well
             batches = iter(rows.batches(2, prefetch=1))
             next(batches)
             os.truncate(sys.argv[1], 4096)

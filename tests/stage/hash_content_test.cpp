@@ -42,8 +42,7 @@ TEST_CASE("hash_content: in an update, a file of two states has no hash that is 
   CHECK(noted_of(bytes, 0, Update::none) == hash);
   CHECK(noted_of(bytes, 0, Update::append) == hash);
   CHECK(noted_of(bytes, hash, Update::append) == hash);
-  CHECK(noted_of(bytes, hash + 1, Update::append) ==
-        0);  // the output's rows are of another state
+  CHECK(noted_of(bytes, hash + 1, Update::append) == 0);  // the output's rows are of another state
   CHECK(noted_of(bytes, hash + 1, Update::none) == hash + 1);  // set by a filling pass
 }
 
