@@ -71,7 +71,7 @@ if [[ $(id -u) != 0 ]]; then
       "As root: apt-get install ${missing[*]}"
   as_root=(sudo)
 fi
-# env inside, because sudo drops the variable; the timeout waits for another apt to finish.
+# `env` comes after sudo, which drops the variable; the timeout waits for another apt to finish.
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
 }

@@ -1,4 +1,4 @@
-// Converts settings and texts to JSON, and settings back.
+// Converts settings and texts to JSON, and JSON to settings.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -81,7 +81,7 @@ T field(const std::vector<char>& bytes, std::size_t offset) {
 /// Reads the whole file into `bytes` in one read and checks the header.
 void read_file(const std::string& path, std::vector<char>& bytes) {
   Fd fd(path, O_RDONLY | O_NOATIME);
-  if (fd.get() < 0 && errno == EPERM) fd = Fd(path, O_RDONLY);  // not our own file
+  if (fd.get() < 0 && errno == EPERM) fd = Fd(path, O_RDONLY);  // the file is not our own
   if (fd.get() < 0) fail(path, std::strerror(errno));
   const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
   if (got < 0) fail(path, std::strerror(errno));

@@ -45,7 +45,7 @@ constexpr int kPowerStride = 320;  // bins, padded so that whole vectors may be 
 constexpr int kPlainRows = kSamples / kFft;  // 80
 static_assert(kDistinct == 2 * (kLong - 1) + kShort);
 
-// GCC's vector extension: eight lanes, compiled to whatever the machine has.
+// GCC's vector extension: eight lanes, compiled to the instructions of the target machine.
 using Floats = float __attribute__((vector_size(32)));
 using Ints = std::int32_t __attribute__((vector_size(32)));
 using Shorts = std::int16_t __attribute__((vector_size(16)));
@@ -254,7 +254,7 @@ class Worker {
     std::memcpy(z + 2 * kFft, z,
                 2 * sizeof(float));  // z[N] = z[0], so that bin 0 is no special case
     struct Squares {
-      Floats sum, difference;  // of the pairs (p, q) and (r, s), four bins
+      Floats sum, difference;  // of the pairs (p, q) and (r, s), for four bins
     };
     const auto squares = [z](int k) -> Squares {
       const auto front = load<Floats>(z + 2 * k);

@@ -27,7 +27,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Arguments of melflow_make_corpus; a list of several makes one folder of them.
+# Arguments of melflow_make_corpus; those of a list all write into one folder.
 CORPORA = {
     "speech": ["--files 1500 --rate 16000 --seconds-min 2 --seconds-max 6"],
     "music": ["--files 120 --rate 44100 --seconds-min 20 --seconds-max 40 --channels 2 --format mp3"],

@@ -63,7 +63,7 @@ struct Options {
 
 struct Format {
   const char* extension;
-  int sndfile;  // libsndfile's code; 0: written raw
+  int sndfile;  // libsndfile's code of the format; 0: written raw
 };
 
 const std::map<std::string, Format>& formats() {
@@ -158,7 +158,7 @@ class Sink {
   std::vector<std::int16_t> pcm_;
 };
 
-/// The length of file `index` [frames].
+/// Returns the length of file `index` [frames].
 std::size_t frames_of(const Options& options, std::size_t index) {
   double seconds = options.seconds;
   if (options.seconds_max > 0) {

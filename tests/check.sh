@@ -38,12 +38,12 @@ format() {
     grep -E '^[^:]*:[0-9]+:.{101}' || exit 1
 }
 
-# The preset compiles every file by itself and without precompiled headers, which clang cannot read.
+# This preset compiles every file by itself and without precompiled headers, which clang cannot read.
 configure() {
   cmake --preset dev -B build/tidy -D MELFLOW_CUDA=OFF -D CMAKE_CXX_COMPILER_LAUNCHER= >/dev/null
 }
 
-# run_tidy REGEX
+# run_tidy REGEX: runs clang-tidy on the compiled files whose path matches.
 run_tidy() {
   local tool
   tool=$(find_tool clang-tidy) || exit
@@ -57,7 +57,7 @@ tidy() {
   run_tidy "${1:-.*}"
 }
 
-# landed_before [COMMIT]
+# landed_before [COMMIT]: prints the commit with which `changed` compares.
 landed_before() {
   local base
   if [[ -n ${1-} ]]; then

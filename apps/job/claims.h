@@ -47,7 +47,7 @@ class WorkerSign {
     std::uint64_t number = 0;
     std::optional<At> at;
     std::string machine;   ///< for human readers
-    bool is_gone = false;  ///< it is known to have ended
+    bool is_gone = false;  ///< whether it is known to have ended
   };
   /// Reads the heartbeat of a worker; nothing where it has none.
   static std::optional<Seen> look(const Job& job, const std::string& id);

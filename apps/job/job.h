@@ -28,13 +28,13 @@ struct JobPart : ManifestRange {
 };
 
 struct Job {
-  std::string folder;                ///< the job's, absolute
+  std::string folder;                ///< the job's folder, as an absolute path
   std::string id;                    ///< a hash of the whole plan
   std::string working_folder;        ///< relative paths of the pipeline start here
   std::string sink;                  ///< the node that writes
   std::string config;                ///< JSON: the configuration as the output stores it
   RunJournal::Facts row_facts;       ///< everything that determines the bytes of rows
-  std::vector<std::string> remarks;  ///< on the corpus as a whole
+  std::vector<std::string> remarks;  ///< about the corpus as a whole
   std::vector<JobPart> parts;
 
   /// Reads job.json. Throws RunError when it is missing or does not match its hash.
@@ -71,8 +71,8 @@ inline constexpr const char* kJobManifest = "manifest.jsonl";
 struct PartRecord {
   std::size_t ok = 0, skipped = 0, failed = 0;  ///< files
   std::int64_t rows = 0;
-  std::uint64_t bytes = 0, hash = 0;     ///< of parts/0007.h5: XXH3 of all of it
-  std::optional<ColumnSums::Text> sums;  ///< where the output has statistics
+  std::uint64_t bytes = 0, hash = 0;     ///< of parts/0007.h5; hash: XXH3 of the whole file
+  std::optional<ColumnSums::Text> sums;  ///< if the output has statistics
   std::string worker;
   double seconds = 0;
 

@@ -31,7 +31,7 @@ struct LoudnessOptions {
 
 // The state that is kept from block to block; each recording has its own.
 struct LoudnessState final : melflow::StageState {
-  double sum = 0;  // of squares, where 1 is full scale
+  double sum = 0;  // of squares, where full scale is 1
   std::int64_t count = 0;
 
   [[nodiscard]] double level() const { return 10 * std::log10(sum / static_cast<double>(count)); }

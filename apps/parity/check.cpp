@@ -135,7 +135,7 @@ std::string parity_text(const std::string& what, const std::vector<ParityResult>
                            "of it", "tolerance", "verdict"}};
   for (const ParityResult& r : lines) rows.push_back(cells(r, vectors.tolerance(r.preset)));
   std::vector<bool> is_figure{false, false, true, true, true, true, true, true, false, false};
-  if (what != "preset") {  // one case a line
+  if (what != "preset") {  // one case per line
     is_figure.erase(is_figure.begin() + 2);
     for (Cells& row : rows) row.erase(row.begin() + 2);
   }

@@ -1,5 +1,5 @@
-// Compares a golden case, derivatives or a recording with those of a library, and prints the
-// results. Rows are computed and compared twice, in single and in double precision.
+// Compares a golden case, derivatives or a recording with a library's rows, and prints the results.
+// Rows are computed and compared twice, in single and in double precision.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -31,8 +31,8 @@ struct ParityResult {
 /// Combines the results of each preset; the presets stay in their order.
 std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases);
 
-/// A table with a line for each of `lines`, headed by `what` ("preset"), followed by every failure
-/// of `cases` with its row and value.
+/// Returns a table with a line for each of `lines`, headed by `what` ("preset"), followed by every
+/// failure of `cases` with its row and value.
 std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
                         const std::vector<ParityResult>& cases, const ParityVectors& vectors);
 nlohmann::ordered_json parity_json(const std::vector<ParityResult>& results,

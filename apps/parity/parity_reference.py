@@ -364,7 +364,7 @@ def missing(modules):
     for module, pip in modules:
         try:
             importlib.import_module(module)
-        except Exception as error:  # a damaged installation raises anything
+        except Exception as error:  # a damaged installation may raise anything
             out.append([module, pip, f"{type(error).__name__}: {error}"])
     return out
 

@@ -58,7 +58,7 @@ struct ParityDelta {
 };
 
 struct ParityVectors {
-  std::vector<std::pair<std::string, ParityTolerance>> presets;  ///< in the file's order
+  std::vector<std::pair<std::string, ParityTolerance>> presets;  ///< in the order of the file
   std::vector<ParityCase> cases;
   std::vector<ParityDelta> deltas;
 

@@ -215,9 +215,9 @@ Range hull(const Range& a, const Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-// Limits the range to the `shown` highest levels.
+// Limits the range to its upper part, of size `shown`.
 Range shown_of(Range range, double shown) {
-  if (range.high < range.low) range = {0, 0};  // no value is a number
+  if (range.high < range.low) range = {0, 0};  // all values are NaN
   if (shown > 0) range.low = std::max(range.low, range.high - shown);
   if (range.high - range.low < 1e-6) range.low = range.high - 1;
   return range;

@@ -16,7 +16,7 @@ struct Spectrogram {
   std::vector<double> band_hz;  ///< [bands] centre frequencies
   double first_frame = 0;       ///< number of the first frame on the time axis
   double frame_seconds = 0;     ///< time from frame to frame [s]; 0: the axis counts frames or rows
-  std::string axis = "frame";   ///< the unit of an axis that counts
+  std::string axis = "frame";   ///< the unit of an axis that counts frames or rows
   std::string title;
 };
 

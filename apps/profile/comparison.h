@@ -1,4 +1,4 @@
-// Compares two runs: what got slower or faster, and whether that is more than noise.
+// Compares two runs: what became slower or faster, and whether that exceeds noise.
 #pragma once
 
 #include <string>

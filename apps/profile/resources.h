@@ -17,7 +17,7 @@ enum class Cause {
   workers,    ///< the run's threads, all of them busy in stages
   slots,      ///< a stage's concurrency
   memory,     ///< files wait for the budget
-  queue,      ///< a queue alternately full and empty
+  queue,      ///< a queue that is full and empty in turn
   few_files,  ///< fewer files than could be processed at once
   ending,     ///< the last files: some slots have nothing left to do
   beginning,  ///< until the first rows came out
@@ -33,7 +33,7 @@ const char* to_text(Cause cause);
 /// than cores then do not help.
 constexpr double kAllWorking = 0.8;
 
-/// The most files a second that a resource can serve, while the stages work.
+/// The most files per second that a resource can serve, while the stages work.
 struct Ceiling {
   Cause cause = Cause::slots;
   std::string node;  ///< for slots and disk
@@ -69,7 +69,7 @@ struct Demands {
 
   /// The time of all stages that run on the workers, and between stages.
   [[nodiscard]] double worker_seconds() const;
-  [[nodiscard]] double core_seconds() const;  ///< of all stages, and between them
+  [[nodiscard]] double core_seconds() const;  ///< of all stages, and between stages
   /// The share of the workers' time in stages that they computed or waited for a core; 0 to 1.
   [[nodiscard]] double workers_processor_share() const;
   /// Of the time in which this program's threads computed or waited for a core, the share spent

@@ -19,7 +19,7 @@ struct TunableOption {
   std::string name;                 ///< "read.queue"
   std::string node;                 ///< "" for options of the run
   std::string usual;                ///< the default
-  std::vector<std::string> others;  ///< further values worth a trial
+  std::vector<std::string> others;  ///< further values worth trying
   std::string present;              ///< its value in the pipeline
   [[nodiscard]] bool is_unusual() const { return present != usual; }
 };

@@ -10,7 +10,7 @@
 namespace melflow {
 
 struct Verdict {
-  enum class Unit { number, bytes, files, share, none };  ///< none: the run has no such figure
+  enum class Unit { number, bytes, files, share, none };  ///< none: the run lacks this figure
   std::string what;                                       ///< "files_per_second"
   std::string expected;                                   ///< ">= 20000"
   Unit unit = Unit::number;

@@ -37,7 +37,7 @@ class BatchRun final : public EndsWithPython {
         options;  ///< of the stage `batches`, from the arguments of Loader
     std::optional<int> workers;
     std::uint64_t epoch = 0, skip = 0;
-    std::optional<std::uint64_t> order;  ///< seed of the order of recordings; not set: as listed
+    std::optional<std::uint64_t> order;  ///< seed of the recordings' order; not set: as listed
     std::shared_ptr<BufferPool> pool;    ///< of batches, shared by consecutive passes
     std::string split;                   ///< "": all
     std::size_t rank = 0, ranks = 1;

@@ -19,7 +19,7 @@ namespace melflow {
 class RecordingStore {
  public:
   using Rows = std::shared_ptr<const StageChain::Recording>;
-  /// `limit`: [bytes].
+  /// `limit`: the most memory for rows [bytes].
   explicit RecordingStore(std::uint64_t limit) : limit_(limit) {}
 
   /// Returns the rows of a recording, stored or from `make`, which is called without the lock, once

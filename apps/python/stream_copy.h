@@ -9,7 +9,7 @@ namespace melflow {
 /// Data of this size [bytes] or more no longer fits a core's own cache when it is read back.
 inline constexpr std::size_t kBeyondCaches = std::size_t{4} << 20;
 
-/// As std::memcpy.
+/// Same as std::memcpy, but bypasses the caches.
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace melflow

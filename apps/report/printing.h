@@ -31,7 +31,7 @@ void say(std::FILE* out, fmt::format_string<const T&...> text, const T&... value
   put(out, fmt::format(fmt::runtime(text), in_line(values)...));
 }
 
-/// Prints "melflow: MESSAGE" on one line of stderr; only the beginning of a very long message.
+/// Prints "melflow: MESSAGE" on one line of stderr; of a very long message, only the beginning.
 void complain(const std::string& message);
 
 }  // namespace melflow

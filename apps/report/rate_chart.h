@@ -12,8 +12,8 @@ struct RateChart {
     double median = 0, least = 0, greatest = 0;  ///< of the runs [files/s]
   };
   std::string title;
-  std::string down, across;                ///< the options; `across` is "" where there is only one
-  std::vector<std::string> rows, columns;  ///< their values; one column where there is one option
+  std::string down, across;                ///< the options; `across` is "" if there is only one
+  std::vector<std::string> rows, columns;  ///< their values; one column if there is one option
   std::vector<std::vector<Cell>> cells;    ///< [rows, columns]
 };
 

@@ -10,7 +10,7 @@ namespace melflow {
 /// Escapes <, >, &, " and ' for HTML, and replaces bytes that are not UTF-8 or control a terminal.
 std::string html_text(std::string_view text);
 
-/// A colour between white (0) and the given one (1): "rgb(255,214,170)".
+/// Returns a colour between white (share 0) and the given one (1): "rgb(255,214,170)".
 std::string shade(double share, int red, int green, int blue);
 
 /// Lines over a common time axis.
@@ -54,7 +54,7 @@ struct FlowChart {
     std::string label, tip;
   };
   std::vector<Node> nodes;
-  std::vector<Edge> edges;  ///< from a lower number to a higher one
+  std::vector<Edge> edges;  ///< each from a lower node number to a higher one
 };
 std::string svg(const FlowChart& chart);
 

@@ -130,7 +130,7 @@ std::string bar_line(const Progress& progress, double rate, int width, double by
       fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share, p.is_filling ? "loading " : "",
                   count_text(c.closed()), count_text(c.found), rate_text(rate), left_text(c, rate));
   const auto room = [&] { return width - static_cast<int>(text.size()); };
-  // The bar keeps its length while the figures grow.
+  // The bar keeps its length when the numbers grow.
   const int wanted = width < 100 ? 12 : 24;
   const std::string failed = c.failed == 0 ? "" : fmt::format("  {} failed", count_text(c.failed));
   // No rows are computed while audio is being loaded.

@@ -40,7 +40,7 @@ std::string log_line(const Progress& progress, double rate, double row_rate, dou
 class ProgressDisplay {
  public:
   enum class Mode { none, bar, lines };
-  /// The mode that suits stderr.
+  /// Returns the mode that suits stderr.
   static Mode suitable_mode();
 
   /// `every`: time between lines [s].

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// More arrows make a trace slow to draw.
+// With more arrows, viewers become slow.
 constexpr std::size_t kFollowed = 1000;  // files
 
 using Track = std::vector<const Visit*>;

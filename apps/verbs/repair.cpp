@@ -37,7 +37,7 @@ struct RepairArguments {
 struct Examined {
   std::string path;  ///< the path that the sink was given
   std::shared_ptr<FrozenCorpus> corpus;
-  std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries of each file
+  std::map<std::string, std::vector<std::size_t>> damaged;  ///< damaged entries of each file
   std::map<std::string, std::string> of;  ///< damaged recordings and the files of their rows
   std::size_t kept = 0;
 };

@@ -127,7 +127,7 @@ int print_stage(const std::string& asked) {
 // Prints names and ports in columns; where ports are long, the summary follows on the next line.
 int print_list() {
   constexpr std::size_t kWidest = 30;
-  const auto length = [](const std::string& text) {  // "→" has three bytes
+  const auto length = [](const std::string& text) {  // "→" takes three bytes
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     }));

@@ -36,7 +36,7 @@ struct JobProgress {
     std::size_t part = 0;
     std::string worker;
     std::size_t files = 0, of_files = 0;
-    bool is_gone = false;  ///< it is known to have ended
+    bool is_gone = false;  ///< whether it is known to have ended
   };
   std::vector<Running> running;
   std::optional<double> seconds_left;  ///< known where parts are done and workers compute others

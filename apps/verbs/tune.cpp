@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kForSearch = 0.7;  // of the budget; the rest compares the result with the original
-constexpr double kHopeless = 0.8;   // times as fast in the first pair: no second one
+constexpr double kHopeless = 0.8;   // with less speed-up in the first pair, there is no second pair
 constexpr std::size_t kFirstPairs = 3, kLeastLastPairs = 5, kMostLastPairs = 15;
 
 struct TuneArguments {

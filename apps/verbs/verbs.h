@@ -43,7 +43,7 @@ Action add_bench(CLI::App& verb);
 struct Verb {
   const char* name;
   const char* heading;  ///< the heading under which --help lists it
-  const char* summary;  ///< a sentence, for --help
+  const char* summary;  ///< one sentence, for --help
   Action (*add)(CLI::App& verb);
   /// The exit status when stdout did not take everything. None: the action's own status, which says
   /// whether the output was made.

@@ -187,7 +187,7 @@ do_jobs() {
 
 # ---- rows of either backend
 
-# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS SLOTS BATCH [ROWS STATISTICS]
+# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS SLOTS BATCH [ROWS STATISTICS]: runs parity.yaml.
 run_preset() {
   local status=0
   OUT=$1 PRESET=$2 DATA=$3 BACKEND=$4 MEL_PATH=$5 OPERANDS=$6 SLOTS=$7 BATCH=$8 \

@@ -95,7 +95,7 @@ TEST_CASE("bench: the rate counts what all threads did, each with work of its ow
   const double seconds = Slice::seconds_since(began);
   CHECK(made == 3);
   CHECK(calls == 3);
-  CHECK(rate * seconds >= 15);  // the time in between is shorter
+  CHECK(rate * seconds >= 15);  // rate_on measures a shorter time
 }
 
 TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing is left behind") {

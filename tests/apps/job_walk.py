@@ -98,7 +98,7 @@ class JobWalk:
             planned = step("plan", [self.place("plan", chance)] if kind == 6 else [])
             if planned.returncode != 0 and b"there is a job already" not in planned.stderr:
                 return f"plan: exit {planned.returncode}: {planned.stderr.decode(errors='replace')[:300]}", killed, went_on
-            if kind in (4, 5):  # at the same time
+            if kind in (4, 5):  # several programs at the same time
                 both = [self.begin(folder, self.place("work", chance), "work", *verbs["work"]) for _ in range(kind - 3)]
                 both.append(self.begin(folder, {}, "work", *verbs["work"]))
                 for process in both:

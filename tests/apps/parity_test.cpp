@@ -417,7 +417,7 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(question["sample_rate"] == 8000);
   CHECK(question["n_mels"] == 20);
 
-  // --set changes the pipeline; without recordings the test signals are computed.
+  // --set changes the pipeline; without recordings the test signals are compared.
   const Ended set = asked({"p.yaml", "--set", "mel.n_mels=23", "--json"});
   CHECK(set.code == 1);  // the test signals are not silent
   const Json document = Json::parse(set.out);

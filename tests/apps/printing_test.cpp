@@ -298,7 +298,7 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
     INFO(text);
     CHECK(has(text, "\n  x08.wav: decode: failed: is not an audio file"));
   }
-  CHECK(has(all, cut));  // after those that failed
+  CHECK(has(all, cut));  // listed after the failed files
   CHECK(has(made.out, "(begins with 'no sound') (x00.wav, x01.wav, x02.wav, …)\n" + cut));
   CHECK_FALSE(has(few, cut));
   CHECK_FALSE(has(few, "  x11.wav: "));

@@ -44,7 +44,7 @@ EDITS = [
     ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, input: files}"),
     ("graph:", "pipeline:"),
     ("version: 1", "version: 1\nthreads: 4"),
-    # Slips of the keyboard
+    # Typing errors
     ("    n_mels: 80", "    n_mles: 80"),
     ("    stage: mel", "    stage: mle"),
     ("    from: batch", "    from: bacth"),

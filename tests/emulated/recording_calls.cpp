@@ -1,4 +1,4 @@
-// The functions of CUDA's runtime.
+// The functions of CUDA's runtime, as recorded by RecordingRuntime.
 
 #include <xxhash.h>
 

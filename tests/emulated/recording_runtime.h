@@ -144,7 +144,7 @@ class RecordingRuntime {
   void wait_for_step(FakeStream& stream);
   /// Whether the stream holds nothing, or none of its steps will be executed any more.
   bool may_drop(const FakeStream& stream);
-  /// The stream 0 of the current device.
+  /// Returns stream 0 of the current device.
   FakeStream& null_stream();
   [[nodiscard]] double now_ms();
 

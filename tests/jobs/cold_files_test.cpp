@@ -62,7 +62,7 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   REQUIRE(evict(paths));
   const JobResult cold = completed(run(folder, "cold.h5"));
   CHECK(loaded_ahead(cold) > 0);
-  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
+  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker reached them
   CHECK(loaded_ahead(run(folder, "warm.h5")) == 0);
   REQUIRE(evict(paths));
   CHECK(loaded_ahead(run(folder, "workers.h5", ", engine: inline")) == 0);

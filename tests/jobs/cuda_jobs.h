@@ -1,4 +1,4 @@
-// Jobs with a mel node on a device.
+// Shared helpers of jobs with a mel node on a device.
 #pragma once
 
 #include <fmt/format.h>

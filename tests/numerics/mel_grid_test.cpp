@@ -194,7 +194,7 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
       }
       worst.of_peak = std::max(worst.of_peak, error(ours, theirs) / peak);
       const double factor = 20 / linear.power;
-      const bool is_floored = linear.htk_mode == O::HtkMode::htk;  // where a log follows
+      const bool is_floored = linear.htk_mode == O::HtkMode::htk;  // with a log after the bands
       const double level = factor * std::log10(is_floored ? std::max(theirs, 1.0) : theirs);
       if (level < factor * std::log10(peak) - range) continue;
       worst.db = std::max(worst.db, error(in_db[t * columns + c], level));

@@ -123,7 +123,7 @@ TEST_CASE("node places: who is put off gives its place to the next and keeps tha
   CHECK(n.places.put_off(at(0)) == 1);
   CHECK(n.now().waiting == 2);
   n.begin();
-  CHECK(n.places.offer(at(0), Came::by_queue) == 0);  // the same one again
+  CHECK(n.places.offer(at(0), Came::by_queue) == 0);  // it would be the same item again
   CHECK(n.finish() == 1);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("node places: who goes on comes again without a place in the queue") {
   CHECK(n.now().running == 1);
   f.goes_on = false;
   CHECK(n.places.finish(at(0), f) == 0);
-  CHECK(n.now().free == 1);  // of the concurrency
+  CHECK(n.now().free == 1);  // concurrency that is free
   n.places.expect(at(0));
   n.places.forget(at(0));
   CHECK(n.now().again == 0);

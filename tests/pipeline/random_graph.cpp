@@ -686,7 +686,7 @@ void RandomGraph::hang_in(World& world, Incident incident, std::atomic<int>& cal
                                           ItemContext* context) -> std::optional<ItemError> {
       if (i == where_ && (incident == Incident::stop || incident == Incident::abort) &&
           calls++ >= when_) {
-        if (incident == Incident::abort) throw RunError("the end");  // and at every later call
+        if (incident == Incident::abort) throw RunError("the end");  // and in every later call
         now.open();
       }
       const auto it = fates_.find(n.item);

@@ -128,7 +128,7 @@ class RandomGraph {
   [[nodiscard]] std::vector<Fate> fates_of(std::size_t item) const;
   /// Whether its fates keep an item from that sink.
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
-  [[nodiscard]] bool is_plain() const;  // without forks, pairs, several sources and on_failure
+  [[nodiscard]] bool is_plain() const;  // has no forks, pairs, several sources or on_failure
   [[nodiscard]] std::vector<int> sinks() const;
   [[nodiscard]] std::vector<Placed> rows_at(std::size_t item, int node) const;
   /// Returns the largest number of consecutive nodes after this one that cut blocks.

@@ -288,7 +288,7 @@ TEST_CASE("stress: an error of the run at any moment leaves whole items and comp
       const bool memory = random() % 2 == 0;
       std::atomic<int> calls{0};
       world.hooks[where] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-        if (calls++ < when) return {};  // and every later call fails as well
+        if (calls++ < when) return {};  // every later call fails as well
         if (memory) throw std::bad_alloc();
         throw RunError("the end");
       };

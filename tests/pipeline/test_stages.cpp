@@ -80,13 +80,13 @@ struct StageOptions {
   int group = 1;    // numbers: how many numbers one item represents, at most
   int blocks = 4;   // expand: most blocks for an item, or for a block
   int batch = 4;    // gather: numbers in a full batch
-  Bytes size{100};  // output bound; payloads have 1 to this many
+  Bytes size{100};  // output bound; payloads have 1 to this many bytes
   int work = 0;     // most rounds of hashing per call
   bool own_threads = false;
   bool elsewhere = false;  // step: items are in flight in an engine and finish in any order
   bool fills = false;      // step: the engine returns nothing before all its slots were full
   bool ahead = false;      // numbers: some are prefetched
-  bool mixed = false;      // numbers: those of several sources in a mixed order
+  bool mixed = false;      // numbers: items of several sources come in mixed order
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come in order
   int outputs = 2;         // fork
@@ -329,7 +329,7 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
     const Step& step_;
     const std::size_t slots_;
     std::size_t holds_until_;  // until this many are held
-    std::vector<Done> held_;   // the driver's thread only
+    std::vector<Done> held_;   // accessed only by the driver's thread
     std::mutex mutex_;
     std::condition_variable woken_;
     bool is_woken_ = false;
@@ -584,7 +584,6 @@ class BatchStep final : public Bounded<Transform<Batch, Batch>> {
   }
 };
 
-// The output by which an item leaves the node, or -1: decided by the item alone.
 }  // namespace
 
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops) {

@@ -149,7 +149,7 @@ TEST_CASE("file list: include and exclude") {
       {"exclude: [e, i]", {"a.wav", "b.WAV", "c.flac", "m.Mp3", "test/l.wav"}},
       {"exclude: [./e/g, 'tes?/']", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "i/j.wav", "m.Mp3"}},
       {"exclude: ['e/*', test]", {"a.wav", "b.WAV", "c.flac", "e/g/h.wav", "i/j.wav", "m.Mp3"}},
-      // Brackets are characters of names.
+      // Brackets in patterns are ordinary characters.
       {"include: '*.wav', exclude: ['[ab].wav', 'test/[!x]*', 'e/**']",
        {"a.wav", "b.WAV", "i/j.wav", "test/l.wav"}},
   };
@@ -320,7 +320,7 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   List both(
       root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
   CHECK(labelled(both) == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
-  // An empty cell is no label.
+  // An empty cell means no label.
   folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
   List empty(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(labelled(empty) == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});

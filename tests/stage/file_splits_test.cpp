@@ -1,4 +1,4 @@
-// Splits, several labels and targets of file_list.
+// Tests splits, several labels and targets of file_list.
 #include <doctest/doctest.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Damaged MP3s give the same samples however many are asked for at once.
+// Damaged MP3s give the same samples, however many are read at once.
 #include <doctest/doctest.h>
 
 #include <utility>

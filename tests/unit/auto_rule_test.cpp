@@ -32,7 +32,7 @@ TEST_CASE("auto rule: rows are what there are frames, each by the size of its tr
   CHECK(device_gain(plan_of(2048, 160), {}, 1, 16'000.0 * 3600).rows ==
         doctest::Approx(360'000 * 0.127e-6 * 4 * 11 / 9).epsilon(0.001));
   CHECK(device_gain(plan_of(512, 160), {}, 0, 0).rows == 0);
-  // Files that are too short have no frame.
+  // Files that are too short have no frames.
   CHECK(device_gain(plan_of(512, 160), {}, 1000, 1000 * 100).rows == 0);
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("glob: patterns and paths") {
       {"*[.WAV", "x/a[.wav", true},
       {"*.WaV", "x/a.wAv", true},
       {"Train/*.wav", "TRAIN/a.wav", true},
-      // Brackets and backslashes are characters of names.
+      // Brackets and backslashes are ordinary characters.
       {"track [1].wav", "x/Track [1].wav", true},
       {"[1].wav", "1.wav", false},
       {"[a-c]*.wav", "b1.wav", false},
@@ -114,7 +114,7 @@ TEST_CASE("glob: patterns and paths") {
       {"**", "a.wav", true},
       {"**", "x/y/a.wav", true},
       {"**/**", "x/y/a.wav", true},
-      // '**' inside a name is a '*'.
+      // '**' inside a name acts like '*'.
       {"a**.wav", "abc.wav", true},
       // Repeated and leading slashes change nothing.
       {"/x//*.wav", "x/a.wav", true},

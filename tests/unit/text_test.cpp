@@ -19,7 +19,7 @@ TEST_CASE("text: what a terminal would act on is shown as an escape, all else as
       {std::string("a\0b", 3), "a\\u0000b"},
       {"\xC2\x9B"
        "2J",
-       "\\u009b2J"},  // the control sequence introducer of C1
+       "\\u009b2J"},  // the control sequence introducer, a C1 control
       {"\xE2\x80\xAEgpj.exe\xE2\x81\xA9",
        "\\u202egpj.exe\\u2069"},  // right to left; the end of an isolate
       {"\xE2\x80\x8F\xD8\x9C\xE2\x80\xA8", "\\u200f\\u061c\\u2028"},

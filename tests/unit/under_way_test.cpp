@@ -114,7 +114,7 @@ TEST_CASE("under way: one at a time while there are suspects") {
   run.pass(3);  // not a suspect
   run.pass(2);
   const UnderWay::Mark mark(&run, 4, 0);
-  std::thread(other).join();  // it does not wait
+  std::thread(other).join();  // it need not wait
   CHECK(memory.left() == Entries{{4, State::begun}});
 }
 

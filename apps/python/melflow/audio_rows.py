@@ -107,7 +107,7 @@ class AudioRows(Rows):
     def _measure(self, name: str, workers: int, scan: bool) -> None:
         stamps = self._reader.stamps()
         known = self._read_index()
-        numbers = np.zeros((len(self.path), 3), np.int64)  # status, rows, whether by the header
+        numbers = np.zeros((len(self.path), 3), np.int64)  # status, rows, whether the count comes from the header
         said: Dict[int, Tuple[str, str]] = {}
         firsts = self._reader.firsts()  # of each entry, the first one cut out of the same recording
         missing: Dict[int, None] = {}  # numbers of such first entries, in order

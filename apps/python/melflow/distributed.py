@@ -80,7 +80,7 @@ class _Run:
         for address in list(self.client.ncores()):
             try:
                 return next(iter(self.client.run(function, *arguments, workers=[address]).values()))
-            except (OSError, KeyError, StopIteration):  # it has just died
+            except (OSError, KeyError, StopIteration):  # its worker has just died
                 continue
         return None
 
