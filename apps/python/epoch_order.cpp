@@ -66,7 +66,7 @@ void EpochOrder::list_batches() {
     for (const std::size_t place : places) out.push_back(held[place]);
     return out;
   };
-  // Without buckets the order does not depend on batches, which begin where others ended.
+  // Without buckets the order does not depend on batches, so these start where earlier ones ended.
   std::uint64_t next = settings_.bucket > 0 ? 0 : settings_.begin;
   const std::uint64_t step = settings_.bucket > 0 ? settings_.bucket : settings_.samples;
   while (next < settings_.samples) {

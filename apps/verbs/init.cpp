@@ -246,7 +246,7 @@ std::string starting_text(const std::string& from, const std::string& file) {
     return template_text(find_preset(from));
   const std::string path = find_pipeline(from);
   std::string text = InputFile(path).read_all(kMostText);
-  // Its comments contain the commands that run and test the pipeline; they get the new name.
+  // Comments in the text name the commands that run and test the pipeline: puts in the new name.
   for (const std::string verb : {"melflow run ", "melflow test "})
     for (std::size_t at = 0; (at = text.find(verb + from, at)) != std::string::npos;)
       text.replace(at + verb.size(), from.size(), file), at += verb.size();

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// All files of one run have the same value, if it writes a file per split.
+// Equal in all files of a run that writes one file per split; "" in other outputs.
 std::string run_of(const FeatureFile& file) { return file.text("run_hash"); }
 
 void add_rows(const FeatureFile& file, std::vector<std::string>& out) {

@@ -300,7 +300,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     } else if (title.starts_with("Utterances between")) {
       check_stretches(run, folder / "data");
     } else if (title.starts_with("Channels as")) {
-      // The same with mono files of these samples.
+      // Runs the same pipeline on mono files with these samples.
       test::write_text(
           run / "mono.yaml",
           std::regex_replace(std::regex_replace(text, std::regex(", downmix: each"), ""),

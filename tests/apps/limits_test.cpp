@@ -136,7 +136,7 @@ TEST_CASE("limits: compression takes most of the time: a lower level, or none") 
             "would help: write.level: 1 → about 246 files/s (173 to 265), now "
             "100; the same rows in a file 5.0% larger\n"));
   CHECK(limits_json(l)["hints"][0]["output_size"] == doctest::Approx(1.05));
-  // At level 1, only disabling compression is left.
+  // With level 1 set already, the only cheaper value is no compression.
   packing = packed("30", "0.64");
   packing.set("level", Value::scalar("1"));
   packing.set("level_1", packed("30", "0.64"));
@@ -308,7 +308,7 @@ TEST_CASE("limits: the disk") {
   CHECK(l.hints[0].low == doctest::Approx(100));  // the disk may be at its limit
   CHECK(has(limits_text(l, r),
             "limited by: the disk: read waited for it 95% of the time, at 200 MB/s\n"));
-  // From the page cache: it does not wait for the disk.
+  // The bytes came from the page cache, so the run did not wait for the disk.
   r.usage.disk_read_bytes = 0;
   CHECK(find_limits(r).cause == Cause::slots);
   // The system does not count disk reads.
@@ -348,7 +348,7 @@ TEST_CASE("limits: a source that waits for memory while it is ahead costs nothin
   CHECK(find_limits(r).share == doctest::Approx(0.14));
   for (const char* name : {"read", "mel"}) {
     RunReport fed = r;
-    // It was idle for only 0.8 s, and had no worker for the rest.
+    // The stage was idle for only 0.8 s; for the rest it had no worker.
     StageTime& time = stage(fed, name).time;
     time.waiting_core = time.waiting_input - 0.8;
     time.waiting_input = 0.8;

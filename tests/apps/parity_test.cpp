@@ -428,14 +428,14 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(document["changed"] == Json({"sample_rate", "n_fft", "win_length", "hop"}));
   CHECK(Json::parse(read_text(folder / "asked.json"))["inputs"] == 5);
 
-  // Another preset means another library; the one that is named.
+  // Without a preset no library is chosen, unless --reference names one.
   CHECK(has(asked({"p.yaml", "--set", "mel.preset=none", "a.wav"}).err,
             "p.yaml: mel has no preset, which would say which library is meant; give --reference, "
             "one of librosa, "));
   (void)asked({"p.yaml", "--reference", "torchaudio", "a.wav"});
   CHECK(Json::parse(read_text(folder / "asked.json"))["reference"] == "torchaudio");
 
-  // With several nodes.
+  // A pipeline with several mel nodes.
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");

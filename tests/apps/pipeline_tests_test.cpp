@@ -137,7 +137,7 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   for (const std::size_t i : {0, 1, 2}) CHECK(json["tests"][i]["failures"].empty());
   CHECK(json["tests"][3]["name"] == "said otherwise");
   CHECK(has(json["tests"][3]["failures"][0].get<std::string>(), "broken.wav: \"decode: failed: "));
-  // By name, and with another value of an option.
+  // Runs one test by its name, and with another value of an option.
   const Ended one = exits(0, melflow_in(folder, {"test", "here/p.yaml", "--name", "list"}));
   CHECK(has(one.out, "1 test: 1 passed"));
   const Ended set = exits(

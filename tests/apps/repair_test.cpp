@@ -49,7 +49,7 @@ void spoil(const std::string& path, std::uint64_t where) {
   file.put(static_cast<char>(byte ^ 16));
 }
 
-// All files of the output, by name.
+// Returns all files of the output, by name.
 std::map<std::string, std::string> outputs(const TempFolder& folder) {
   std::map<std::string, std::string> out;
   for (const auto& entry : fs::directory_iterator(folder.path()))

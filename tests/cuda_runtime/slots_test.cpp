@@ -151,7 +151,7 @@ TEST_CASE(
     taken[5].reset();
     taken[1] = slots.take();
     CHECK(taken[1].get() == first_free);
-    // Each has one: takes the device that was asked longer ago, which is 2.
+    // Each has one batch in flight: takes the device that was asked longer ago, which is 2.
     taken[5] = slots.take();
     CHECK(taken[5]->owner().info().index == 2);
     taken[4] = slots.take();

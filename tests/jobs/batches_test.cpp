@@ -221,7 +221,7 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
       const std::vector<std::string> rest = run(folder, with).samples;
       CHECK(rest == std::vector(begin + static_cast<std::ptrdiff_t>(skip), one.samples.end()));
     }
-    // Another epoch, and another seed.
+    // Runs another epoch, and another seed.
     with = options;
     with.epoch = 1;
     Options seed = options;

@@ -268,7 +268,7 @@ TEST_CASE("feed: a cache follows files that change, come and go") {
   check_same(expected, again);
   CHECK(number(again.job, "from_cache") == 12);
 
-  // The same folder by another path.
+  // Lists the same folder under another path.
   std::filesystem::create_directory_symlink(folder / "clips", folder / "link");
   std::filesystem::remove(folder / "out.h5");
   const JobResult linked = run_job(with_feed(speech_pipeline({}), feed),

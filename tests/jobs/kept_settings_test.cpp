@@ -116,7 +116,7 @@ TEST_CASE("kept settings: a number of files a task that memory.host has no room 
   REQUIRE(has(before));
   CHECK(corpus.ran({.files = given, .decode = ", fit: 2s"}) == before);
   CHECK(corpus.bytes().find("find room") == std::string::npos);
-  // With the recommended value.
+  // Uses the value that the warning recommends.
   const std::string size = before[0].substr(before[0].rfind("memory.host: ") + 13);
   CHECK(corpus
             .planned(

@@ -206,7 +206,7 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
       CHECK(made(update).report.ending == Ending::failed);
       CHECK(names_in(folder).empty());
     }
-    // Its purpose is unknown.
+    // A foreign file stays, since its purpose is unknown.
     const std::string foreign = folder.write(*row.names.rbegin(), "precious");
     CHECK(made(Update::none).report.ending == Ending::failed);
     CHECK(read_bytes(foreign) == "precious");

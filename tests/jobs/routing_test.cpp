@@ -193,7 +193,7 @@ TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
     check_rows(got, corpus);
     CHECK(got.remarks.at("dog/0.wav") == std::string("skipped filter ") + row.of_dog_0);
   }
-  // By a column of a table, before anything is read.
+  // Routes by a column of a table, before anything is read.
   completed(run_job(fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}", manifest: '{}', columns: [who]}}

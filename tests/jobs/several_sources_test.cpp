@@ -184,7 +184,7 @@ TEST_CASE("several sources: each may have nodes of its own before they meet") {
   CHECK(both.mel_bytes == a.mel_bytes + b.mel_bytes);
   CHECK(both.texts.at("feature_settings").find(R"("sources": [["a"], ["b"]])") !=
         std::string::npos);
-  // With the sources exchanged, the features differ.
+  // Exchanging the sources gives other features.
   Sources other = s;
   other.nodes.replace(other.nodes.find("from: b}"), 8, "from: a}");
   other.read = "b";
@@ -396,7 +396,7 @@ TEST_CASE("several sources: a run does not go on with what was of other sources"
                                .write = "sync: false"});
   const JobResult stopped = run_and_stop(yaml, c.options("out.h5"), {.let_in = 24, .closed = 10});
   REQUIRE_MESSAGE(stopped.report.ending == Ending::stopped, stopped.text());
-  // The same files under another name.
+  // Reads the same files from a source with another name.
   yaml.replace(yaml.find("  a:"), 4, "  c:");
   yaml.replace(yaml.find("[a, b]"), 6, "[c, b]");
   CHECK(c.made(with_held_files(yaml)).difference(c.made(with_held_files(yaml), "whole.h5")) == "");
@@ -418,7 +418,7 @@ TEST_CASE("several sources: utterances of both") {
 
 TEST_CASE("several sources: audio from a store, and hashes of contents, are of all") {
   const Corpora c;
-  // With the same path, size and time in both, but other samples.
+  // Replaces a file by one with the same path, size and time, but other samples.
   c.clip("b/en/1.wav", 7);
   std::filesystem::last_write_time(
       c.folder() / "data/b/en/1.wav",

@@ -74,7 +74,7 @@ TEST_CASE("float16: a span is converted value by value, whatever its length and 
     std::vector<float> values(count);
     for (float& v : values) {
       state = state * 1664525U + 1013904223U;
-      // All kinds of floats: denormal, infinite and NaN, too.
+      // Draws all kinds of floats: denormal, infinite and NaN, too.
       v = std::bit_cast<float>(state ^ (state >> 15));
     }
     std::vector<std::uint16_t> out(count), expected;

@@ -211,7 +211,7 @@ TEST_CASE(
       const CopiedRows pieces(in_pieces, count, values, 1 + below(r, 20));
       CopiedRows made(next_pieces, count, wider, 1 + below(r, 20));
       step->run(pieces, made);
-      // Also in place, where the width allows it.
+      // Works in place, too, where the width allows it.
       if (wider == values) {
         MemoryRows both(at_once.data(), count, values);
         step->run(both, both);

@@ -574,7 +574,7 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
     const std::string problem = row.problem;
     CHECK(problems_of(g, world) == (problem.empty() ? "" : "test.yaml:3:35: " + problem));
   }
-  // Also from another folder's point of view.
+  // An absolute and a relative path can name the same file.
   World world;
   Planned seen;
   add_planner(world, seen);

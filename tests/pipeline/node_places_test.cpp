@@ -207,7 +207,7 @@ TEST_CASE(
     "node places: who is put off late, when it has been through already, keeps it from its end") {
   Node n(2);
   CHECK(n.come() == 1);
-  // It is offered again before the thread that put it off has reported that.
+  // The item is offered again before the thread that put it off has reported that.
   CHECK(n.places.offer(at(0), Came::by_queue) == 1);
   n.begin();
   n.finish();
@@ -304,7 +304,7 @@ TEST_CASE("node places: a moment that is past changes nothing") {
 
 namespace {
 
-// The same as a simple model that tracks each item.
+// A simple model with the same behaviour, which tracks each item.
 struct Model {
   std::size_t concurrency;
   std::vector<std::size_t> most, used;  // of each branch

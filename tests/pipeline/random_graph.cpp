@@ -327,7 +327,7 @@ void RandomGraph::draw_bounds() {
   workers_ = plain_ ? 1 : static_cast<int>(upto(8));
   memory_ = std::size_t{1} << 20;
   if (plain_ || one_in(3) || refused() >= 0) return;
-  // From the least amount needed to one with room for several tasks of several files.
+  // Draws a budget between the least that is needed and one with room for several tasks.
   World world;
   Graph graph;
   describe(graph);

@@ -242,7 +242,7 @@ TEST_CASE("files per task: auto puts small files together, and fewer of them tow
   for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
   std::size_t made = 0;
   for (const std::size_t n : sizes) {
-    // Each worker has four tasks or more left; and a file that had no room.
+    // A task leaves four or more for each worker; one file more may have had no room in it.
     const std::size_t most = std::clamp<std::size_t>((kFiles - made) / 4, 1, 1024);
     CHECK(n <= most + 1);
     // The first small files may be in a task with the last large ones.
@@ -256,7 +256,7 @@ TEST_CASE("files per task: auto leaves files alone that are work enough") {
   const Watchdog watchdog("files per task: auto, dear files");
   World world;
   Tasks tasks(world);
-  // At least this long, which exceeds the target time of a task; on a slow machine files take even
+  // Files take at least this long, which exceeds the target time of a task; on a slow machine even
   // longer.
   world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
     std::this_thread::sleep_for(std::chrono::microseconds(500));

@@ -1,5 +1,4 @@
-// With fewer threads than a run wants, it continues with those, or refuses; and oneTBB creates
-// none.
+// With fewer threads than a run wants, it continues with those, or refuses; oneTBB creates none.
 #include "pipeline/base/threads.h"
 
 #include <doctest/doctest.h>

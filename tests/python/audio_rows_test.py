@@ -366,7 +366,7 @@ class AudioRowsTest(unittest.TestCase):
             self.assertFalse(np.isin(files, broken).any())
             self.assertEqual(set(r.losses), {r.path[i] for i in broken})
             self.assertFalse({path for path, *_ in r.remarks} & set(r.losses))
-        # All ranks have the same number.
+        # All ranks have equally many batches.
         ranks = [list(rows[0].batches(4, seed=5, rank=k, world_size=2)) for k in range(2)]
         self.assertEqual(len(ranks[0]), len(ranks[1]))
         # scan computes the recordings whose count came from headers, and nothing after that.

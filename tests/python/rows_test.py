@@ -268,7 +268,7 @@ class RowsTest(unittest.TestCase):
             self.assertEqual(sum((places(b) for b in other), []), whole[6 * stop:])
         with self.assertRaisesRegex(ValueError, "other samples would follow: seed is 4 in the state and 5 here. Make it"):
             rows.batches(3, seed=5).load_state_dict(state)
-        # Another corpus.
+        # Refuses a state of another corpus.
         other = melflow.open(self.files["odd"]).batches(3, seed=4)
         with self.assertRaisesRegex(ValueError, rf"samples is {len(rows)} in the state and {other.samples} here; rows is another"):
             other.load_state_dict(state)

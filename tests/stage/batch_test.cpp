@@ -44,7 +44,7 @@ TEST_CASE("batch: is full by count or by bytes, whichever comes first, and keeps
     CAPTURE(std::string(row.options));
     Bench bench("batch", row.options);
     Collecting batch(bench);
-    // Twice: the first round must leave nothing for the second.
+    // Runs twice: the first round must leave nothing for the second.
     for (int round = 0; round < 2; ++round) {
       std::vector<std::shared_ptr<const Windows>> given;
       for (std::size_t i = 0; i < row.full_after; ++i) {

@@ -207,7 +207,7 @@ TEST_CASE("chunked rows: one thread may be ahead of the rows that are missing, h
   ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {16}, Existing::refuse,
                       {50, 1, true});
   constexpr std::int64_t kRows = 12'000;
-  // Twice, so that space on disk is reused.
+  // Writes twice, so that space on disk is reused.
   for (const std::int64_t from : {kRows / 2, std::int64_t{0}}) {
     file.write(from + 60, rows(from + 60, kRows / 2 - 60, 16).data(), kRows / 2 - 60);
     CHECK(file.safe_rows() <= from);

@@ -175,7 +175,7 @@ TEST_CASE("decode losses: MP3 files in a row are decoded to the end") {
       CHECK(got.count() >= 2 * kFrames);
       CHECK(got.count() <= 2 * kFrames + 5 * 1152);
     }
-    // With another rate it is another recording.
+    // Frames with another rate belong to another recording.
     const std::string other = sound(folder, kind, 44100, 2 * 44100);
     const Decoded got = decode_all_ways(folder.write("c.mp3", first + other));
     CAPTURE(got.reason);
@@ -231,7 +231,7 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
                 "c.mp3", good.substr(0, good.size() / 2) + garbage + good.substr(good.size() / 2)));
             CHECK(got.outcome == Outcome::ok);
             CHECK(got.count() > alone.count() - 4 * 1152);
-            // Also where bytes look like a frame of another kind.
+            // Resynchronises also where bytes look like a frame of another kind.
             const std::size_t half = good.find("\xFF\xFB"s, good.size() / 2);
             const std::string frame = other.substr(other.find("\xFF\xF3"s, other.size() / 2), 2000);
             const Decoded mixed = decode_all_ways(

@@ -653,7 +653,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
 
       List list(root(folder, "closed_folders: failed"));
       CHECK(list.paths() == Paths{"a.wav", "deep/b.wav", "deep/hidden/", "z.wav"});
-      // It can be read again by then, and has failed all the same.
+      // The folder can be opened again by then, and has failed all the same.
       const auto item = list.bench().source().item(2);
       for (const char* engine : {"{engine: inline}", "{engine: io_uring}"}) {
         const auto result =
@@ -677,7 +677,7 @@ TEST_CASE("file list: what a folder that cannot be listed has no share of, split
   List list(root(folder, "closed_folders: failed, splits: top_dir, labels: top_dir"));
   CHECK(labelled(list) ==
         Paths{"train/a/1.wav=a/train", "test/a/3.wav=a/test", "test/b/4.wav=b/test", "train/b/="});
-  // At its new position it is still unreadable.
+  // At its new position the folder is still unreadable.
   CHECK(list.manifest().problem(3).starts_with("cannot be listed"));
   CHECK(list.manifest().problem(0).empty());
 }
@@ -712,7 +712,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
           (i == 3 ? "cannot be read: Permission denied"
                   : "cannot be listed: Permission denied; what is in it is missing"));
   }
-  // Unless they are excluded explicitly.
+  // Explicitly excluded folders do not fail.
   CHECK(
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});

@@ -91,7 +91,7 @@ TEST_CASE("a label that training lacks is named") {
   List list("{manifest: '" + csv + "', labels: manifest}");
   CHECK(list.warnings() ==
         Texts{"2 of 5 labels have no file in train, but in other splits: dog, fox"});
-  // Whatever the position of train, and of the splits that have a label.
+  // The position of train, and of the splits that have a label, does not matter.
   List last("{manifest: '" + csv + "', labels: manifest, split_names: [test, val, train]}");
   CHECK(last.warnings() == list.warnings());
   const std::string several = folder.write(
@@ -624,7 +624,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
     const std::string path = folder.write(row.name, row.text);
     std::string bad = row.bad;
     if (bad.starts_with('@')) bad.replace(0, 1, path);
-    // Also with drawn splits and grouped files.
+    // Holds also with drawn splits and grouped files.
     for (const std::string more : {"", ", splits: ratio, split_ratios: {train: 1, test: 1}"}) {
       CAPTURE(more);
       List list(root(folder, "manifest: '" + path + "', " + row.options + more));
@@ -662,7 +662,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   CHECK(named.manifest().label_names() == Texts{"x"});
   CHECK(named.manifest().problem(1) ==
         json + ":2: 'who' has a zero byte, which cannot be stored; take it out");
-  // Other utterances of its recording are cut.
+  // Other utterances of the same recording are cut.
   const std::string cut = folder.write(
       "u.csv", "path,start,end,age\na.wav,0,1,1\na.wav,1,2,old\na.wav,2,3,3\na.wav,3,4,4\n");
   List utterances(root(folder, "manifest: '" + cut + "', utterances: {}, targets: age"));

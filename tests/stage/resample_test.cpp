@@ -252,7 +252,7 @@ TEST_CASE("resample: a stream gives the same bits whatever went through the stag
     resampled(used, first, ratio.from == 9000 ? 7000 : 9000, 0);
     resampled(used, signal<float>(1000), ratio.from, 0);
     CHECK(resampled(used, second, ratio.from, 5000) == expected);
-    // Nor does a stream that is abandoned in the middle.
+    // A stream that is abandoned in the middle does not matter, either.
     const auto blocks = waveform(first, ratio.from, 5000);
     used.stream<Waveform>(std::vector<std::shared_ptr<const Waveform>>{blocks[0], blocks[1]});
     CHECK(resampled(used, second, ratio.from, 5000) == expected);

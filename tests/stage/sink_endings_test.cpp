@@ -100,7 +100,7 @@ TEST_CASE("sinks: an output that cannot begin stops the run before it reads anyt
     const JobResult job = run_sinks(pipeline(row.sink), folder, row.out);
     CHECK_FALSE(job.started);
     CHECK(job.error == row.error);
-    // Nor does another output that can begin leave anything.
+    // Another output, which could begin, leaves nothing, either.
     const JobResult two =
         run_sinks(pipeline(kHdf5) + sink_node("other", row.sink, "mel", folder / row.out), folder);
     CHECK_FALSE(two.started);

@@ -62,7 +62,7 @@ TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest t
           std::filesystem::remove(folder / (type + ending));
       const JobResult job =
           run_sinks(pipeline_of_both({.mel = mel, .write = "dtype: " + type}), folder, type);
-      // There all files have values beyond a half's range.
+      // With this power all files have values beyond a half's range.
       REQUIRE_MESSAGE(job.complete() == (mel != "log: none, power: 6" || type != "float16"),
                       job.text());
       // One warning per sink.
@@ -205,7 +205,7 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
   const Hold hold([&](std::size_t) { written.wait(); });
   const JobResult job =
       run_job(yaml, in_out(folder / "clips", folder / "out"), [&](Runner& runner) {
-        // By both sinks of the first branch.
+        // Both sinks of the first branch have taken the rows.
         while (runner.progress().rows < 2 * rows) std::this_thread::yield();
         written.open();
       });

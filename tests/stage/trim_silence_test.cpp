@@ -50,7 +50,7 @@ Trimmed trimmed(const Shorts& in, const std::string& options, std::int64_t block
   REQUIRE_MESSAGE(plan.errors.empty(), fmt::format("{}", plan.errors.front()));
   Trimmed out{bench.stream<Waveform>(waveform(in, rate, block)), {}};
   if (out.stream.ok()) out.samples = joined<std::int16_t>(out.stream.blocks);
-  // With float samples the same ones stay.
+  // With float samples the same part is kept.
   Bench other("trim_silence", "{" + options + "}");
   other.plan();
   const auto as_float = other.stream<Waveform>(waveform(floats(in), rate, block));

@@ -127,7 +127,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
   {
     File file(path, kKey);
     CHECK(file.entries() == 250);
-    // The same path with other samples.
+    // Stores other samples under the same path.
     auto samples = recording(777);
     const auto bytes = std::as_bytes(std::span(samples));
     File::Entry e;
@@ -142,7 +142,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
     CHECK(look(file, 5) == "");  // not before it is opened again
   }
   {
-    // It was not committed.
+    // The recording was not committed.
     const File file(path, kKey);
     CHECK(look(file, 5) == "");
     CHECK_FALSE(file.find(key_of(5), {1, 2}));

@@ -103,7 +103,7 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
   };
   for (const Row& row : rows) {
     INFO(row.text);
-    // Also as the stage's name and as a number: no second problem may follow from it.
+    // As the stage's name or as a number, it must not cause a second problem, either.
     CHECK(problems_of(with_scale(fmt::format("  scale:\n    stage: scale\n    from: files\n"
                                              "    gain: {}",
                                              row.text))) ==
