@@ -44,8 +44,8 @@ INCLUDES += "-I$(TOP)/include" $(_SPACE_)
 LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib"
 PROFILE
 
-# ---- Headers of that release. The runtime is compatible across CUDA 12, so it comes from the
-# release whose wheel has the static archive.
+# ---- Headers of that release. The runtime is compatible across CUDA 12, so it comes from a release
+# ---- whose wheel has the static archive.
 
 wheel() {  # NAME==VERSION SHA256: unpacked to $part/wheels
   rm -f "$part"/wheels/*.whl

@@ -57,8 +57,8 @@ struct Job {
     return in("failed/" + name(part) + ".json");
   }
 
-  /// Makes the run plan of the job's pipeline, with the descriptions that the job's plan stored.
-  /// The program has to be in the working folder. Throws ConfigError and RunError.
+  /// Makes the run plan of the job's pipeline, with the configuration that the job stored. The
+  /// program has to be in the working folder. Throws ConfigError and RunError.
   [[nodiscard]] Plan load(std::optional<int> workers, const std::string& output = "") const;
   /// Changes to the working folder. Throws RunError.
   void enter_working_folder() const;
