@@ -1,4 +1,4 @@
-// Pure counting: no clock (moments are made up) and no graph.
+// Tests the counting alone: no clock (times are made up) and no graph.
 #include "pipeline/run/node_places.h"
 
 #include <doctest/doctest.h>
@@ -16,14 +16,14 @@ using Finish = NodePlaces::Finish;
 
 NodePlaces::Time at(int second) { return NodePlaces::Time{} + seconds(second); }
 
-// A node with branches behind it.
+// A node, perhaps with branches after it.
 struct Node {
   explicit Node(int concurrency, const std::vector<std::size_t>& branches = {},
                 std::size_t start_level = 0)
       : places(concurrency, start_level, at(0)) {
     for (std::size_t most : branches) places.add_branch(most);
   }
-  // By the queue; how many are admitted.
+  // An item arrives by the queue; returns how many are admitted.
   int come(int second = 0) {
     CHECK_FALSE(places.arrive(at(second), false));
     return places.offer(at(second), Came::by_queue);
@@ -61,7 +61,7 @@ TEST_CASE("node places: an item has a place in every queue behind before it begi
   CHECK(n.come() == 1);
   CHECK(n.come() == 0);
   n.begin();
-  CHECK(n.finish() == 0);  // what it gave still has both places
+  CHECK(n.finish() == 0);  // its output still has both places
   CHECK(n.places.free_place(at(0), 0) == 0);
   CHECK(n.places.free_place(at(0), 1) == 1);
 }
@@ -83,13 +83,12 @@ TEST_CASE("node places: who gave to some branches gives back its places in the o
   f.gave = true;
   const std::vector<std::size_t> given{1};
   f.branches = &given;
-  CHECK(n.places.finish(at(0), f) ==
-        1);  // there is one more place in that one, and one in each other
+  CHECK(n.places.finish(at(0), f) == 1);  // that branch has one more place, each other branch one
   CHECK(n.come() == 0);
   n.begin();
   CHECK(n.places.finish(at(0), f) == 0);
   CHECK(n.places.free_place(at(0), 1) == 1);
-  // What a source has made holds places until it is known where it goes.
+  // The output of a source holds places until its branch is known.
   Node source(1, {1, 1});
   CHECK(source.come() == 1);
   CHECK(source.come() == 0);
@@ -102,7 +101,7 @@ TEST_CASE("node places: who gave to some branches gives back its places in the o
 TEST_CASE("node places: past the queue only where nobody waits, a place is free, and it may") {
   Node n(1);
   CHECK_FALSE(n.places.arrive(at(0), false));
-  CHECK_FALSE(n.places.arrive(at(0), true));  // behind the one that waits
+  CHECK_FALSE(n.places.arrive(at(0), true));  // after the item that waits
   CHECK(n.places.offer(at(0), Came::by_queue) == 1);
   CHECK(n.places.offer(at(0), Came::by_queue) == 0);
   n.begin();
@@ -124,7 +123,7 @@ TEST_CASE("node places: who is put off gives its place to the next and keeps tha
   CHECK(n.places.put_off(at(0)) == 1);
   CHECK(n.now().waiting == 2);
   n.begin();
-  CHECK(n.places.offer(at(0), Came::by_queue) == 0);  // the same one again
+  CHECK(n.places.offer(at(0), Came::by_queue) == 0);  // it would be the same item again
   CHECK(n.finish() == 1);
 }
 
@@ -143,7 +142,7 @@ TEST_CASE("node places: who goes on comes again without a place in the queue") {
   CHECK(n.now().running == 1);
   f.goes_on = false;
   CHECK(n.places.finish(at(0), f) == 0);
-  CHECK(n.now().free == 1);  // of the concurrency
+  CHECK(n.now().free == 1);  // concurrency that is free
   n.places.expect(at(0));
   n.places.forget(at(0));
   CHECK(n.now().again == 0);
@@ -151,7 +150,7 @@ TEST_CASE("node places: who goes on comes again without a place in the queue") {
 
 TEST_CASE("node places: a queue that fills lets nobody in before its level, then all it can") {
   Node n(4, {}, 3);
-  CHECK_FALSE(n.places.arrive(at(1), true));  // not past it either
+  CHECK_FALSE(n.places.arrive(at(1), true));  // nor may it pass the queue
   CHECK(n.places.offer(at(1), Came::by_queue) == 0);
   CHECK(n.come(2) == 0);
   CHECK(n.come(4) == 3);
@@ -208,7 +207,7 @@ TEST_CASE(
     "node places: who is put off late, when it has been through already, keeps it from its end") {
   Node n(2);
   CHECK(n.come() == 1);
-  // Its turn comes before the thread that found it not to be so far has said so.
+  // The item is offered again before the thread that put it off has reported that.
   CHECK(n.places.offer(at(0), Came::by_queue) == 1);
   n.begin();
   n.finish();
@@ -263,7 +262,7 @@ TEST_CASE("node places: where the time of each slot goes") {
   Node n(2, {1});
   // 0 to 1 s: both slots wait for input.
   n.come(1);  // admitted
-  n.come(1);  // no place behind
+  n.come(1);  // no place downstream
   // 1 to 3 s: one waits for a core, one for a place.
   n.begin(3);
   // 3 to 6 s: one is busy, one waits for a place.
@@ -272,7 +271,7 @@ TEST_CASE("node places: where the time of each slot goes") {
   CHECK(n.places.free_place(at(7), 0) == 1);
   n.begin(7);
   n.places.end_input(at(8));
-  // 8 to 9 s: one is busy, the other has nothing more to do.
+  // 8 to 9 s: one is busy, the other has nothing left to do.
   n.finish(9, false);
   n.places.try_end(at(9), [] { return false; });
   const NodePlaces::Snapshot s = n.now(10);
@@ -284,7 +283,7 @@ TEST_CASE("node places: where the time of each slot goes") {
   CHECK(s.time.total() == 10 * 2);
   CHECK(s.peak_concurrency == 1);
   CHECK(s.max_depth == 2);
-  CHECK(s.mean_depth == doctest::Approx((2 * 2 + 1 * 4) / 9.0));  // until it ended
+  CHECK(s.mean_depth == doctest::Approx((2 * 2 + 1 * 4) / 9.0));  // until the end
 }
 
 TEST_CASE("node places: where it waits for its queue to fill, nothing is ready or held back") {
@@ -296,7 +295,7 @@ TEST_CASE("node places: where it waits for its queue to fill, nothing is ready o
 TEST_CASE("node places: a moment that is past changes nothing") {
   Node n(1);
   n.come(5);
-  n.begin(4);  // another thread looked at the clock before
+  n.begin(4);  // another thread read the clock earlier
   n.finish(6);
   const NodePlaces::Snapshot s = n.now(6);
   CHECK(s.time.busy == 1);
@@ -305,7 +304,7 @@ TEST_CASE("node places: a moment that is past changes nothing") {
 
 namespace {
 
-// The same said plainly: who is where.
+// A simple model with the same behaviour, which tracks each item.
 struct Model {
   std::size_t concurrency;
   std::vector<std::size_t> most, used;  // of each branch
@@ -343,15 +342,15 @@ TEST_CASE("node places: random sequences are counted as a plain model counts the
     m.start_level = random() % 3 == 0 ? upto(5) : 0;
     m.open = m.start_level <= 1;
     Node n(static_cast<int>(m.concurrency), m.most, m.start_level);
-    // Of those admitted, how they came; who is in the queue, and not yet offered; what each branch
-    // has.
+    // The admitted items, by the way they came; the items in the queue, and those not yet offered;
+    // the items of each branch.
     std::vector<Came> called, offered;
     std::size_t arrived = 0;
     std::vector<std::size_t> behind(m.most.size());
     const auto check_let_in = [&](int got) {
       const std::size_t expected = m.let_in();
       CHECK(got == static_cast<int>(expected));
-      // Which of them go first is the queue's affair; here the first ones.
+      // The queue decides which go first; here the first ones do.
       for (std::size_t i = 0; i < expected; ++i) {
         called.push_back(offered.front());
         offered.erase(offered.begin());

@@ -12,8 +12,7 @@
 namespace melflow::turns_test {
 namespace {
 
-// Streams whose pieces come to a stage. None of them is brought to an end: the ledger is not looked
-// at.
+// Streams whose pieces come to a stage. None of them is ended, so the ledger does not matter.
 class Streams {
  public:
   explicit Streams(std::size_t count) {
@@ -50,7 +49,7 @@ TEST_CASE("turns: blocks of one stream begin one at a time, in the order in whic
   CHECK_FALSE(turns.may_begin(c));
   CHECK_FALSE(turns.may_begin(b));
   CHECK(turns.may_begin(a));
-  // Whoever asked is told to ask again; it may still not be its turn.
+  // Waiting pieces are told to ask again; it may still not be their turn.
   Works again = done(turns, a);
   std::sort(again.begin(), again.end());
   Works both{&b, &c};

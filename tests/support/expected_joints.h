@@ -1,6 +1,6 @@
-// The edges of oneTBB's graph that a plan demands, from docs/decisions/0001-graph.md and nothing of
-// the code: what is before each node, the queue of each branch, and the way past the queue where a
-// node has a single one behind it and both run on the workers.
+// The edges that a plan demands of oneTBB's graph, from docs/decisions/0001-graph.md and
+// independent of the code: the input of each node, the queue of each branch, and the way past the
+// queue where a node has a single successor and both run on the workers.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 
 namespace melflow::test {
 
-/// A node of the plan, which stand in topological order.
+/// A node of the plan; nodes are in topological order.
 struct JointNode {
   std::string name;
-  int from = -1;  ///< its place among them; -1: the source
+  int from = -1;  ///< index of its input; -1: the source
   bool on_workers = true;
-  std::vector<int> more = {};  ///< where it takes from several, the others
+  std::vector<int> more = {};  ///< further inputs
 
   [[nodiscard]] bool takes(int node) const {
     return from == node || std::find(more.begin(), more.end(), node) != more.end();
   }
 };
 
-/// "from -> to (class)", sorted; an edge that is there twice is there twice.
+/// Returns "from -> to (class)", sorted; an edge that exists twice is listed twice.
 inline std::vector<std::string> expected_joints(const std::vector<JointNode>& nodes) {
   std::vector<std::string> out;
   const auto edge = [&out](const std::string& from, const std::string& to, const char* leads_to) {
