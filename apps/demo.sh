@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# From nothing to features: installs what is missing, builds melflow, fetches 2,831 real recordings
-# and runs the demo.
+# Goes from nothing to features: installs missing packages, builds melflow, fetches 2,831 real
+# recordings and runs the demo.
 #
 # In:  apps/demo.sh [FOLDER]     default ./melflow-demo
 # Out: FOLDER/audio/{en,es,fr,it,ru}/   the recordings: Debian's asterisk-core-sounds-*-wav
 #      FOLDER/features.h5               80-band log-mel features with the language as label
 #      FOLDER/spectrogram-*.png         one picture for each language
-# Run it again at no cost: whatever is there already is used as it is.
+# Running it again costs nothing: whatever exists already is used as it is.
 set -euo pipefail
 
 if [[ $# -gt 1 || ${1:-} == -* ]]; then
@@ -38,7 +38,7 @@ cmake --preset release
 cmake --build --preset release --target melflow
 
 say "Recordings"
-# Fetched beside their place and renamed when whole, so a folder that is there is complete.
+# Files are fetched beside their destination and renamed when complete, so an existing folder is complete.
 missing=()
 for language in "${languages[@]}"; do
   [[ -d $folder/audio/$language ]] || missing+=("$language")

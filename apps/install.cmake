@@ -1,6 +1,6 @@
-# What `cmake --install` puts where. The component `runtime` is the program with what it needs; `development` is a package
-# for find_package(melflow):
-#   melflow::melflow                      the library; what includes its headers needs oneTBB and fmt besides
+# The files that `cmake --install` puts in place. The component `runtime` is the program with all
+# that it needs; `development` is a package for find_package(melflow):
+#   melflow::melflow                      the library; programs that include its headers also need oneTBB and fmt
 #   melflow_add_program(NAME SOURCE...)   the whole program with further stages in it
 set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages melflow is built from, where they are missing.
+# Installs the Debian packages that melflow is built from, where they are missing.
 #
 # In:  apps/install_deps.sh [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--deb] [--bare-root] [--dry-run]
 #        --ffmpeg   also FFmpeg, which decodes M4A, WebM and WMA
@@ -11,8 +11,8 @@
 #        --deb      also what `cpack -G DEB` needs: dpkg-dev
 #        --bare-root   also what tests/bare_root.sh needs: debootstrap
 #        --dry-run  only print what is missing, one package a line
-# Out: nothing but the packages. When all of them are there it does nothing and needs neither
-#      network nor rights.
+# Out: only the packages. When all of them are installed it does nothing and needs neither
+#      network nor privileges.
 set -euo pipefail
 
 packages=(
@@ -49,7 +49,7 @@ command -v dpkg-query >/dev/null ||
 
 is_installed() {
   local status
-  # Packages that a multi-arch system has for several architectures give one line each.
+  # On a multi-arch system a package may be listed once for each architecture.
   status=$(dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null) || return 1
   grep -qx installed <<<"$status"
 }
@@ -71,7 +71,7 @@ if [[ $(id -u) != 0 ]]; then
       "As root: apt-get install ${missing[*]}"
   as_root=(sudo)
 fi
-# env inside, because sudo drops the variable; the timeout waits for another apt to finish.
+# `env` comes after sudo, which drops the variable; the timeout waits for another apt to finish.
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
 }

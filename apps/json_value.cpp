@@ -9,7 +9,7 @@ namespace melflow {
 
 using Json = nlohmann::ordered_json;
 
-// Piece by piece: as one text it could not be parsed where a path is no UTF-8.
+// Converts value by value: JSON text with a path that is not UTF-8 could not be parsed.
 Json json_of(const Value& value) {
   if (value.is_list()) {
     Json out = Json::array();
@@ -41,7 +41,7 @@ Value value_of(const Json& json) {
 }
 
 std::string json_string(std::string_view text) {
-  // As almost every path is; there may be half a million.
+  // Nearly every path is plain ASCII; there may be half a million of them.
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
   std::string out = "\"";
   if (std::all_of(text.begin(), text.end(), is_plain)) return out.append(text) += '"';

@@ -1,4 +1,4 @@
-// Converts settings and texts to JSON, and settings back.
+// Converts settings and texts to JSON, and JSON to settings.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +9,13 @@
 
 namespace melflow {
 
-/// Settings as JSON. Text that is no UTF-8, such as odd file names, stays as it is.
+/// Converts settings to JSON. Text that is not UTF-8, such as odd file names, stays as it is.
 nlohmann::ordered_json json_of(const Value& value);
 
-/// JSON as settings. Strings become plain scalars, as in YAML without quotes.
+/// Converts JSON to settings. Strings become plain scalars, as in YAML without quotes.
 Value value_of(const nlohmann::ordered_json& json);
 
-/// `text` as a string of JSON, in quotes. A byte that is no UTF-8 becomes an escape, as in
+/// Returns `text` as a JSON string in quotes. Bytes that are not UTF-8 become escapes, as in
 /// utf8_or_escaped().
 std::string json_string(std::string_view text);
 

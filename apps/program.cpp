@@ -1,4 +1,4 @@
-// The frame around the verbs: the command line, and errors as exit statuses.
+// Runs a verb: parses the command line and turns errors into exit statuses.
 #include "apps/program.h"
 
 #include <fcntl.h>
@@ -51,12 +51,12 @@ class HelpFormatter final : public CLI::Formatter {
   }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    // The value a flag has without '=' is redundant in help.
+    // Omits the value that CLI11 shows for a flag without '='.
     if (const std::size_t value = name.find("{-}"); value != std::string::npos)
       name.replace(value, 3, "[=FILE]");
     return name;
   }
-  // That a value is a text is redundant, too.
+  // Omits the type TEXT.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     if (text.starts_with(" TEXT")) text.erase(0, 5);
@@ -67,7 +67,7 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
-// The arguments of the program; `help run` is `run --help`.
+// Returns the program's arguments; `help run` becomes `run --help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> out(argv + std::min(argc, 1), argv + argc);
   if (out.empty() || out.front() != "help") return out;
@@ -76,8 +76,8 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return out;
 }
 
-// Given back when there is no memory left, so that what a run has done can still be completed and
-// told, which takes little. Whoever asks for much then gets the error.
+// Released when memory runs out, so that a run's results can still be completed and reported, which
+// takes little. Larger requests then fail.
 constexpr std::size_t kSpareMemory = 1 << 20;
 std::atomic<void*> spare_memory{nullptr};
 
@@ -119,7 +119,7 @@ int run_verb(int argc, char** argv) {
     return kUsage;
   }
   try {
-    app.parse(std::vector(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
+    app.parse(std::vector(arguments.rbegin(), arguments.rend()));  // CLI11 wants them reversed
   } catch (const CLI::Success& e) {
     std::ostringstream out;
     app.exit(e, out);
@@ -145,13 +145,13 @@ int run_verb(int argc, char** argv) {
   }
 }
 
-// What is opened later would be taken for one of these, and printed into.
+// Opens missing standard streams; a file opened later would get their numbers and be printed into.
 void open_standard_files() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", O_RDWR);
 }
 
-// All that was printed is where it should be. Who has closed the other end of a pipe wanted no
+// Returns whether all output was written. A closed pipe counts as written: its reader wanted no
 // more.
 bool is_printed() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && close_error(STDOUT_FILENO) == 0)
@@ -164,7 +164,7 @@ bool is_printed() {
 
 int run_program(int argc, char** argv) {
   open_standard_files();
-  // With SIGXFSZ ignored, a limit on file sizes is an error of a write, which is reported.
+  // With SIGXFSZ ignored, exceeding a limit on file sizes becomes a write error, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_verb(argc, argv);
   if (is_printed()) return code;

@@ -11,14 +11,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The folder of the file that this function was loaded from.
+// Returns the folder of the program or library that contains this function.
 fs::path own_folder() {
   Dl_info info;
   void* loaded = nullptr;
   const auto here = reinterpret_cast<const void*>(&shipped_places);
   if (dladdr1(here, &info, &loaded, RTLD_DL_LINKMAP) == 0) loaded = nullptr;
   const std::string name = loaded == nullptr ? "" : static_cast<const link_map*>(loaded)->l_name;
-  std::error_code error;  // the program itself has no name there
+  std::error_code error;  // the name is empty for the program itself
   return fs::canonical(name.empty() ? "/proc/self/exe" : name, error).parent_path();
 }
 

@@ -1,4 +1,4 @@
-// Finds files that come with melflow: pipelines, golden vectors, the script that runs Python's
+// Finds files that come with melflow: pipelines, golden vectors, the script that runs Python
 // libraries.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace melflow {
 
-/// The places of a file, in the order in which they are searched: `installed` below share/melflow
-/// of the installed library, then `source` in the source tree in whose build folder the library is.
-/// A program that has melflow inside stands for the library.
+/// Returns a file's possible paths, in search order: `installed` below share/melflow of the
+/// installed library, then `source` in the source tree around the library's build folder. A program
+/// with melflow inside counts as the library.
 std::vector<std::filesystem::path> shipped_places(const std::string& installed,
                                                   const std::string& source);
 
-/// The first of those places that exists. Throws RunError when none does.
+/// Returns the first of these paths that exists. Throws RunError when none does.
 std::filesystem::path shipped_file(const std::string& installed, const std::string& source);
 
 }  // namespace melflow

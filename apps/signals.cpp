@@ -20,7 +20,7 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
   sigset_t wanted;
   sigemptyset(&wanted);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // Ignored from the start, as by nohup, means ignored.
+    // A signal that was ignored at the start, as by nohup, stays ignored.
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
     if (now.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
@@ -41,7 +41,7 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
 
 StopOnSignal::~StopOnSignal() {
   const std::uint64_t one = 1;
-  while (write(end_, &one, sizeof(one)) != sizeof(one)) {  // the thread would wait for ever
+  while (write(end_, &one, sizeof(one)) != sizeof(one)) {  // else the thread would wait forever
   }
   thread_.front().join();
   give_back();

@@ -1,5 +1,5 @@
-// Handles Ctrl-C and SIGTERM during a run on a thread of its own, not in a signal handler, so that
-// any function may be called.
+// Handles Ctrl-C and SIGTERM during a run on a dedicated thread instead of a signal handler, so
+// that any function may be called.
 #pragma once
 
 #include <csignal>
@@ -11,8 +11,8 @@ namespace melflow {
 
 class StopOnSignal {
  public:
-  /// Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second one calls `leave` and ends
-  /// the process with kInterrupted. To be made before any other thread, so that all threads block
+  /// Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second calls `leave` and ends the
+  /// process with kInterrupted. To be created before any other thread, so that all threads block
   /// these signals.
   StopOnSignal(std::function<void()> stop, std::function<void()> leave);
   ~StopOnSignal();

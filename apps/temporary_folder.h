@@ -1,4 +1,4 @@
-// A temporary folder, which is removed with its object.
+// A temporary folder that is removed together with its object.
 #pragma once
 
 #include <cerrno>
@@ -15,9 +15,9 @@ namespace melflow {
 
 class TemporaryFolder {
  public:
-  /// In the system's folder for such (TMPDIR). Throws RunError.
+  /// Creates a folder in the system's temporary folder (TMPDIR). Throws RunError.
   TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
-  /// In `parent`. Throws RunError.
+  /// Creates a folder in `parent`. Throws RunError.
   explicit TemporaryFolder(const std::filesystem::path& parent) {
     std::string name = parent / "melflow-XXXXXX";
     if (mkdtemp(name.data()) == nullptr)

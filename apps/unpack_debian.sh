@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Unpacks packages of another release of Debian. Installs nothing.
+# Unpacks packages from another Debian release. Installs nothing.
 #
 # In:  apps/unpack_debian.sh RELEASE COMPONENT FOLDER PACKAGE..., such as trixie main FOLDER libpython3.13-dev; on
-#      Debian, with the network. The mirror is the one that this system uses, the lists are the script's own.
+#      Debian, with the network. Uses the mirror of this system and package lists of its own.
 # Out: the packages' files in FOLDER.
 set -euo pipefail
 

@@ -12,9 +12,9 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kLongestUsage = 2000;  // of an argument in a message of the parser [bytes]
+constexpr std::size_t kLongestUsage = 2000;  // of an argument in a parser message [bytes]
 
-// "--set" and "-q" of what a verb takes.
+// Returns the option names of a verb, such as "--set" and "-q".
 std::vector<std::string> option_names(const CLI::App& verb) {
   std::vector<std::string> out;
   for (const CLI::Option* option : verb.get_options()) {
@@ -24,7 +24,7 @@ std::vector<std::string> option_names(const CLI::App& verb) {
   return out;
 }
 
-// "FILE", "A and B"; "" where it takes options only.
+// Returns a verb's positional arguments: "FILE", "A and B"; "" where it takes options only.
 std::string positionals(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
@@ -32,13 +32,13 @@ std::string positionals(const CLI::App& verb) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
-// Behind what says no more than that something is wrong.
+// Returns a reference to --help, for messages that do not say what is allowed.
 std::string and_help(const CLI::App& verb) {
   return fmt::format("; `{} --help` shows what is allowed",
                      verb.get_parent() == nullptr ? "melflow" : "melflow " + verb.get_name());
 }
 
-// NAME=VALUE without what says which of the two it is; "" where the verb takes neither.
+// Advises on NAME=VALUE without --var or --set; returns "" where the verb takes neither.
 std::string wrong_assignment(const CLI::App& verb, const std::string& argument) {
   const std::size_t equals = argument.find('=');
   const std::string name = argument.substr(0, equals);
@@ -50,10 +50,10 @@ std::string wrong_assignment(const CLI::App& verb, const std::string& argument) 
   return fmt::format("write {} before {}", option, excerpt(argument));
 }
 
-// What others call an option, or is not one here; what to write.
+// An option known from other programs, or from other verbs, and what to write instead.
 struct OtherOption {
   std::string_view name, here, how;
-  std::string_view verb = "";  // the only ones for which it is meant
+  std::string_view verb = "";  // the only verb that it is meant for; "": all
 };
 constexpr const char* kToStandardOutput =
     "the chart goes to standard output: write > FILE.mmd at the end";
@@ -95,7 +95,7 @@ std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::s
                      advice.empty() ? and_help(verb) : advice);
 }
 
-// Of arguments that were not expected.
+// Describes unexpected arguments.
 std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
   const std::vector<std::string> all = verb.remaining();
   for (const std::string& argument : all)
@@ -111,10 +111,9 @@ std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
                      takes.empty() ? "options only" : takes);
 }
 
-// Messages of our own checks say what is allowed; the parser's name the option and what is wrong
-// with it.
+// Messages of our own checks say what is allowed; the parser's only name the option and the error.
 std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
-  // Its name may be that of the verb.
+  // Tells errors apart by exit code: an error's name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
   const std::string text = excerpt(error.what(), kLongestUsage);

@@ -15,20 +15,20 @@ class ParseError;
 
 namespace melflow {
 
-/// An argument that is no value of its option; the program ends with kUsage.
+/// An argument that is not a valid value of its option; the program ends with kUsage.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The verb of that name, or null.
+/// Returns the verb of that name, or null.
 const Verb* find_verb(std::string_view name);
 
-/// What to say where the first of `arguments` is no verb and no option of `app`; "" where it is
-/// one.
+/// Returns the error where the first of `arguments` is neither a verb nor an option of `app`; ""
+/// where it is one.
 std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& arguments);
 
-/// A line that says what the parser of `app` found wrong, and what is allowed.
+/// Returns a line with the parser's error and what is allowed.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace melflow

@@ -73,7 +73,7 @@ class Bench:
                   str(-(-size // self.a.parts)), "-o", self.job)
 
     def worker(self, most=None):
-        with open(self.said, "a") as said:  # a line of each part that it has made
+        with open(self.said, "a") as said:  # the line of each part that it has made
             return self.start("work", self.job, "--workers", "1", most=most, out=said)
 
     def parts_made(self):
@@ -118,10 +118,10 @@ class Bench:
         workers = [self.worker() for _ in range(self.a.processes)]
         time.sleep(chance.uniform(0, wall))
         victim = workers.pop(chance.randrange(len(workers)))
-        os.kill(victim.pid, signal.SIGKILL)  # Popen.send_signal() would reap one that has ended
+        os.kill(victim.pid, signal.SIGKILL)  # Popen.send_signal() would reap a process that has ended
         _, lost = self.finish([victim])
         codes, cpu = self.finish([*workers, self.worker()])
-        # What was made is never made again: only the part under way is lost.
+        # No finished part is made again: a kill loses only the part in flight.
         return cpu + lost, set(codes) == {0} and len(self.parts_made()) == len(set(self.parts_made())) and self.is_same()
 
     def full(self, chance, part_bytes):

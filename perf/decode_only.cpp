@@ -4,10 +4,9 @@
 // In:  a folder of recordings in formats that libsndfile reads.
 // Out: one line on stdout: files, sample frames, seconds of audio, and with --hop the frames of a
 //      centred transform over all files, 1 + n / hop each.
-//
-// Each thread takes the next file and reads it in blocks that stay in cache, 16-bit mono as it is
-// and everything else as float: what melflow's decode stage asks for. Nothing can make features of
-// these files in less time with this library.
+// Each thread takes the next file and reads it in blocks that stay in the cache: 16-bit mono as it
+// is, everything else as float, which is what melflow's decode stage asks for. With this library,
+// nothing can compute features of these files in less time.
 
 #include <sndfile.h>
 
@@ -51,7 +50,7 @@ struct Closer {
 std::vector<std::string> list(const std::string& dir) {
   std::vector<std::string> paths;
   for (const auto& entry : fs::recursive_directory_iterator(dir)) {
-    // The generator's stamp is no recording.
+    // Skips the generator's stamp.
     if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.'))
       paths.push_back(entry.path().string());
   }
@@ -94,7 +93,7 @@ void run(const Options& options) {
       for (std::size_t i = next++; i < paths.size(); i = next++)
         decode(paths[i], options.hop, sums);
     } catch (const std::exception& e) {
-      next = paths.size();  // the others stop too
+      next = paths.size();  // makes the other threads stop, too
       const std::scoped_lock lock(mutex);
       if (error.empty()) error = e.what();
     }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds the targets of tests/fuzz with clang, libFuzzer, AddressSanitizer and UBSan, and runs each.
+# Builds the targets of tests/fuzz with clang, libFuzzer, AddressSanitizer and UBSan, and runs each of them.
 #
 # In:  perf/fuzz.sh [--runs N] [--seconds N] [TARGET...]     default: 1000000 executions of each, however long that takes
 #     config, tables: YAML, manifests and patterns; sound: recordings; npy, chunk, cache,
 #     journal, undo: files that melflow writes; rows: blocks in any order.
-#     sound needs ffmpeg, which makes the files that it begins with; npy melflow in build/release, which makes outputs.
-#     CXX: which clang++, such as "ccache clang++".
+#     sound needs ffmpeg, which makes its seeds; npy needs melflow in build/release, which makes outputs.
+#     CXX: the clang++ to use, such as "ccache clang++".
 # Out: for each target its executions, coverage and time; build/fuzz/TARGET has its corpus, which the next
-#      call goes on with, and what was found. Exit status 0 when nothing was.
+#      call continues, and the findings. Exit status 0 when there are none.
 set -euo pipefail
 
 all=(config tables sound npy chunk cache journal undo rows)
@@ -38,7 +38,7 @@ MELFLOW_FUZZ_FOLDER=$(mktemp -d -p /dev/shm melflow_fuzz.XXXXXX)
 export MELFLOW_FUZZ_FOLDER
 trap 'rm -rf "$MELFLOW_FUZZ_FOLDER"' EXIT
 
-# Recordings and outputs that a target begins with; the other seeds each target writes itself.
+# Recordings and outputs that serve as seeds; each target generates its other seeds itself.
 seeds_of_sound() {
   for ending in flac mp3 ogg wav aiff au w64; do
     ffmpeg -v error -y -f lavfi -i "sine=440:r=8000:d=0.15" "$1/seed.$ending" </dev/null
@@ -63,7 +63,7 @@ for target in "${targets[@]}"; do
     config) extra=(-dict=tests/fuzz/config.dict -max_len=20000) && cp config/pipelines/*.yaml "$folder/corpus" ;;
     sound)
       extra=(-max_len=8192)
-      # libsndfile 1.2 loses memory of each Ogg file whose head it refuses.
+      # libsndfile 1.2 leaks memory for each Ogg file whose header it refuses.
       echo leak:vorbis_info_init >"$folder/leaks"
       export LSAN_OPTIONS=suppressions=$folder/leaks:print_suppressions=0
       seeds_of_sound "$folder/corpus"

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# The whole GPU check on one machine: tests on the device, kernels and copies measured, whole jobs
-# with either backend, rows compared with the processor's, memory checks, torchaudio beside them; and
-# what follows from the figures, in a table.
+# The whole GPU check on one machine: runs the tests on the device, measures kernels, copies and whole
+# jobs with either backend, compares rows with the processor's, checks memory, measures torchaudio, and
+# derives decisions from the figures, in a table.
 #
 # In:  perf/gpu.sh [--bundle FILE] [--out DIR] [--work DIR] [--python PATH] [--steps LIST]
 #                  [--seconds N] [--limit N] [--add] [--quick] [--cpu]
-#        --bundle FILE  an archive of the target `bundle`, or the folder it was unpacked to; without,
-#                       it is built first (inside a bundle: its own programs)
+#        --bundle FILE  an archive of the target `bundle`, or the folder where it was unpacked; by
+#                       default it is built first (inside a bundle: the bundle itself)
 #        --out DIR      for the results; default perf/results
 #        --work DIR     for recordings and outputs, 7 GB; default a folder of its own, removed at the
 #                       end: in memory where there is plenty, else in $TMPDIR
 #        --python PATH  with torch and torchaudio; default python3
 #        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity, profile,
-#                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
-#        --seconds N    for all of it; default 470
+#                       sanitizer, torchaudio; without `corpus`, DIR of --work must have the recordings
+#        --seconds N    for all steps together; default 470
 #        --limit N      seconds for a step, in place of its own limit
-#        --add          to the results of earlier calls, which are replaced without
-#        --quick        small and few: shows that everything runs, gives no figures to quote
+#        --add          adds to the results of earlier calls instead of replacing them
+#        --quick        less work: shows that everything runs, but gives no figures to quote
 #        --cpu          without a device: the recordings, and whole jobs on the processor
-# Out: DIR/gpu-DEVICE.md, .jsonl (a line a figure) and .log, each added to as soon as something is
-#      known: a stop loses what was not done yet, and the table then is of what was. Progress on
-#      stderr. Exit status 1 when a step failed, 77 with one sentence where there is no device. A step
-#      has a time limit, and one that fails or is late does not stop the others.
-# cuFFT is not in a bundle: MELFLOW_CUFFT can name its folder; without it what needs it is omitted.
+# Out: DIR/gpu-DEVICE.md, .jsonl (a line per figure) and .log, each extended as soon as something is
+#      known: an interruption loses only the steps that were not done, and the table covers the rest.
+#      Progress on stderr. Exit status 1 when a step failed, 77 with one sentence where there is no
+#      device. A step has a time limit, and one that fails or is late does not stop the others.
+# cuFFT is not in a bundle: MELFLOW_CUFFT can name its folder; without cuFFT, its tests are omitted.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -61,24 +61,24 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-# ---- a folder to work in, and what has to end with this script
+# ---- working folder and cleanup
 
 made_work=0 child='' holder=''
 if [[ -z $work ]]; then
   place=${TMPDIR:-/tmp}
-  # In memory nothing waits for a disk; 7 GB of twice as much may be taken.
+  # In memory nothing waits for a disk. It is used where 7 GB are at most half of the free memory.
   free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
   available=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
   if [[ -z ${TMPDIR:-} && ${free:-0} -gt 14000000 && $available -gt 28000000 ]]; then place=/dev/shm; fi
   work=$(mktemp -d "$place/melflow-gpu.XXXXXX")
   made_work=1
 fi
-# What --quick makes is smaller, and not for other calls.
+# --quick makes smaller files, which other calls must not use.
 if [[ $QUICK == 1 && $made_work == 0 ]]; then work=$work/quick; fi
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 cleanup() {
-  # A step and what it started are a process group of their own.
+  # A step and its child processes form a process group.
   if [[ -n $child ]]; then
     kill -- "-$child" 2>/dev/null || true
     wait "$child" || true
@@ -111,7 +111,7 @@ if [[ -f $bundle ]]; then
   bundle=$work/bundle
 fi
 [[ -x $bundle/bin/melflow_gpu_bench ]] || die "$bundle holds no melflow_gpu_bench: is it a bundle?"
-# The programs themselves where they start on this machine, else by the bundle's own glibc.
+# Uses the programs directly where they start on this machine, else through the bundle's own glibc.
 export BIN=$bundle/libexec
 "$BIN/melflow" --version >/dev/null 2>&1 || BIN=$bundle/bin
 
@@ -139,7 +139,7 @@ touch "$log" "$LINES_OUT"
 echo "gpu.sh: $device; results in $md" >&2
 
 if [[ $cpu_only == 0 ]]; then
-  # cuFFT, where the program itself would not find it: a wheel of Python's.
+  # Finds cuFFT where the program would not look: in a Python wheel.
   if [[ -z ${MELFLOW_CUFFT:-} ]] && command -v "$PYTHON" >/dev/null; then
     packages=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' || true)
     for folder in "$packages"/nvidia/*/lib; do
@@ -147,11 +147,11 @@ if [[ $cpu_only == 0 ]]; then
     done
   fi
   cufft=$(timeout 60 "$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
-  # One program has the devices open all the time, so that they do not wake up again for every other;
-  # not where a device is open to one program at a time.
+  # Keeps the devices open in one program throughout, so that they need not wake up for each other
+  # program; not where a device can be open in only one program at a time.
   mode=$(timeout 30 nvidia-smi --query-gpu=compute_mode --format=csv,noheader 2>>"$log" | sort -u) || mode=''
   if [[ -z $mode || $mode == Default ]]; then
-    rm -f "$work/hold" # of an earlier call
+    rm -f "$work/hold" # left by an earlier call
     mkfifo "$work/hold"
     "$BIN/melflow_gpu_bench" --hold <"$work/hold" >>"$log" 2>&1 &
     holder=$!
@@ -159,7 +159,7 @@ if [[ $cpu_only == 0 ]]; then
   fi
 fi
 
-# ---- results, added to what is there
+# ---- results, added to existing ones
 
 {
   if [[ $cpu_only == 1 ]]; then echo "# Without a device: $device"; else echo "# GPU check: $device"; fi
@@ -196,8 +196,8 @@ stopped() {
 }
 trap stopped HUP INT TERM
 
-# step NAME LIMIT TITLE: a step of steps.sh with LIMIT seconds at most. Its exit status 77: what it
-# needs is not here.
+# step NAME LIMIT TITLE: runs a step of steps.sh for at most LIMIT seconds. Its exit status 77 means
+# that its requirements are missing.
 step() {
   local name=$1 limit=$2 title=$3 status=0 from=$SECONDS left state
   [[ -z $wanted || $wanted == *,$name,* ]] || return 0
@@ -211,7 +211,7 @@ step() {
   else
     echo "== $name" >>"$log"
     set -m
-    # The devices are kept open by this script, not by what a step leaves behind.
+    # 9>&-: the devices are kept open by this script, not by leftovers of a step.
     timeout -k 5 "$limit" bash "$here/gpu/steps.sh" "$name" >>"$md" 2>>"$log" </dev/null 9>&- &
     child=$!
     set +m
@@ -228,11 +228,11 @@ step() {
   printf '%s (%d s)\n' "$state" $((SECONDS - from)) >&2
   printf '{"kind": "step", "step": "%s", "state": "%s", "seconds": %d}\n' "$name" \
     "$(tr -d '\000-\037"\\' <<<"$state")" $((SECONDS - from)) >>"$LINES_OUT"
-  # A rival that cannot run is a warning.
+  # A rival that cannot run is only a warning.
   if [[ $state == failed* && $name != torchaudio ]]; then failed+=("$name"); fi
 }
 
-# What is worth most first: there may be no time for the rest.
+# The most valuable steps come first: there may be no time for the rest.
 step corpus 60 'Recordings'
 step tests 90 'Tests on the device'
 step bench 120 'Copies, kernels, slots'

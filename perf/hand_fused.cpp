@@ -1,4 +1,4 @@
-// The rival of the two-stage job and of the dataset builder: what melflow does in a graph, fused by
+// The rival of the two-stage job and of the dataset builder: the work of melflow's graph, fused by
 // hand into two threads.
 //
 // In:  a folder of WAV files, mono, 16-bit, 40,960 samples each behind a 44-byte header.
@@ -6,9 +6,9 @@
 //      --windows plain. No HDF5, no labels, no index,
 //      no accounting, no bounds.
 //
-// Each thread takes the next file, reads it by one read, computes its rows (hand_fused_kernel.h)
-// and writes them by one pwrite. FFTW's plans are timed (FFTW_MEASURE): the last bits may differ
-// from run to run, which melflow does not allow itself.
+// Each thread takes the next file, reads it in one read, computes its rows (hand_fused_kernel.h)
+// and writes them with one pwrite. FFTW's plans are timed (FFTW_MEASURE), so the last bits may
+// differ from run to run, which melflow does not accept.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -78,10 +78,10 @@ T field(const std::vector<char>& bytes, std::size_t offset) {
   return value;
 }
 
-/// Reads the whole file by one read into `bytes` and checks the header.
+/// Reads the whole file into `bytes` in one read and checks the header.
 void read_file(const std::string& path, std::vector<char>& bytes) {
   Fd fd(path, O_RDONLY | O_NOATIME);
-  if (fd.get() < 0 && errno == EPERM) fd = Fd(path, O_RDONLY);  // not our own file
+  if (fd.get() < 0 && errno == EPERM) fd = Fd(path, O_RDONLY);  // the file is not our own
   if (fd.get() < 0) fail(path, std::strerror(errno));
   const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
   if (got < 0) fail(path, std::strerror(errno));
@@ -116,7 +116,7 @@ void run(const Options& options) {
   const auto work = [&](unsigned thread) {
     try {
       Worker worker(plan, is_plain ? Windows::kPlain : Windows::kTwoStage);
-      std::vector<char> bytes(kHeader + 2 * kSamples + 1);  // one more, to see a longer file
+      std::vector<char> bytes(kHeader + 2 * kSamples + 1);  // one more, to detect longer files
       const Aligned rows = aligned(rows_per_file * kBands);
       const std::size_t bytes_out = sizeof(float) * rows_per_file * kBands;
       for (std::size_t i = next++; i < paths.size(); i = next++) {

@@ -1,4 +1,4 @@
-// What the hand-fused rival computes from one recording, with no file in sight.
+// The computation of the hand-fused rival for one recording, without any file access.
 //
 // In:  40,960 samples, int16.
 // Out: rows of 32 bands [dB], float32.
@@ -8,9 +8,9 @@
 //      Windows::kPlain, 80 rows: windows of 512 one after another.
 //
 // FftKind::kReal runs FFTW's real transform, one window at a time: what most people would write.
-// kPair lays two windows as the real and imaginary part of one complex transform and separates the
-// spectra afterwards, because FFTW's complex codelets use SIMD where the real ones mostly do not. A
-// header only so that all of it can be inlined.
+// kPair puts two windows into the real and imaginary part of one complex transform and separates
+// the spectra afterwards, because FFTW's complex codelets use SIMD and most real ones do not. This
+// is a header so that all of it can be inlined.
 
 #pragma once
 
@@ -45,7 +45,7 @@ constexpr int kPowerStride = 320;  // bins, padded so that whole vectors may be 
 constexpr int kPlainRows = kSamples / kFft;  // 80
 static_assert(kDistinct == 2 * (kLong - 1) + kShort);
 
-// GCC's vector extension: eight lanes, compiled to whatever the machine has.
+// GCC's vector extension: eight lanes, compiled to the instructions of the target machine.
 using Floats = float __attribute__((vector_size(32)));
 using Ints = std::int32_t __attribute__((vector_size(32)));
 using Shorts = std::int16_t __attribute__((vector_size(16)));
@@ -69,12 +69,12 @@ inline Aligned aligned(std::size_t n) {
   return p;
 }
 
-/// 10 log10(max(x, 1e-10)): exponent and mantissa apart, log2 of the mantissa in [0.75, 1.5) by the
-/// series of 2 atanh((m - 1) / (m + 1)). Within 1e-5 dB of the exact value.
+/// 10 log10(max(x, 1e-10)): splits off the exponent, and computes log2 of the mantissa in [0.75,
+/// 1.5) by the series of 2 atanh((m - 1) / (m + 1)). Within 1e-5 dB of the exact value.
 inline Floats decibels(Floats x) {
   x = x > 1e-10F ? x : splat(1e-10F);
   const Ints bits = load<Ints>(&x);
-  const Ints shifted = bits - 0x3F400000;  // of 0.75
+  const Ints shifted = bits - 0x3F400000;  // relative to the bits of 0.75
   const Ints exponent = shifted >> 23;
   const Ints mantissa_bits = bits - (exponent << 23);
   const auto m = load<Floats>(&mantissa_bits);
@@ -90,8 +90,8 @@ inline Floats decibels(Floats x) {
 }
 
 /// Triangles on the HTK mel scale, equal to torchaudio's melscale_fbanks(norm=None,
-/// mel_scale="htk"); each band is kept as the run of bins where it is not zero, padded to whole
-/// vectors with zeros.
+/// mel_scale="htk"). Each band is stored as its range of nonzero bins, padded with zeros to whole
+/// vectors.
 struct Filterbank {
   struct Band {
     int first;    // bin
@@ -124,7 +124,7 @@ struct Filterbank {
   }
 };
 
-/// Eight vectors in, the sums over their lanes out, in three rounds of interleave-and-add.
+/// Sums each of eight vectors over its lanes, in three rounds of interleave-and-add.
 inline Floats lane_sums(const std::array<Floats, 8>& v) {
   const auto round1 = [](Floats a, Floats b) {
     return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
@@ -140,7 +140,7 @@ inline Floats lane_sums(const std::array<Floats, 8>& v) {
          __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
-/// Power spectrum [kPowerStride] → bands in dB, stored at `row`.
+/// Converts a power spectrum [kPowerStride] to bands in dB and stores them at `row`.
 inline void mel_row(const Filterbank& bank, const float* power, float* row) {
   for (int b = 0; b < kBands; b += kLanes) {
     std::array<Floats, kLanes> sums{};
@@ -155,13 +155,13 @@ inline void mel_row(const Filterbank& bank, const float* power, float* row) {
   }
 }
 
-/// What all threads share. Planning is not thread-safe, so it is done here, once.
+/// The data that all threads share. Planning is not thread-safe, so it is done here, once.
 class Plan {
  public:
   Plan(FftKind kind, double rate)
       : pair_(kind == FftKind::kPair), bank_(rate), window_(aligned(kFft)) {
-    // The pair's spectra come out doubled, so their window is halved. Both take the samples'
-    // 1/32768.
+    // The spectra of a pair come out doubled, so their window is halved. The window also contains
+    // the samples' factor 1/32768.
     const double scale = (pair_ ? 0.5 : 1.0) / 32768;
     for (int n = 0; n < kFft; ++n) {
       window_.get()[n] =
@@ -242,7 +242,7 @@ class Worker {
   /// window.
   void two_spectra(const std::int16_t* a, const std::int16_t* b) {
     float* in = in_.get();
-    float* z = out_.get();  // interleaved, kFft + the first again
+    float* z = out_.get();  // interleaved, kFft bins and the first one again
     for (int n = 0; n < kFft; n += kLanes) {
       const auto w = load<Floats>(plan_.window() + n);
       const Floats x = samples8(a + n) * w, y = samples8(b + n) * w;
@@ -252,9 +252,9 @@ class Worker {
     fftwf_execute_dft(plan_.fft(), reinterpret_cast<fftwf_complex*>(in),
                       reinterpret_cast<fftwf_complex*>(z));
     std::memcpy(z + 2 * kFft, z,
-                2 * sizeof(float));  // z[N] = z[0], so that bin 0 needs no case of its own
+                2 * sizeof(float));  // z[N] = z[0], so that bin 0 is no special case
     struct Squares {
-      Floats sum, difference;  // of the pairs (p, q) and (r, s), four bins
+      Floats sum, difference;  // of the pairs (p, q) and (r, s), for four bins
     };
     const auto squares = [z](int k) -> Squares {
       const auto front = load<Floats>(z + 2 * k);
@@ -279,7 +279,7 @@ class Worker {
     power_b[last] = 4 * z[2 * last + 1] * z[2 * last + 1];
   }
 
-  /// Window d is short window 0 of long window d/2 and 2 of the one before, or, when odd, short
+  /// Window d is short window 0 of long window d/2 and 2 of the one before or, for odd d, short
   /// window 1.
   void emit(int d, const float* power, float* rows) {
     std::array<float, kBands> row;
@@ -299,7 +299,7 @@ class Worker {
 
   const Plan& plan_;
   bool is_plain_;
-  int step_, distinct_;  // samples between the windows that are computed, and their number
+  int step_, distinct_;  // samples between the computed windows, and their number
   Aligned in_ = aligned(2 * kFft);
   Aligned out_ = aligned(2 * kFft + kLanes);
   Aligned power_ = aligned(2 * kPowerStride);

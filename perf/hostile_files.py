@@ -35,7 +35,7 @@ FORMATS = {
     "m4a": ["-c:a", "aac", "-b:a", "64k"],
 }
 READ_BY_LIBSNDFILE = ("wav", "flac", "mp3", "ogg")
-# libsndfile 1.2 gives no memory back of an Ogg file whose head it refuses: 6 kB each.
+# libsndfile 1.2 leaks 6 kB for each Ogg file whose header it refuses.
 KNOWN_LEAKS = "leak:vorbis_info_init\n"
 PIPELINE = """version: 1
 graph:

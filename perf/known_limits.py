@@ -27,7 +27,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Arguments of melflow_make_corpus; a list of several makes one folder of them.
+# Arguments of melflow_make_corpus; those of a list all write into one folder.
 CORPORA = {
     "speech": ["--files 1500 --rate 16000 --seconds-min 2 --seconds-max 6"],
     "music": ["--files 120 --rate 44100 --seconds-min 20 --seconds-max 40 --channels 2 --format mp3"],
@@ -96,7 +96,7 @@ def main():
             change = " ".join(limit["hints"][0]["set"])
         else:
             change = "reuse" if limit["reuse"] else "none"
-        # Where no node is expected, any may be named; of cores it is the stage with most of the work.
+        # Where no node is expected, any will do; for cores, the named node is the stage with most of the work.
         ok = any(cause == limit or limit == cause.split()[0] or limit.split()[0] == cause == "cores"
                  for limit in graph.limits) and any(c in change.split() for c in graph.changes)
         right += ok

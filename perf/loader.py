@@ -20,7 +20,7 @@ import sys
 import time
 
 FRAME, BATCH = 44100, 16
-EPOCHS = 5  # of what is fast
+EPOCHS = 5  # for the fast ways
 
 FRAMES = """
 version: 1
@@ -64,8 +64,8 @@ def batched(samples, size, stack):
         yield stack(held)
 
 
-# ---- the ways: functions of the corpus that give batches, of which len() is the number of samples; None: the clock starts
-# again, what came before was a preparation
+# ---- the loaders: functions that take the corpus and yield batches, whose len() is the number of
+# samples; None restarts the clock, so that everything before counts as preparation
 
 def melflow_frames(root):
     import melflow
@@ -93,7 +93,7 @@ def melflow_by_number(root):
 def melflow_by_number_store(root):
     import melflow
     rows = melflow.open(FRAMES.format(root=root, feed="", dtype="int16"), index=False, store="4GiB")
-    yield None  # all rows are in the store now
+    yield None  # all rows are stored now
     loader = rows.batches(64, seed=1)
     for _ in range(EPOCHS):
         for batch in loader:
@@ -346,7 +346,7 @@ def main():
                     if r == 0:
                         print(f"{way.__name__}: omitted: {ended.stderr.strip().splitlines()[-1]}", flush=True)
                     continue
-                if name != "store" or r > 0:  # the first one fills it
+                if name != "store" or r > 0:  # the first rank fills it
                     measured.setdefault(way.__name__, []).append(json.loads(ended.stdout))
         print("| way | first batch [s] | samples/s | frames/s | processor [s] | peak [MiB] | time ÷ first |\n|---|---|---|---|---|---|---|")
         base = measured.get(ways[0].__name__)

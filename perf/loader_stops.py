@@ -53,7 +53,7 @@ time.sleep(float(sys.argv[4]))
 """
 
 
-EPOCHS = 3  # from the beginning of which is gone on
+EPOCHS = 3  # resumed from the beginning of the last one
 
 
 def batches_of(kind, text, workers, index=False):

@@ -58,7 +58,7 @@ def paced(root, speed):
 
 def memory(root):
     """[(s, MiB)] over five epochs, and where these began [s]."""
-    import melflow  # noqa: F401  so that it is no part of the picture
+    import melflow  # noqa: F401  imported first, so that it does not count
     page, series, begins, over = resource.getpagesize(), [], [], threading.Event()
     began = time.perf_counter()
 

@@ -3,14 +3,14 @@
 // In:  the command line: number of files, sample rate, length (fixed or a range), channels, format,
 //      seed.
 // Out: DIR/clip_000000.wav ... (DIR/part_00/... with --split-dirs) and DIR/.corpus, a stamp with
-//      the parameters: a folder whose stamp has the same parameters is used again as it is.
+//      the parameters. A folder whose stamp has the same parameters is reused unchanged.
 //
-// Every recording is different: noise from a few shared tables at an offset and gain of its own,
-// three tones, and short decaying bursts ("events"). Sample n of file i depends on (seed, i) alone,
-// not on threads, and files are made in blocks, so a recording of many hours needs no more memory
-// than a short one. WAV 16 is written raw (44-byte header, then samples); all other formats go
-// through libsndfile. Ogg files carry a random stream number: their samples repeat, their bytes do
-// not.
+// Every recording is different: noise from a few shared tables, at its own offset and gain, three
+// tones, and short decaying bursts ("events"). Sample n of file i depends on (seed, i) alone, not
+// on threads, and files are made in blocks, so that a recording of many hours needs no more memory
+// than a short one. WAV 16 is written raw (44-byte header, then samples), all other formats through
+// libsndfile. Ogg files carry a random stream number, so their samples are reproducible, their
+// bytes are not.
 
 #include <sndfile.h>
 
@@ -45,14 +45,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;               // goes into the stamp: raise it when the signal changes
+constexpr int kVersion = 1;               // part of the stamp: increase it when the signal changes
 constexpr std::size_t kBlock = 1U << 15;  // frames made and written at a time
 
 struct Options {
   std::string out;
   std::size_t files = 39563;
   int rate = 4096;      // [Hz]
-  double seconds = 10;  // [s], when no range is given
+  double seconds = 10;  // [s], if no range is given
   double seconds_min = 0, seconds_max = 0;
   int channels = 1;
   std::string format = "wav16";
@@ -63,7 +63,7 @@ struct Options {
 
 struct Format {
   const char* extension;
-  int sndfile;  // libsndfile's code; 0: written raw
+  int sndfile;  // libsndfile's code of the format; 0: written raw
 };
 
 const std::map<std::string, Format>& formats() {
@@ -158,7 +158,7 @@ class Sink {
   std::vector<std::int16_t> pcm_;
 };
 
-/// The length of file `index` [frames].
+/// Returns the length of file `index` [frames].
 std::size_t frames_of(const Options& options, std::size_t index) {
   double seconds = options.seconds;
   if (options.seconds_max > 0) {
@@ -172,7 +172,7 @@ std::size_t frames_of(const Options& options, std::size_t index) {
 fs::path path_of(const Options& options, const Format& format, std::size_t index) {
   std::array<char, 64> name{};
   fs::path path = options.out;
-  if (options.split_dirs > 0) {  // neighbours stay together: path order is index order
+  if (options.split_dirs > 0) {  // neighbours share a folder: path order is index order
     std::snprintf(name.data(), name.size(), "part_%02zu",
                   index * options.split_dirs / options.files);
     path /= name.data();
@@ -219,7 +219,7 @@ void make_all(const Options& options, const Format& format) {
         make_file(options, format, noise, i, mono, interleaved);
       }
     } catch (const std::exception& e) {
-      next = options.files;  // the others stop too
+      next = options.files;  // makes the other threads stop, too
       const std::scoped_lock lock(mutex);
       if (error.empty()) error = e.what();
     }
@@ -275,8 +275,8 @@ void run(const Options& options) {
     std::printf("%s: used again: %s", dir.c_str(), wanted.c_str());
     return;
   }
-  // Only an empty folder, or one where this very corpus was begun, is written into: nobody's files
-  // are lost or mixed in.
+  // Writes only into an empty folder, or one where this very corpus was begun, so that no other
+  // files are lost or mixed in.
   const bool resumed = slurp(started) == wanted;
   if (fs::exists(dir) && !fs::is_empty(dir) && !resumed) {
     fail(dir, "holds something else (wanted: " + wanted.substr(0, wanted.size() - 1) +

@@ -1,11 +1,10 @@
-// Runs one command and measures it: what a Python script would call by os.wait4.
+// Runs one command and measures it, as a Python script would with os.wait4.
 //
 // In:  measure_child FILE COMMAND [ARGUMENT ...]
 // Out: FILE: wall, user and sys seconds and the peak resident set [KiB] of the command. Its exit
 //      status, or 128 and the signal that ended it.
-// Why: Linux counts what a process was before exec in ru_maxrss, so that no child of a Python
-// script
-//      seems to take less than the script itself (15 to 30 MiB). This program takes 4 MiB.
+// Why: In ru_maxrss, Linux counts the process before exec, too, so that no child of a Python script
+//      seems to take less than the script (15 to 30 MiB). This program takes 4 MiB.
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -34,7 +33,7 @@ int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   const pid_t child = fork();
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing runs on when the measurement is interrupted
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the command ends with an interrupted measurement
     execvp(argv[2], argv + 2);
     std::fprintf(stderr, "%s: %s\n", argv[2], std::strerror(errno));
     _exit(127);

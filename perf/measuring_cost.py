@@ -23,7 +23,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
-# Arguments of melflow_make_corpus, and what segment, batch and mel are to do.
+# Arguments of melflow_make_corpus, and options of segment, batch and mel.
 JOBS = {
     "two-stage": ("--rate 4096 --seconds 10", "long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}", "files: 4"),
     "tiny": ("--rate 4096 --seconds 0.5", "length: 512, hop: 512", "files: 64"),
@@ -100,7 +100,7 @@ def main():
         run = job(name, a.files * (1 if name == "two-stage" else 4), a, folder, len(os.sched_getaffinity(0)))
         trace = [*run, "--trace", os.path.join(folder, "trace.json")]
         plain, traced = [], []
-        for i in range(a.rounds + 1):  # the first warms the page cache
+        for i in range(a.rounds + 1):  # the first round warms the page cache
             of = {"measures": lambda: seconds([programs["measures"], *run]), "does not": lambda: seconds([programs["does not"], *run]),
                   "trace": lambda: seconds([programs["measures"], *trace])}
             took = {key: of[key]() for key in (list(of) if i % 2 else reversed(of))}

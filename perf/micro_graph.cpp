@@ -1,11 +1,11 @@
-// What the framework itself costs: chains of stages that do nothing, so all of the time is the
-// graph's, oneTBB's and the allocator's. Figures are per item and node; 7 nodes are the shape of
+// Measures the cost of the framework: chains of stages that do nothing, so that all time is spent
+// in the graph, oneTBB and the allocator. Figures are per item and node; 7 nodes are the shape of
 // the main job.
 //
 //   graph/NODES/WORKERS       a plan run by melflow::Runner: queues, memory, ledger, clocks
-//   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task, not as the run has it
-//   outputs/N/WORKERS         a route to so many sinks by turns, an item a task; s_per_item
-//   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
+//   tasks/FILES/WORKERS       seven nodes, with FILES items (files) per task instead of the default
+//   outputs/N/WORKERS         a route to N sinks in turn, one item per task; s_per_item
+//   plain_tbb/NODES/WORKERS   the same chain of unbounded tbb::flow nodes, without all of these
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
@@ -61,7 +61,7 @@ class Drop final : public Sink<Nothing> {
 
 const RegisterStage<Numbers, NoOptions> numbers{"numbers", ""};
 const RegisterStage<Pass, NoOptions> pass{"pass", ""};
-// Items leave by its outputs in turn.
+// Emits items from its outputs in turn.
 struct TurnsOptions {
   int count = 1;
   void describe(Schema& s) { s.field("count", count, "").range(1, 64); }
@@ -111,7 +111,7 @@ GraphSpec fan(int outputs, int workers) {
   return spec;
 }
 
-// `files` a task; 0: auto.
+// `files`: per task; 0: auto.
 GraphSpec chain(int nodes, int workers, int files = 0) {
   GraphSpec spec;
   spec.workers = workers;

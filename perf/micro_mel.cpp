@@ -1,12 +1,12 @@
-// The arithmetic: transforms alone, the whole mel kernel and float16.
+// Measures arithmetic: transforms alone, the whole mel kernel, and float16.
 //
 //   fft_complex/N   FFTW's complex transform of N/2 points, from which N real samples' bins follow
 //   fft_real/N      FFTW's real transform of N, planned by rule
-//   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may choose differently each
-//   run mel/NAME        MelKernel from samples in cache to finished rows, in the processor's widest
-//                   vectors; mel_avx2/NAME and mel_baseline/NAME in narrower ones
+//   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may differ from run to run
+//   mel/NAME        MelKernel from samples in cache to finished rows, with the processor's widest
+//                   vectors; mel_avx2/NAME and mel_baseline/NAME with narrower ones
 //
-// The figure to look at is s_per_frame, or s_per_value.
+// The relevant figure is s_per_frame, or s_per_value.
 #include <benchmark/benchmark.h>
 #include <fftw3.h>
 
@@ -30,7 +30,7 @@ void per(benchmark::State& state, const char* what, double count) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// Tones and noise, in the range of int16 with some room.
+/// Tones and noise, in the range of int16 with some headroom.
 template <class Sample>
 std::vector<Sample> signal(std::int64_t n) {
   std::vector<Sample> samples(static_cast<std::size_t>(n));
@@ -49,7 +49,7 @@ template <class Execute>
 void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, Execute execute) {
   const std::vector<float> samples = signal<float>(static_cast<std::int64_t>(in.size()));
   for (auto _ : state) {
-    // Input is overwritten; left as it is, it would grow to infinity or fade to denormals.
+    // Restores the overwritten input, which would grow to infinity or fade to denormals.
     std::copy(samples.begin(), samples.end(), in.data());
     execute();
     benchmark::DoNotOptimize(out.data());
@@ -123,7 +123,7 @@ MelOptions librosa2048() {
   return o;
 }
 
-/// The same with a transform of 512, as Kaldi and NeMo have it.
+/// The same with a transform of 512, as in Kaldi and NeMo.
 MelOptions speech512() {
   MelOptions o = speech();
   o.n_fft = 512;

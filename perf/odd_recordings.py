@@ -26,7 +26,7 @@ import sys
 import tempfile
 
 RATE = 16000
-FRAMES = 6000  # more than a sector of zeros, which may be padding
+FRAMES = 6000  # longer than a sector of zeros, which may be padding
 PIPELINE = """version: 1
 graph:
   files: {{stage: file_list, root: "{root}", include: "**"}}
@@ -376,7 +376,7 @@ def endings(container, kind, channels, body, rng):
             yield f"end_{name}_{outer}", make(kind, channels, body, len(body), whole, what)
 
 
-# ---- compressed files: of FFmpeg's encoders
+# ---- compressed files, made by FFmpeg's encoders
 
 ENCODED = {
     "mp3": ("mp3", ["-c:a", "libmp3lame", "-b:a", "64k"]),
@@ -389,7 +389,7 @@ ENCODED = {
     "vorbis": ("ogg", ["-c:a", "libvorbis"]),
     "opus": ("opus", ["-c:a", "libopus"]),
 }
-CHECKED = ("flac", "flac_in_ogg", "vorbis", "opus")  # by sums
+CHECKED = ("flac", "flac_in_ogg", "vorbis", "opus")  # by checksums
 APE_ITEM = le(86) + le(0) + b"Title\0" + b"x" * 86
 APE_PARTS = [
     b"APETAGEX" + le(2000) + le(32 + len(APE_ITEM)) + le(1) + le(flags) + bytes(8)
@@ -444,7 +444,7 @@ def encoded_variants(name, data, rng):
     for length in (40, 700, 5000):
         if "adpcm" not in name:  # its last samples are zeros, too
             yield f"middle_zeros{length}", data[:half] + bytes(length) + data[half:], None
-        # Bits of samples that are others are told by no decoder.
+        # No decoder detects samples with changed bits.
         if name in CHECKED or (length > 1000 and "adpcm" not in name):
             yield f"middle_zeroed{length}", data[:half] + bytes(length) + data[
                 half + length :
@@ -482,7 +482,7 @@ def encoded_variants(name, data, rng):
             for i in range(len(data) - 1)
             if data[i] == 0xFF and data[i + 1] & 0xE6 in (0xE2, 0xE4)
         ]
-        for number in (2, 5, 20):  # the first counts the others
+        for number in (2, 5, 20):  # the first recording counts the others
             yield f"frames_later{number}", data[at[number] :], -(number + 2) * 1152
     if name.endswith("wav"):
         yield "size_tenth", data.replace(
@@ -620,7 +620,7 @@ def main():
             )
             within = (
                 1e-3 if isinstance(samples, tuple) else 0
-            )  # FFmpeg decodes what libsndfile does not
+            )  # FFmpeg decodes files that libsndfile cannot
             exact = (
                 is_end(rows, whole, least) if least is not None else is_same(rows, whole, within)
             )

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs many random graphs (tests/pipeline/random_graph.h): rows, warnings and accounts of each are compared
-# with what was computed without a graph, and its edges, bounds, memory and times are checked. The tests
-# run 400 of them; this is for changes to the graph itself.
+# Runs many random graphs (tests/pipeline/random_graph.h): compares rows, warnings and accounts with a
+# computation without a graph, and checks edges, bounds, memory and times. The tests run 400 of these
+# graphs; this script is for changes to the graph itself.
 #
 # In:  perf/random_graphs.sh [--count N] [--seed N] [--preset NAME]     default: 10000 from 1, release
 #      --preset: asan or tsan for those builds.
-# Out: the seed and the graph of each that failed, a summary, and exit status 0 when there was none.
-#      The same seed gives the same graph: --seed N --count 1 runs one again.
+# Out: the seed and the graph of each that failed, a summary, and exit status 0 when none failed.
+#      The same seed gives the same graph: --seed N --count 1 reruns one.
 set -euo pipefail
 
 count=10000 seed=1 preset=release

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a job as docs/clusters.md does it under Slurm: a plan, an array of workers that end before a time limit and are put
-# into the queue again, a merge; each begins when Slurm lets it. Slurm is this machine's own, made for that.
+# Runs a job under Slurm as docs/clusters.md describes: a plan, an array of workers that end before a time limit and are
+# requeued, and a merge, each started by Slurm. The script sets up Slurm on this machine for that.
 #
-# In:  perf/slurm.sh PIPELINE.yaml DATA [STOP_AFTER]     as root; PIPELINE takes DATA and OUT; STOP_AFTER: after which time
-#      workers end themselves, default 3s. Debian's packages slurm-wlm and munge; MELFLOW: the program.
-# Out: how often workers ran and were requeued, and whether the output is that of `melflow run`. Exit status 0 when it is.
+# In:  perf/slurm.sh PIPELINE.yaml DATA [STOP_AFTER]     as root; PIPELINE takes DATA and OUT; STOP_AFTER: the time after
+#      which workers end themselves, default 3s. Needs Debian's slurm-wlm and munge; MELFLOW: the program.
+# Out: how often workers ran and were requeued, and whether the output equals that of `melflow run`. Exit status 0 if so.
 set -euo pipefail
 if [[ $# -lt 2 || $# -gt 3 ]]; then
   sed -n '2,8s/^# \{0,1\}//p' "$0"

@@ -1,4 +1,4 @@
-// See synthetic_signal.h. No standard distribution is used: theirs differ from library to library.
+// See synthetic_signal.h. Uses no standard distribution, because these differ between libraries.
 
 #include "synthetic_signal.h"
 
@@ -24,7 +24,7 @@ NoiseTables make_noise(std::uint64_t seed) {
     Random random(mix(seed, 0xA0000000U + t));
     float low = 0;
     for (float& x : tables[t]) {
-      float sum = -2;  // four uniforms: near enough to normal, and the same everywhere
+      float sum = -2;  // the sum of four uniform values is nearly normal, and the same everywhere
       for (int i = 0; i < 4; ++i) sum += random.uniform(0, 1);
       // Each table has its own colour, from white to a gentle low-pass.
       const float a = 0.25F * static_cast<float>(t);
@@ -54,7 +54,7 @@ void Oscillator::add(float* out, std::size_t n) {
       re_[i] = re;
     }
   }
-  for (std::size_t i = 0; i < kLanes; ++i) {  // rounding makes the radius drift: put it back to 1
+  for (std::size_t i = 0; i < kLanes; ++i) {  // rounding makes the radius drift: resets it to 1
     const float scale = 1 / std::sqrt(re_[i] * re_[i] + im_[i] * im_[i]);
     re_[i] *= scale;
     im_[i] *= scale;
@@ -92,8 +92,8 @@ void Signal::fill(float* out, std::size_t n) {
   position_ += n;
 }
 
-/// Each slot of 2.5 s holds one burst with an exponential decay, placed by a hash of the slot, so
-/// no state is carried.
+/// Each slot of 2.5 s has one burst with an exponential decay. A hash of the slot places it, so no
+/// state is needed.
 void Signal::add_event(std::size_t slot, float* out, std::size_t n) const {
   Random random(mix(key_, 0xE0000000U + slot));
   const std::size_t length = slot_frames_ / 5;  // at most 0.5 s

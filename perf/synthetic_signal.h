@@ -13,8 +13,8 @@
 
 namespace melflow {
 
-/// SplitMix64 (Steele, Lea and Flood 2014): any 64-bit state is a good one, so (seed, file, slot)
-/// can be mixed into it.
+/// SplitMix64 (Steele, Lea and Flood 2014). Any 64-bit state is good, so (seed, file, slot) can be
+/// hashed into one.
 class Random {
  public:
   explicit Random(std::uint64_t state) : state_(state) {}
@@ -24,7 +24,7 @@ class Random {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31U);
   }
-  /// Uniform in [low, high).
+  /// Returns a uniform value in [low, high).
   float uniform(float low, float high) {
     return low + (high - low) * static_cast<float>(next() >> 40U) * 0x1p-24F;
   }
@@ -34,16 +34,16 @@ class Random {
   std::uint64_t state_;
 };
 
-/// One key from two numbers.
+/// Combines two numbers into one key.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 
 using NoiseTables = std::vector<std::vector<float>>;
 
-/// Four tables of a million samples, from white to low-pass.
+/// Makes four tables of a million samples, from white to low-pass noise.
 NoiseTables make_noise(std::uint64_t seed);
 
-/// A sine of fixed frequency, kLanes samples at a time by rotation, so that the compiler can use
-/// vectors.
+/// A sine of fixed frequency, computed kLanes samples at a time by rotation, so that the compiler
+/// can use vectors.
 class Oscillator {
  public:
   static constexpr std::size_t kLanes = 8;
@@ -58,7 +58,7 @@ class Oscillator {
   float gain_;
 };
 
-/// One channel of one recording, made from its start to its end in blocks.
+/// One channel of one recording, computed from start to end in blocks.
 class Signal {
  public:
   static constexpr std::size_t kLanes = Oscillator::kLanes;

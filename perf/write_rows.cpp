@@ -1,12 +1,12 @@
-// Writing alone: the same rows by RowFile, which makes the HDF5 file that hdf5_write makes, by
+// Measures writing alone: the same rows by RowFile, which writes the HDF5 files of hdf5_write, by
 // plain pwrite into a flat file, and, compressed, by HDF5's own filters from one thread.
 //
 // In:  the number of rows, of columns and of threads.
-// Out: the file, left for whoever asked for it; one line on stdout. The clock runs from before the
-//      file is created until it is closed; filling the one buffer of rows comes before it.
+// Out: the file, left for the caller; one line on stdout. The clock runs from before the file is
+//      created until it is closed; filling the only buffer of rows comes before.
 //
 // Blocks of 948 rows (four files of the two-stage job) come from one counter and one buffer that
-// stays in cache, so that all of the time is the file system's and whatever is added to it. HDF5's
+// stays in the cache, so that all time is that of the file system and the layers above it. HDF5's
 // filters get whole chunks. The values are levels of noise, which compress as badly as real ones.
 
 #include <fcntl.h>
@@ -38,17 +38,17 @@ namespace melflow {
 namespace {
 
 constexpr std::int64_t kBlock = 948;      // rows written at a time
-constexpr std::int64_t kDistinct = 4096;  // rows until they repeat: further than deflate looks back
+constexpr std::int64_t kDistinct = 4096;  // period of the rows: longer than deflate's window
 
 struct Options {
   std::string out, by = "rowfile", dtype = "float32";
   std::int64_t rows = 9'376'431;
   int columns = 32;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  int deflate = 0;  // level, 0: not compressed
+  int deflate = 0;  // level; 0: not compressed
 };
 
-constexpr std::int64_t kChunkBytes = 256 * 1024;  // as hdf5_write has it
+constexpr std::int64_t kChunkBytes = 256 * 1024;  // as in hdf5_write
 
 /// Calls write(row, count) for every block, from all threads.
 void each_block(const Options& options,
@@ -119,7 +119,7 @@ void by_pwrite(const Options& options, const std::vector<float>& values) {
   });
 }
 
-// What a program without a writer of its own does.
+// Writes like a program without a writer of its own.
 void by_hdf5(const Options& options, const std::vector<float>& values) {
   const Hid file(H5Fcreate(options.out.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), H5Fclose,
                  options.out);
@@ -146,7 +146,7 @@ void by_hdf5(const Options& options, const std::vector<float>& values) {
   }
 }
 
-// Noise around a spectrum that falls, in dB.
+// Noise around a falling spectrum, in dB.
 std::vector<float> levels(const Options& options) {
   const std::int64_t rows = kDistinct + std::max(kBlock, chunk_rows(options));
   std::vector<float> values(static_cast<std::size_t>(rows * options.columns));

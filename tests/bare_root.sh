@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the tests in a Debian 12 that has its base system and what apps/install_deps.sh names, so that no tool of
-# the machine at hand hides a package that the list lacks.
+# Runs the tests in a Debian 12 that has only its base system and the packages of apps/install_deps.sh, so that no
+# tool of this machine hides a package that is missing in the list.
 #
 # In:  tests/bare_root.sh [ARGUMENT...]     arguments of tests/run.sh; default: release
-# Out: build/bare-root/root, the system, and build/bare-root/build, what is build/ there. Both are kept; the system is
-#      made again when apps/install_deps.sh has changed, since a package that left the list would still be in it.
-#      The exit status is that of tests/run.sh, or 77, with the reason, where there can be no such system: it takes the
+# Out: build/bare-root/root, the system, and build/bare-root/build, its build/. Both are kept; the system is made
+#      again when apps/install_deps.sh has changed, since it would still have packages removed from the list.
+#      The exit status is that of tests/run.sh, or 77 with the reason where no such system can be made: this takes the
 #      rights to mount and chroot, and Debian 12 among apt's sources.
 #
-# Apt's sources and proxies, certificates and the compiler cache are this machine's. Everything is mounted in a
-# namespace of its own, and ends with it, however the script ends; the source tree is read-only there.
+# Apt's sources and proxies, certificates and the compiler cache come from this machine. Everything is mounted in its
+# own namespace, which ends with the script in any case; the source tree is read-only there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD state=$PWD/build/bare-root
@@ -26,7 +26,7 @@ if ! cmp -s apps/install_deps.sh "$root/install_deps.sh"; then
   cp apps/install_deps.sh "$root"
 fi
 
-# The machine's network, as it is now.
+# The machine's current network settings.
 echo "$sources" >"$root/etc/apt/sources.list"
 apt-config dump | grep -E '^Acquire::(http|https|Retries)\b' >"$root/etc/apt/apt.conf.d/90machine" || true
 environment=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -38,7 +38,7 @@ if [[ -e $settings ]]; then cp "$settings" "$root/etc/ccache.conf"; fi
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do
   if [[ -e $file ]]; then cp -L "$file" "$root$file"; fi
 done
-# Not in its place, where the package of certificates puts its own.
+# Not at its usual path, which belongs to the package of certificates.
 if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
   cp -L /etc/ssl/certs/ca-certificates.crt "$root/certificates.crt"
   echo 'Acquire::https::CaInfo "/certificates.crt";' >>"$root/etc/apt/apt.conf.d/90machine"
@@ -59,7 +59,7 @@ enter() {
 }
 printf '\n== bare Debian 12: %s\n' "$*"
 "${apart[@]}" bash -euc "$(declare -p root cache repository state environment); $(declare -f enter); "'enter "$@"' bash "$@" &
-trap 'kill -KILL $! 2>/dev/null' EXIT # it ignores what can be ignored
+trap 'kill -KILL $! 2>/dev/null' EXIT # KILL, because it ignores other signals
 status=0
 wait $! || status=$?
 trap - EXIT

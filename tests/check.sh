@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# What can be said of the source without running it.
+# Checks the source without running it.
 #
-# In:  tests/check.sh format           whether clang-format 14 would write every C++ file as it is
-#      tests/check.sh tidy [REGEX]     what clang-tidy 14 says of everything that is compiled, or of
-#                                      files whose path matches; minutes to an hour
-#      tests/check.sh changed [COMMIT] compiles each file that differs from COMMIT, or includes a header that does, by
-#                                      itself, with warnings as errors, and says what clang-tidy 14 says of those that
-#                                      differ. Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
-#      tests/check.sh rooms            which room of pipeline/ includes one that it may not
-#      tests/check.sh reference        what Doxygen says of the public headers; writes the reference of
+# In:  tests/check.sh format           whether clang-format 14 would leave every C++ file unchanged
+#      tests/check.sh tidy [REGEX]     runs clang-tidy 14 on everything that is compiled, or on files
+#                                      whose path matches; minutes to an hour
+#      tests/check.sh changed [COMMIT] compiles by itself, with warnings as errors, each file that differs from COMMIT or
+#                                      includes a header that does, and runs clang-tidy 14 on the files that differ.
+#                                      Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
+#      tests/check.sh rooms            which folder ("room") of pipeline/ includes one that it may not
+#      tests/check.sh reference        Doxygen's warnings about the public headers; writes the reference of
 #                                      the C++ API, build/reference/html/index.html
-# Out: what is to be changed; exit status 0 when that is nothing, 1 when it is something, 77 when the
-#      tool is not there (apt install clang-format-14 clang-tidy-14 doxygen) or the commit not known, 2 for a wrong argument.
+# Out: the necessary changes; exit status 0 when there are none, 1 when there are some, 77 when the tool is
+#      missing (apt install clang-format-14 clang-tidy-14 doxygen) or the commit unknown, 2 for a wrong argument.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# find_tool NAME: NAME-14, or NAME where that is 14; others are of another opinion.
+# find_tool NAME: prints NAME-14, or NAME if that is version 14; other versions judge differently.
 find_tool() {
   local name
   for name in "$1-14" "$1"; do
@@ -33,17 +33,17 @@ format() {
   tool=$(find_tool clang-format) || exit
   find apps config cuda perf pipeline stages tests -regex '.*\.\(h\|cpp\|cu\|cuh\)' -print0 |
     xargs -0 "$tool" --dry-run --Werror || exit 1
-  # It leaves comments as they are.
+  # clang-format leaves long comment lines as they are.
   ! LC_ALL=C.UTF-8 grep -rnE --include=*.{h,cpp,cu,cuh} '^ *//' apps config cuda perf pipeline stages tests |
     grep -E '^[^:]*:[0-9]+:.{101}' || exit 1
 }
 
-# The preset compiles every file by itself and without precompiled headers, which clang cannot read.
+# This preset compiles every file by itself and without precompiled headers, which clang cannot read.
 configure() {
   cmake --preset dev -B build/tidy -D MELFLOW_CUDA=OFF -D CMAKE_CXX_COMPILER_LAUNCHER= >/dev/null
 }
 
-# run_tidy REGEX
+# run_tidy REGEX: runs clang-tidy on the compiled files whose path matches.
 run_tidy() {
   local tool
   tool=$(find_tool clang-tidy) || exit
@@ -57,7 +57,7 @@ tidy() {
   run_tidy "${1:-.*}"
 }
 
-# landed_before [COMMIT]
+# landed_before [COMMIT]: prints the commit with which `changed` compares.
 landed_before() {
   local base
   if [[ -n ${1-} ]]; then
@@ -79,7 +79,7 @@ changed() {
   mapfile -t differ < <(git diff --name-only --diff-filter=d "$base" -- '*.cpp' '*.h')
   headers=$(printf '%s\n' "${differ[@]}" | sed -n '/\.h$/p')
   configure
-  # What is compiled here, and of it what is to be compiled by itself.
+  # The compiled files, and those of them that are to be compiled by themselves.
   mapfile -t compiled < <(sed -n "s|^  \"file\": \"$PWD/\(.*\)\".*|\1|p" build/tidy/compile_commands.json | sort -u)
   mapfile -t alone < <(
     comm -12 <(printf '%s\n' "${compiled[@]}") <(
@@ -89,7 +89,7 @@ changed() {
       } | sort -u))
   echo "check: ${#alone[@]} files by themselves"
   [[ ${#alone[@]} -gt 0 ]] || return 0
-  # To ninja FILE^ is what is made of FILE.
+  # For ninja, FILE^ is the output made from FILE.
   printf '%s^\0' "${alone[@]/#/$PWD/}" | xargs -0 ninja -C build/tidy -k 0 || exit 1
   mapfile -t alone < <(comm -12 <(printf '%s\n' "${compiled[@]}") <(printf '%s\n' "${differ[@]/%.h/.cpp}" | sort -u))
   [[ ${#alone[@]} -gt 0 ]] || return 0
@@ -97,7 +97,7 @@ changed() {
   run_tidy "/(${source#|})\$"
 }
 
-# The table of pipeline/README.md has the rooms: | `ROOM/` | what belongs there | `ROOM`, ... |
+# The table of pipeline/README.md lists the rooms: | `ROOM/` | what belongs there | `ROOM`, ... |
 rooms() {
   local room may found=0
   while IFS='|' read -r _ room _ may _; do

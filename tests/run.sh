@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs tests: of the program as released and of the Python package. With
-# `--all` also what a change to the code wants. Stops at the first build or test that fails, so the last lines are
-# always ctest's own.
+# Installs missing packages, builds, and runs tests: of the program as released and of the Python package, with
+# `--all` also those needed for a change to the code. Stops at the first build or test that fails, so that the last
+# lines are always ctest's own.
 #
-# Compiling takes most of the time, so a test is built where it finds most:
+# Compiling takes most of the time, so each test is built where it finds most:
 #   release     the program as released: its verbs, values to the last bit, memory
 #   python      the Python package, built and tested with the program that is in it
-#   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads files of
-#               strangers; not the program, whose tests are of its output
-#   tsan        with ThreadSanitizer: the framework and whole jobs, which is where threads meet
+#   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads untrusted
+#               files; not the program, whose tests are about its output
+#   tsan        with ThreadSanitizer: the framework and whole jobs, where threads interact
 #   format      the source's format, includes between rooms and the reference of the public interface
 #   everything  all tests of `release` and `asan` as released
-#   cuda        compiles the kernels for devices, and tests what of them needs none, or all where there is one
+#   cuda        compiles the kernels for devices, and runs the tests that need none, or all if there is one
 #   emulated    emulated-asan and emulated-tsan: kernels, launcher, slots and whole jobs with `backend: cuda` on the
 #               emulated device, with AddressSanitizer and UBSan, and with ThreadSanitizer (after a change to cuda/)
 #
 # In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release asan
 #      tsan python
-#      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
-#      round: that no test depends on timing. --busy: so many loops beside them that take a core each.
+#      --repeat: runs all tests N times, whatever fails, and reports at the end what failed in which round, to
+#      show that no test depends on timing. --busy: runs N busy loops beside them, each of which takes a core.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
-#      test passed. What a machine cannot test (no pseudo terminal, no io_uring) ctest lists as
-#      skipped, and so it is with Python's packages.
+#      test passed. Tests for which this machine lacks something (a pseudo terminal, io_uring, Python
+#      packages) are listed as skipped by ctest.
 set -euo pipefail
 
 parts=() rounds=1 busy=0 all=0
@@ -54,7 +54,7 @@ bash tests/support/fetch_audio.sh "$MELFLOW_TEST_AUDIO" \
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
-  # Without these ccache keeps nothing that was compiled with a precompiled header.
+  # Without these, ccache stores nothing that is compiled with a precompiled header.
   sloppiness=$(ccache --get-config sloppiness)
   export CCACHE_SLOPPINESS=${sloppiness:+$sloppiness, }pch_defines,time_macros
 fi
@@ -63,8 +63,8 @@ loops=() red=()
 trap '[[ ${#loops[@]} -eq 0 ]] || kill "${loops[@]}"' EXIT
 run_tests() {
   local preset=$1 wrapper=() round
-  # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel randomises 32 bits of an
-  # address; without randomisation it always can. Containers may forbid the switch: then as it is.
+  # GCC 12's ThreadSanitizer cannot place its shadow memory where the kernel randomises 32 bits of an address; without
+  # randomisation it always can. Containers may forbid this; then it runs as it is.
   if [[ $preset == tsan ]] && setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     wrapper=(setarch "$(uname -m)" --addr-no-randomize)
   fi
@@ -74,7 +74,7 @@ run_tests() {
   fi
   for ((round = 1; round <= rounds; ++round)); do
     "${wrapper[@]}" ctest --preset "$preset" "${tests[@]}" && continue
-    # "12:stage.decode" a line.
+    # Each line is like "12:stage.decode".
     red+=("$preset, round $round: $(cut -d: -f2 "build/$preset/Testing/Temporary/LastTestsFailed.log" | xargs)")
   done
 }
@@ -83,7 +83,7 @@ for part in "${parts[@]}"; do
   printf '\n== %s\n' "$part"
   preset=$part targets=() tests=()
   case $part in
-    format) # skipped, and said so, where clang-format 14 or doxygen is not there
+    format) # skipped with a message where clang-format 14 or doxygen is missing
       bash tests/check.sh format || [[ $? == 77 ]]
       bash tests/check.sh rooms
       bash tests/check.sh reference || [[ $? == 77 ]]
@@ -100,7 +100,7 @@ for part in "${parts[@]}"; do
     everything) preset=release ;;
     asan)
       targets=(--target melflow_tests)
-      tests=(--exclude-regex '^emulated\.') # minutes; the part emulated-asan has them
+      tests=(--exclude-regex '^emulated\.') # takes minutes; the part emulated-asan has these
       ;;
     tsan)
       targets=(--target melflow_thread_tests)

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13 that have
-# Python and NumPy and nothing that melflow needs, and runs the program and the module there,
-# without a network.
+# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13, which have Python
+# and NumPy but no dependencies of melflow, and runs the program and the module there without a network.
 #
 # In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist
-# Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77, with the reason, where
-#      there can be no such systems. Says how long it takes from the installation to the first rows.
+# Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77 with the reason where
+#      no such systems can be made. Prints the time from the installation to the first rows.
 set -euo pipefail
 wheels=$(realpath "${1:-dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,7 +32,7 @@ graph:
 END
   /env/bin/melflow run -q tones.yaml
   echo "first rows $((($(date +%s%N) - started) / 1000000)) ms after pip was started"
-  /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that comes with it
+  /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that is shipped
   /env/bin/python - <<END
 import melflow, numpy
 rows = melflow.features(numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5), 16000, preset="whisper")

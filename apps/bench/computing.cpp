@@ -1,5 +1,5 @@
-// How many cores other programs leave, the mel kernel from samples in cache to finished rows, and
-// memory copied.
+// Measures how many cores other programs leave free, the mel kernel from samples in the cache to
+// finished rows, and copying memory.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr std::int64_t kSamples = 40960;
 constexpr std::size_t kCopied = 64 << 20;  // [bytes]: more than most caches hold
 constexpr std::size_t kPiece = 1 << 20;    // [bytes] copied at a time
 
-/// As in the README's first pipeline.
+/// The mel options of the README's first pipeline.
 MelOptions speech() {
   MelOptions out;
   out.sample_rate = 16000;
@@ -69,7 +69,7 @@ std::vector<Measurement> computing() {
   const auto kernel = std::make_shared<const MelKernel>(std::make_shared<const MelPlan>(speech()));
   const auto samples = std::make_shared<const std::vector<std::int16_t>>(tones_and_noise(kSamples));
   std::vector<Measurement> out;
-  // What computes and never waits gets them all, unless other programs take some.
+  // Work that never waits gets every core, unless other programs take some.
   out.push_back(
       {"cores that are free, of " + std::to_string(cores), "cores", [=](const Slice& slice) {
          const auto began = std::chrono::steady_clock::now();

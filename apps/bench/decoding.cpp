@@ -1,5 +1,5 @@
-// A recording of each format, encoded by libsndfile, from memory to samples by the decoders of the
-// stage decode, in the type in which it asks for them.
+// Measures decoding: one recording per format, encoded by libsndfile, is decoded from memory by the
+// decoders of the stage decode, to the sample type that the stage asks for.
 #include <sndfile.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ constexpr Format kFormats[] = {
     {"WAV", "wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
     {"FLAC", "flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
     {"Ogg Vorbis", "ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
-    // As libsndfile 1.1 has it; before, the number meant nothing, which is told likewise.
+    // libsndfile's number for MP3 since 1.1; older versions report an error.
     {"MP3", "mp3", 0x230000 | 0x0082},
 };
 
@@ -51,7 +51,7 @@ std::vector<char> encoded(const Format& format, const std::string& path) {
   SF_INFO info = info_of(format);
   std::unique_ptr<SNDFILE, Close> file(sf_open(path.c_str(), SFM_WRITE, &info));
   for (std::int64_t at = 0; file && at < kSeconds * kRate; at += kBlock) {
-    // libsndfile before 1.1 has no room for more at once in Vorbis.
+    // libsndfile before 1.1 cannot take more at once for Vorbis.
     const std::int64_t n = std::min(kBlock, kSeconds * kRate - at);
     if (sf_writef_short(file.get(), samples.data() + at, n) != n)
       throw RunError(fmt::format("{}: cannot be written: {}", path, sf_strerror(file.get())));
@@ -70,7 +70,7 @@ struct Samples16OrFloat {
   std::vector<float> wide = std::vector<float>(kBlock);
 };
 
-// Seconds of audio that were decoded; all of them.
+// Decodes the whole recording and returns its length [s].
 double decode(const Format& format, const std::vector<char>& bytes, Samples16OrFloat& samples) {
   SoundFile sound{SoundInput(std::as_bytes(std::span(bytes)))};
   std::int64_t total = 0;
@@ -80,7 +80,7 @@ double decode(const Format& format, const std::vector<char>& bytes, Samples16OrF
       n = narrow ? sound.read(samples.narrow.data(), kBlock)
                  : sound.read(samples.wide.data(), kBlock);
   }
-  if (total < kSeconds * kRate)  // MP3 and Vorbis may give a few more
+  if (total < kSeconds * kRate)  // MP3 and Vorbis may return slightly more
     throw RunError(fmt::format("{}: {} of {} samples can be decoded{}", format.name, total,
                                kSeconds * kRate, sound.ok() ? "" : ": " + sound.why()));
   return static_cast<double>(kSeconds);

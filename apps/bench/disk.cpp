@@ -1,4 +1,4 @@
-// Which disk a folder is on, of the mounts that the system lists (proc_pid_mountinfo(5)).
+// Finds a folder's disk among the mounts that the system lists (proc_pid_mountinfo(5)).
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -8,7 +8,7 @@
 namespace melflow {
 namespace {
 
-// Spaces and the like are written as octal numbers there.
+// Replaces the octal escapes by which that list writes spaces and similar characters.
 std::string unescaped(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -40,7 +40,7 @@ Disk disk_of(const std::string& folder) {
     std::string skipped, mount;
     fields >> skipped >> skipped >> skipped >> skipped >> mount;
     mount = unescaped(mount);
-    // Of mounts at the same place the last one is seen.
+    // Of several mounts at one path, the last one is visible.
     if (!is_below(path, mount) || mount.size() < longest) continue;
     while (fields >> skipped && skipped != "-") {
     }

@@ -1,5 +1,5 @@
-// A chain of seven nodes, as many as the README's first pipeline has about, that do nothing: the
-// time is all of the graph, its bounds and accounts.
+// Measures the cost of the graph alone, with its bounds and accounting: a chain of seven nodes that
+// do nothing, about as many as the README's first pipeline has.
 #include <memory>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What is measured, a function a kind of resource. Files are made in `folder`, which goes with what
-// is in it. Each throws RunError when they cannot be made.
+// The measurements, one function for each kind of resource. They create files in `folder`, which is
+// later removed with its contents. Each throws RunError when it cannot create them.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace melflow {
 
-/// Files as disk_read reads them, that the page cache has, and that it has not.
+/// Files read as disk_read reads them, from the page cache and from the disk.
 std::vector<Measurement> reading(const TemporaryFolder& folder);
-/// A recording of each format from memory to samples.
+/// A recording of each format, decoded from memory to samples.
 std::vector<Measurement> decoding(const TemporaryFolder& folder);
-/// How many cores are free, the mel kernel on one core and on all, and memory copied by all.
+/// The number of free cores, the mel kernel on one core and on all, and copying memory on all.
 std::vector<Measurement> computing();
-/// Rows into a file of HDF5, and the same bytes into a file.
+/// Rows written into an HDF5 file, and the same bytes written into a plain file.
 std::vector<Measurement> writing(const TemporaryFolder& folder);
-/// Items through nodes that do nothing.
+/// Items passed through nodes that do nothing.
 std::vector<Measurement> graph();
 
-/// Tones and noise: so many samples of 16 bits.
+/// Returns `count` 16-bit samples of tones and noise.
 std::vector<std::int16_t> tones_and_noise(std::int64_t count);
 
-/// Where the files of a folder lie.
+/// The file system and device that hold a folder's files.
 struct Disk {
   std::string file_system;  ///< "ext4"; "" where the system does not say
   std::string device;       ///< "/dev/nvme0n1p2", "tmpfs"

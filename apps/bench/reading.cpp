@@ -1,6 +1,6 @@
-// Files of 320 kB (10 s of speech in 16 bits at 16 kHz) as disk_read opens, checks and reads them:
-// from the page cache by as many threads as there are cores, from the disk by as many as
-// disk_read.depth has files loaded at once.
+// Measures reading: files of 320 kB (10 s of speech in 16 bits at 16 kHz) are opened, checked and
+// read as disk_read does it. The page cache is read by one thread per core, the disk by as many
+// threads as disk_read.depth allows files to be loaded at once.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kFiles = 64, kBytes = 320'000;
 constexpr int kDepth = 32;
 
-/// The files, and how they are read.
+/// The files, and the ways to read them.
 class Files {
  public:
   explicit Files(const TemporaryFolder& folder) {
@@ -43,7 +43,7 @@ class Files {
     }
   }
 
-  /// Reads file number `i` and returns its size [bytes]. From any thread.
+  /// Reads file number `i` and returns its size [bytes]. Thread-safe.
   double read(std::size_t i) {
     const std::shared_ptr<const FileRef>& file = all_[i % kFiles];
     int error = 0;
@@ -59,9 +59,9 @@ class Files {
     return kBytes;
   }
 
-  /// Takes them out of the page cache. False: it keeps some.
+  /// Drops the files from the page cache. Returns false where it keeps some of them.
   [[nodiscard]] bool drop() const {
-    // A page that was just written may be on a list of some core's and stay for a moment.
+    // A page that was just written may stay for a moment on a list of some core.
     for (int round = 0; round < 20; ++round) {
       bool is_any_left = false;
       for (const auto& file : all_) {
@@ -77,7 +77,7 @@ class Files {
   }
 
  private:
-  // Asked by mincore: a read that may not wait would have the system begin to load the file.
+  // Asks mincore: a read that must not block would make the system start loading the file.
   static bool is_cached(int fd) {
     void* const at = ::mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) return true;

@@ -1,6 +1,6 @@
-// Rows of 80 bands written block by block, by the class with which hdf5_write does it, and the same
-// bytes into a file. What counts is the time from no file to a complete one with its name; the
-// page cache takes it, and nobody waits for the disk, as in a run without `sync`.
+// Measures writing: rows of 80 bands, block by block, by the class that hdf5_write uses, and the
+// same bytes into a plain file. The time counts from no file to a complete file under its name. The
+// page cache takes the data and nobody waits for the disk, as in a run without `sync`.
 #include <fcntl.h>
 #include <unistd.h>
 

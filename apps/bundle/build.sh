@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The bundle from nothing: installs what is missing, fetches CUDA 12 into build/cuda-12, builds, and
-# packs the program, the GPU check and their libraries as one archive.
+# Builds the bundle from nothing: installs missing packages, fetches CUDA 12 into build/cuda-12,
+# builds, and packs the program, the GPU check and their libraries into one archive.
 #
-# In:  apps/bundle/build.sh, on Debian 12 with the network; as root or with sudo where packages miss.
+# In:  apps/bundle/build.sh, on Debian 12 with the network; as root, or with sudo where packages are missing.
 # Out: build/bundle/melflow-bundle-VERSION-ARCHITECTURE.tar.gz
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

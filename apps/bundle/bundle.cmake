@@ -1,13 +1,13 @@
-# The target `bundle`: the program, what the GPU check runs, and the libraries of both as one archive
-# that runs where it is unpacked. In: the programs that were built. Out: in the build folder
-# melflow-bundle-VERSION-ARCHITECTURE.tar.gz. The preset `bundle` has the CUDA that most drivers can run.
+# The target `bundle` packs the program, the programs of the GPU check and the libraries of both into one archive that
+# runs where it is unpacked. In: the built programs. Out: melflow-bundle-VERSION-ARCHITECTURE.tar.gz in the build
+# folder. The preset `bundle` uses the CUDA version that most drivers can run.
 set(MELFLOW_BUNDLE_NAME melflow-bundle-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(bundled)
 foreach(program melflow melflow_make_corpus melflow_compare_rows melflow_measure_child melflow_gpu_bench
                 melflow_device_tests)
   if(TARGET ${program})
     list(APPEND bundled ${program})
-    # As DT_RPATH, which also counts for what the libraries in that folder need.
+    # Uses DT_RPATH, which also applies to the dependencies of the libraries in that folder.
     set_property(TARGET ${program} APPEND PROPERTY BUILD_RPATH "$ORIGIN/../lib")
     target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
   endif()

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes a folder with the compiler, headers and runtime of CUDA 12.4, by which a bundle runs with
-# every driver from 525 on. Installs nothing.
+# Makes a folder with the compiler, headers and runtime of CUDA 12.4; a bundle built with them runs
+# with every driver from 525 on. Installs nothing.
 #
 # In:  apps/bundle/fetch_cuda.sh FOLDER; on Debian, with the network, apt-get, pip and unzip.
-# Out: FOLDER/bin/nvcc and what it needs, in NVIDIA's layout. Where it is there already: nothing.
-#      The compiler is the package of Debian 13, of which only the programs are taken; headers and
-#      runtime, a gigabyte there, are those of Python's wheels of the same release.
+# Out: FOLDER/bin/nvcc and its files, in NVIDIA's layout. Does nothing where it exists already.
+#      The compiler comes from Debian 13's package, of which only the programs are taken; headers and
+#      runtime, a gigabyte there, come from the Python wheels of the same release.
 set -euo pipefail
 release=12.4
 
@@ -44,8 +44,8 @@ INCLUDES += "-I$(TOP)/include" $(_SPACE_)
 LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib"
 PROFILE
 
-# ---- headers of that release; of the runtime, which is the same to a program in all of CUDA 12, the
-# ---- release whose wheel has the archive to link with
+# ---- Headers of that release. The runtime is compatible across CUDA 12, so it comes from a release
+# ---- whose wheel has the static archive.
 
 wheel() {  # NAME==VERSION SHA256: unpacked to $part/wheels
   rm -f "$part"/wheels/*.whl
@@ -55,8 +55,8 @@ wheel() {  # NAME==VERSION SHA256: unpacked to $part/wheels
 }
 wheel nvidia-cuda-runtime-cu12==12.9.79 25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3
 mv "$part"/wheels/nvidia/cuda_runtime/lib/lib{cudart_static.a,culibos.a,cudart.so.12} "$part/lib"
-ln -s libcudart.so.12 "$part/lib/libcudart.so"  # by which CMake finds the folder
-ar crs "$part/lib/libcudadevrt.a"  # nvcc asks for it; of that release it would not do, nothing here needs it
+ln -s libcudart.so.12 "$part/lib/libcudart.so"  # lets CMake find the folder
+ar crs "$part/lib/libcudadevrt.a"  # nvcc asks for it; an empty one is enough, nothing here needs its contents
 rm -r "$part/wheels/nvidia"
 wheel nvidia-cuda-runtime-cu12==12.4.127 64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5
 wheel nvidia-cuda-nvcc-cu12==12.4.131 e4c9a35435c3b0e36c6397c5696334c9ea6650e524736cbd1c5d345ea099bb04

@@ -2,9 +2,9 @@
 #        -P make_bundle.cmake
 #
 # In:  built programs with an RPATH of $ORIGIN/../lib.
-# Out: BINARY/NAME.tar.gz with the programs in NAME/libexec, what starts them in NAME/bin, NAME/share, the GPU check
+# Out: BINARY/NAME.tar.gz with the programs in NAME/libexec, their launchers in NAME/bin, NAME/share, the GPU check
 #      in NAME/perf; in NAME/lib everything they load but NVIDIA's driver and glibc, which is in NAME/glibc for
-#      machines with an older one. Fails where the archive is larger than it may be.
+#      machines with an older one. Fails where the archive exceeds the size limit.
 cmake_minimum_required(VERSION 3.25)
 set(most_mib 40)
 
@@ -33,7 +33,7 @@ foreach(program ${PROGRAMS})
   endif()
 endforeach()
 
-# What the driver's libraries may ask for, which older ones do where nothing here does.
+# glibc libraries that the driver may load, as older drivers do, though nothing here needs them.
 set(of_glibc ${libraries})
 list(FILTER of_glibc INCLUDE REGEX "/libc\\.so\\.6$")
 get_filename_component(glibc_folder ${of_glibc} DIRECTORY)
@@ -42,7 +42,7 @@ foreach(name libdl.so.2 libpthread.so.0 librt.so.1 libresolv.so.2 libutil.so.1)
 endforeach()
 list(REMOVE_DUPLICATES libraries)
 
-# A library under the name by which it is looked for, and the licence of its package.
+# Copies each library under the name by which it is looked up, and the licence of its package.
 set(about "")
 foreach(library ${libraries})
   get_filename_component(name ${library} NAME)
@@ -53,7 +53,7 @@ foreach(library ${libraries})
   endif()
   configure_file(${real} ${folder}/${place}/${name} COPYONLY)
   set(package "")
-  string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})  # as packages older than the merge of both name it
+  string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})  # the name in packages from before the merge of both
   execute_process(COMMAND dpkg-query -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE failed)
   if(failed)
     execute_process(COMMAND dpkg-query -S ${short} OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE failed)
@@ -68,7 +68,7 @@ foreach(library ${libraries})
   string(FIND ${real} ${BINARY}/ of_this_build)
   if(of_this_build EQUAL 0)
     set(package melflow)
-    file(RPATH_REMOVE FILE ${folder}/${place}/${name})  # else that of the programs does not hold for it
+    file(RPATH_REMOVE FILE ${folder}/${place}/${name})  # otherwise the programs' RPATH does not apply to it
     if(STRIP)
       execute_process(COMMAND ${STRIP} ${folder}/${place}/${name} COMMAND_ERROR_IS_FATAL ANY)
     endif()
@@ -76,7 +76,7 @@ foreach(library ${libraries})
   string(APPEND about "  ${place}/${name}  ${package}\n")
 endforeach()
 
-# The glibc that the programs and those libraries need, and what starts them with that or with their own.
+# Adds the glibc that the programs and their libraries need, and launchers that choose between it and the machine's own.
 set(BUNDLE_GLIBC 0)
 file(GLOB loaded ${folder}/libexec/* ${folder}/lib/*)
 foreach(file ${loaded})
@@ -96,7 +96,7 @@ foreach(program ${PROGRAMS})
   configure_file(${SOURCE}/apps/bundle/start.sh.in ${folder}/bin/${name} @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endforeach()
-# What is compiled in.
+# Adds the licences of libraries that are compiled in.
 foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev)
   if(EXISTS /usr/share/doc/${package}/copyright)
     configure_file(/usr/share/doc/${package}/copyright ${folder}/licences/${package}.txt COPYONLY)

@@ -1,4 +1,4 @@
-# Completion of melflow for bash: verbs, options and stages as the program names them, files otherwise.
+# Bash completion for melflow: verbs, options and stages as the program lists them, otherwise files.
 _melflow() {
   local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words=
   if [[ $COMP_CWORD == 1 ]]; then

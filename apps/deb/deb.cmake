@@ -1,8 +1,8 @@
-# `cpack -G DEB` in a build folder makes two packages: melflow_VERSION_ARCHITECTURE.deb, the program
-# with its library, its pipelines, a manual page and completion for bash, and melflow-dev_..., what
-# find_package(melflow) needs. dpkg-shlibdeps (package dpkg-dev) finds what the first depends on.
+# `cpack -G DEB` in a build folder makes two packages: melflow_VERSION_ARCHITECTURE.deb has the program with its
+# library, pipelines, manual page and bash completion; melflow-dev_... has what find_package(melflow) needs.
+# dpkg-shlibdeps (package dpkg-dev) finds the dependencies of the first.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/melflow.1.gz)
-# With the program itself, so that whatever has built that can install it.
+# Built together with the program, so that whoever has built the program can install it.
 add_custom_command(TARGET melflow POST_BUILD BYPRODUCTS ${manual}
   COMMAND bash -c "bash '${CMAKE_CURRENT_LIST_DIR}/man.sh' '$<TARGET_FILE:melflow>' | gzip -n9 > '${manual}'" VERBATIM)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)

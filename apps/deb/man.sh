@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes the manual page of the program, of what it says of itself by --help.
+# Writes the program's manual page from the output of its --help.
 #
 # In:  apps/deb/man.sh PROGRAM > melflow.1
 set -euo pipefail
 program=$1
 
-# What troff would take for its own: backslashes, and dots and quotes that begin a line.
+# Escapes text that troff would interpret: backslashes, and dots and quotes that begin a line.
 literal() { sed 's/\\/\\e/g; s/^\([.'"'"']\)/\\\&\1/; s/-/\\-/g'; }
 
 help=$("$program" --help)

@@ -58,8 +58,8 @@ void write_checked(const std::string& path, Json json, const std::string& writer
   }
 }
 
-// link() succeeds for one program only on network file systems, too; file systems without it get a
-// rename.
+// link() succeeds for only one program, on network file systems too; file systems without it get a
+// rename instead.
 bool write_new(const std::string& path, Json json, const std::string& beside) {
   write_whole_file(beside, std::move(json));
   int error = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;

@@ -35,7 +35,7 @@ std::string new_id() {
   return fmt::format("{}-{}-{:08x}", out, ::getpid(), chance());
 }
 
-// A file of a program that was interrupted while it wrote it is none.
+// Reads a file; one that is incomplete, because its program was interrupted, counts as missing.
 std::optional<Json> read_or_none(const std::string& path) {
   try {
     return read_checked(path);
@@ -50,7 +50,7 @@ WorkerSign::WorkerSign(const Job& job) : folder_(job.in("workers")), id_(new_id(
   const std::string path = folder_ + "/" + id_ + ".lock";
   lock_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!lock_) throw RunError(fmt::format("{}: cannot be made: {}", path, std::strerror(errno)));
-  (void)lock_file(lock_.get());  // without locks only the number is evidence
+  (void)lock_file(lock_.get());  // without locks only the heartbeat number is evidence
 }
 
 WorkerSign::~WorkerSign() {
@@ -112,7 +112,7 @@ std::optional<Claims::Taken> Claims::take(std::size_t part) {
     const auto before = read(job_, part);
     const State state = state_of(before ? before->worker : fmt::format("?{}", job_.name(part)));
     if (state == State::lives) return std::nullopt;
-    if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // somebody else has
+    if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // another worker was faster
     ::unlink(aside.c_str());
     if (state == State::is_silent && before) silent = before->work;
     if (state == State::has_ended && before) {
@@ -145,7 +145,7 @@ void Claims::leave(std::size_t part, const std::string& work) {
     const std::string beside = job_.in("workers/" + worker_ + ".left");
     write_checked(beside, {{"worker", worker_}, {"work", work}}, "new");
     (void)rename_file(beside, path(part, ".left"), 0);
-  } catch (const RunError&) {  // then the next worker starts the part over
+  } catch (const RunError&) {  // then the next worker starts the part from its beginning
   }
   give_up(part);
 }

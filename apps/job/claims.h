@@ -1,14 +1,14 @@
-// Claims: which worker computes which part of a job. A claim saves work and decides nothing: two
-// workers that make one part write the same bytes, each into files of its own, and either may
-// publish them.
+// Claims record which worker computes which part of a job. A claim saves work but is not needed for
+// correctness: two workers that compute one part write the same bytes, each into its own files, and
+// either may publish them.
 //
-//   claims/0007.json  made by whoever begins the part, as a new file: {"worker": ID, "work": ...}
-//   claims/0007.left  the same of a worker that was stopped; what it has done can be gone on with
-//   workers/ID.json   the heartbeat of a worker: a number that goes up, and what it is at
+//   claims/0007.json  created by the worker that begins the part: {"worker": ID, "work": ...}
+//   claims/0007.left  the same, from a worker that was stopped; its partial work can be continued
+//   workers/ID.json   a worker's heartbeat: an increasing number, and its current part
 //   workers/ID.lock   locked while the worker lives
 //
-// A worker is gone when its lock is free and it ran on this machine since that was started, or when
-// its number has not changed for some time, measured by who looks: clocks of others are not asked.
+// A worker is gone when its lock is free and it ran on this machine since the last boot, or when
+// its number has not changed for some time on the observer's clock; other clocks do not matter.
 #pragma once
 
 #include <chrono>
@@ -26,19 +26,19 @@ namespace melflow {
 
 class WorkerSign {
  public:
-  /// Gives this program a name among the job's workers. Throws RunError.
+  /// Registers this program under a name among the job's workers. Throws RunError.
   explicit WorkerSign(const Job& job);
-  /// Takes the sign away.
+  /// Removes the registration.
   ~WorkerSign();
   WorkerSign(const WorkerSign&) = delete;
   WorkerSign& operator=(const WorkerSign&) = delete;
 
   struct At {
     std::size_t part = 0;
-    std::size_t files = 0, of_files = 0;  ///< that are done of it
+    std::size_t files = 0, of_files = 0;  ///< files done so far, and in the whole part
   };
-  /// Says that this worker lives, and what it is at. Does not throw: a disk that is full ends no
-  /// worker.
+  /// Publishes that this worker lives, and its current part. Does not throw: a full disk must not
+  /// end a worker.
   void give(const std::optional<At>& at) noexcept;
   [[nodiscard]] const std::string& id() const { return id_; }
 
@@ -46,10 +46,10 @@ class WorkerSign {
   struct Seen {
     std::uint64_t number = 0;
     std::optional<At> at;
-    std::string machine;   ///< for people
-    bool is_gone = false;  ///< it is known to have ended
+    std::string machine;   ///< for human readers
+    bool is_gone = false;  ///< whether it is known to have ended
   };
-  /// Nothing where there is no sign of it.
+  /// Reads the heartbeat of a worker; nothing where it has none.
   static std::optional<Seen> look(const Job& job, const std::string& id);
 
  private:
@@ -61,30 +61,30 @@ class WorkerSign {
 class Claims {
  public:
   using Seconds = std::chrono::duration<double>;
-  /// `patience`: how long a number may stay the same.
+  /// `patience`: how long a heartbeat's number may stay the same.
   Claims(const Job& job, std::string worker, Seconds patience)
       : job_(job), worker_(std::move(worker)), patience_(patience) {}
 
   struct Taken {
-    /// The name in work/ under which to make it; what is there already can be resumed.
+    /// The name in work/ under which to compute the part; files that exist there can be resumed.
     std::string work;
-    /// The name that a worker used which is silent now; "" for none.
+    /// The name used by a worker that has stopped responding; "" for none.
     std::string before;
   };
-  /// Takes a part that no worker has, or one that is gone; nothing where another worker has it.
-  /// Throws RunError.
+  /// Takes a part that no worker has, or whose worker is gone; returns nothing where a live worker
+  /// has it. Throws RunError.
   std::optional<Taken> take(std::size_t part);
-  /// The part is done, whoever has made it.
+  /// Removes the claim of a part that is done, whoever computed it.
   void forget(std::size_t part);
-  /// The part is not to be made by this worker any more.
+  /// Gives the part back: this worker does not compute it any more.
   void give_up(std::size_t part);
-  /// As give_up(); what was done of it under that name stays for whoever comes next.
+  /// As give_up(), but keeps the partial work under that name for the next worker.
   void leave(std::size_t part, const std::string& work);
 
   struct Claim {
     std::string worker, work;
   };
-  /// Who is at a part, as it is written there.
+  /// Reads which worker has claimed a part.
   static std::optional<Claim> read(const Job& job, std::size_t part);
 
  private:

@@ -1,13 +1,13 @@
-// A job: a corpus that is computed in parts, by any number of programs that share nothing but a
-// folder of plain files. docs/clusters.md describes the folder.
+// A job: a corpus that is computed in parts, by any number of programs that share only a folder of
+// plain files. docs/clusters.md describes the folder.
 //
-//   job.json          what was planned; it is there when all else of the plan is
+//   job.json          the plan; written last, so it exists only when the rest of the plan does
 //   pipeline.yaml     the pipeline, without variables
 //   manifest.jsonl    every file (stages/corpus/manifest_file.h)
 //   parts/0007.h5     a complete part
-//   done/0007.json    that it is, and what is in it
+//   done/0007.json    says that the part is complete, and describes its contents
 //   failed/0007.json  why the last try of a part failed
-//   claims/, work/    who is at which part (claims.h), and what is not complete
+//   claims/, work/    which worker has which part (claims.h), and incomplete parts
 #pragma once
 
 #include <cstddef>
@@ -24,22 +24,22 @@
 namespace melflow {
 
 struct JobPart : ManifestRange {
-  std::uint64_t audio_bytes = 0;  ///< of its files
+  std::uint64_t audio_bytes = 0;  ///< of the part's files
 };
 
 struct Job {
-  std::string folder;                ///< the job's, absolute
-  std::string id;                    ///< a hash of all that is planned
-  std::string working_folder;        ///< relative paths of the pipeline are relative to this
+  std::string folder;                ///< the job's folder, as an absolute path
+  std::string id;                    ///< a hash of the whole plan
+  std::string working_folder;        ///< relative paths of the pipeline start here
   std::string sink;                  ///< the node that writes
-  std::string config;                ///< JSON: what the output says of the configuration
-  RunJournal::Facts row_facts;       ///< what decides the bytes of rows
-  std::vector<std::string> remarks;  ///< on the corpus as a whole
+  std::string config;                ///< JSON: the configuration as the output stores it
+  RunJournal::Facts row_facts;       ///< everything that determines the bytes of rows
+  std::vector<std::string> remarks;  ///< about the corpus as a whole
   std::vector<JobPart> parts;
 
-  /// Reads job.json. Throws RunError when there is none, or it is not what was written.
+  /// Reads job.json. Throws RunError when it is missing or does not match its hash.
   static Job read(const std::string& folder);
-  /// Writes job.json, with a hash of it and of the other files as `id`. Throws RunError.
+  /// Writes job.json; `id` becomes a hash of it and of the other files. Throws RunError.
   void write();
 
   [[nodiscard]] std::size_t files() const { return parts.empty() ? 0 : parts.back().end; }
@@ -57,28 +57,28 @@ struct Job {
     return in("failed/" + name(part) + ".json");
   }
 
-  /// Makes the plan of a run of the job's pipeline, which says of itself what the job's plan says.
-  /// The program has to be in the working folder. Throws ConfigError, and RunError.
+  /// Makes the run plan of the job's pipeline, with the configuration that the job stored. The
+  /// program has to be in the working folder. Throws ConfigError and RunError.
   [[nodiscard]] Plan load(std::optional<int> workers, const std::string& output = "") const;
-  /// Goes to the working folder. Throws RunError.
+  /// Changes to the working folder. Throws RunError.
   void enter_working_folder() const;
 };
 
 inline constexpr const char* kJobPipeline = "pipeline.yaml";
 inline constexpr const char* kJobManifest = "manifest.jsonl";
 
-/// done/0007.json: that a part is complete, and what is in it.
+/// The record done/0007.json: says that a part is complete, and describes its contents.
 struct PartRecord {
   std::size_t ok = 0, skipped = 0, failed = 0;  ///< files
   std::int64_t rows = 0;
-  std::uint64_t bytes = 0, hash = 0;     ///< of parts/0007.h5: XXH3 of all of it
-  std::optional<ColumnSums::Text> sums;  ///< where the output has statistics
+  std::uint64_t bytes = 0, hash = 0;     ///< of parts/0007.h5; hash: XXH3 of the whole file
+  std::optional<ColumnSums::Text> sums;  ///< if the output has statistics
   std::string worker;
   double seconds = 0;
 
-  /// Nothing where there is none. Throws RunError when it is damaged, or of another plan.
+  /// Reads the record, if there is one. Throws RunError when it is damaged or of another plan.
   static std::optional<PartRecord> read(const Job& job, std::size_t part);
-  /// Throws RunError.
+  /// Writes the record. Throws RunError.
   void write(const Job& job, std::size_t part) const;
 };
 

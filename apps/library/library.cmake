@@ -1,6 +1,6 @@
-# libmelflow.so.0: the framework, the configuration, all stages, devices and the verbs, for the
-# program, the Python module and whoever links melflow. Why it is built this way:
-# docs/decisions/0025-shared-library.md.
+# libmelflow.so.0 has the framework, the configuration, all stages, devices and the verbs, for the
+# program, the Python module and other programs that link melflow. The reasons for this design are
+# in docs/decisions/0025-shared-library.md.
 set(objects)
 foreach(archive melflow_pipeline melflow_mel melflow_config melflow_cuda_host melflow_cuda)
   if(TARGET ${archive})
@@ -9,8 +9,8 @@ foreach(archive melflow_pipeline melflow_mel melflow_config melflow_cuda_host me
 endforeach()
 add_library(melflow_library SHARED ${objects})
 add_library(melflow::melflow ALIAS melflow_library)
-# The C++ interface is that of one minor version: a program that was linked with another is refused
-# by the loader.
+# The C++ interface is stable within one minor version: the loader refuses a program that was linked
+# with another.
 set(node MELFLOW_${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 configure_file(library/exports.map.in ${CMAKE_CURRENT_BINARY_DIR}/exports.map)
 set_target_properties(melflow_library PROPERTIES
@@ -19,7 +19,7 @@ set_target_properties(melflow_library PROPERTIES
   LINK_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/exports.map)
 target_link_options(melflow_library PRIVATE
   -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exports.map
-  -Wl,-Bsymbolic-functions)  # calls inside of it are direct, as in a program
+  -Wl,-Bsymbolic-functions)  # calls inside the library are direct, as in a program
 target_include_directories(melflow_library INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/melflow>)
 target_compile_features(melflow_library INTERFACE cxx_std_20)
@@ -30,7 +30,7 @@ if(MELFLOW_HDF5_ARCHIVE)
   target_sources(melflow_library PRIVATE library/standard_files.cpp)
   target_link_options(melflow_library PRIVATE -Wl,--wrap=stdin,--wrap=stdout,--wrap=stderr)
 endif()
-# For wheels: what systems older than this one can load.
+# Makes wheels loadable on systems older than this one.
 function(melflow_link_for_older_systems target)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/apps/library/older_libstdcxx.cpp)
   target_link_options(${target} PRIVATE -Wl,--wrap=_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE

@@ -1,6 +1,6 @@
-// What a wheel calls in libstdc++ that GCC 12's has under a new version (GLIBCXX_3.4.30), and that
-// of systems with glibc 2.34 has not. The linker's option --wrap puts these in the place of both;
-// they do the same.
+// Functions that a wheel calls in libstdc++ and that GCC 12 gives a new version (GLIBCXX_3.4.30),
+// which systems with glibc 2.34 lack. The linker's option --wrap replaces them by these, which do
+// the same.
 #include <pthread.h>
 
 #include <condition_variable>

@@ -1,9 +1,8 @@
-// loudness: passes recordings on by their level: too quiet ones are skipped, very loud ones get a
-// warning.
+// loudness: selects recordings by level: too quiet ones are skipped, very loud ones get a warning.
 //
-// In, out: Waveform, handed on as it is. The level is the mean square of all samples of a
-// recording, in dB; 0 dB is full scale everywhere, a full sine has -3 dB. It does not depend on the
-// blocks in which a long recording comes.
+// In, out: Waveform, passed on unchanged. The level is the mean square of a recording's samples, in
+// dB; 0 dB is full scale everywhere, and a full-scale sine has -3 dB. It does not depend on the
+// blocks into which a long recording is divided.
 
 #include <cmath>
 #include <cstdint>
@@ -17,8 +16,8 @@
 
 namespace {
 
-// What can be set in a pipeline. `melflow stages`, the messages and the editor's completion are
-// made of describe().
+// The options that a pipeline can set. `melflow stages`, the messages and the editor's completion
+// are generated from describe().
 struct LoudnessOptions {
   double min_db = -60;
   double warn_db = -3;
@@ -30,9 +29,9 @@ struct LoudnessOptions {
   }
 };
 
-// What is kept from block to block of one recording; each recording has its own.
+// The state that is kept from block to block; each recording has its own.
 struct LoudnessState final : melflow::StageState {
-  double sum = 0;  // of squares, where 1 is full scale
+  double sum = 0;  // of squares, where full scale is 1
   std::int64_t count = 0;
 
   [[nodiscard]] double level() const { return 10 * std::log10(sum / static_cast<double>(count)); }
@@ -51,7 +50,7 @@ class Loudness final
  public:
   explicit Loudness(LoudnessOptions options) : options_(options) {}
 
-  // Called before the run: what is wrong with the options taken together, and with what comes.
+  // Called before the run; reports errors in the options as a whole and in the input's properties.
   melflow::Properties plan(const melflow::Properties& given, const melflow::Requirements&,
                            melflow::PlanCheck& check) override {
     if (options_.warn_db < options_.min_db)
@@ -60,10 +59,10 @@ class Loudness final
     return given;
   }
 
-  // The output is the input: no memory of its own.
+  // The output is the input, so the stage needs no memory of its own.
   [[nodiscard]] melflow::StageResources resources() const override { return {.passes_on = true}; }
 
-  // Called from many threads at once, but for the blocks of one recording one by one and in order.
+  // Called from many threads at once, but the blocks of one recording come one by one and in order.
   melflow::Result<std::shared_ptr<const melflow::Waveform>> process_block(
       std::shared_ptr<const melflow::Waveform> in, LoudnessState& state,
       melflow::ItemContext& context) const override {
@@ -89,7 +88,7 @@ class Loudness final
   LoudnessOptions options_;
 };
 
-// The last argument: its options change which rows an output has.
+// true: the stage's options change which rows an output has.
 const melflow::RegisterStage<Loudness, LoudnessOptions> registered{
     "loudness", "Skips recordings that are too quiet, and warns about very loud ones.", true};
 

@@ -1,4 +1,4 @@
-// The stage loudness on its own. Exit status: 0 when every check holds.
+// Tests the stage loudness alone. Exit status: 0 when every check holds.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -25,7 +25,7 @@ void check(bool holds, const std::string& what) {
 
 constexpr int kRate = 16'000;
 
-// A second of a sine of 1 kHz, whose mean square is amplitude^2 / 2.
+// Returns a second of a 1 kHz sine, whose mean square is amplitude^2 / 2.
 std::vector<float> sine(double amplitude) {
   std::vector<float> out(kRate);
   for (int i = 0; i < kRate; ++i)
@@ -35,7 +35,7 @@ std::vector<float> sine(double amplitude) {
 
 void passes_on_what_is_loud_enough() {
   StageRunner runner("loudness", {{"min_db", -40}});
-  for (const int block : {0, 1, 1000}) {  // the blocks must not matter
+  for (const int block : {0, 1, 1000}) {  // the block size must not matter
     const auto in = waveform(sine(0.5), kRate, block);
     const auto out = runner.stream<Waveform>(in);
     check(out.ok() && out.entry.reason.empty(), "a sine of -9 dB is ok, without a warning");

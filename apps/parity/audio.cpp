@@ -62,7 +62,7 @@ class KeptSamples final : public Sink<Waveform> {
   Recordings& files_;
 };
 
-// A stage without options that works on `files`.
+// Makes a stage without options that works on `files`.
 template <class S>
 StageInfo stage_for(const std::string& name, Recordings& files) {
   struct Config final : StageConfig {
@@ -105,7 +105,7 @@ class Draws {
 
 std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-// Parabolic sine of a phase, 2^32 is a full turn: -32768 to 32768.
+// Parabolic sine of a phase, where 2^32 is a full turn: returns -32768 to 32768.
 std::int64_t sine(std::uint32_t phase) {
   const std::int64_t s = static_cast<std::int16_t>(phase >> 16);
   return (s * (32768 - std::abs(s))) >> 13;

@@ -1,10 +1,10 @@
-// The samples that are compared: recordings, as the mel stage of a pipeline would get them, or test
+// The samples to compare: recordings, as the mel stage of a pipeline would get them, or test
 // signals.
 //
 // In:  sound files, or a signal's name; a sample rate [Hz].
 // Out: mono samples at that rate, of files by the stages disk_read, decode (downmix: mean) and
-//      resample. Signals are made of integers, so that any language makes the same ones;
-//      tests/golden/signals.py says how and made the checksums.
+//      resample. Signals are computed with integers, so that any language produces the same ones;
+//      tests/golden/signals.py defines them and computed the checksums.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace melflow {
 struct ParityRecording {
   std::string path;
   std::vector<float> samples;
-  int file_rate = 0;    ///< rate of the file itself [Hz]
-  std::string problem;  ///< the reason why there are no samples, "" when there are
+  int file_rate = 0;    ///< sample rate of the file itself [Hz]
+  std::string problem;  ///< why there are no samples; "" when there are
 };
 
 std::vector<ParityRecording> read_recordings(const std::vector<std::string>& paths,
@@ -27,8 +27,8 @@ std::vector<ParityRecording> read_recordings(const std::vector<std::string>& pat
 /// The test signals, under their names.
 std::vector<ParityRecording> signal_recordings(int sample_rate);
 
-/// Makes the signal `name` at this rate [Hz]. Throws std::invalid_argument that names all signals
-/// for any other name.
+/// Makes the signal `name` at this rate [Hz]. For any other name, throws std::invalid_argument that
+/// names all signals.
 std::vector<std::int16_t> parity_signal(std::string_view name, int sample_rate);
 
 /// FNV-1a, 32 bits, over the little-endian bytes.

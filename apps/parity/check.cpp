@@ -29,7 +29,7 @@ std::string verdict(const ParityResult& r) {
   return "omitted: " + r.reason;
 }
 
-// Left-aligned but for the figures, two spaces between the columns.
+// Formats a table: left-aligned except for figures, two spaces between the columns.
 std::string table(const std::vector<Cells>& rows, const std::vector<bool>& is_figure) {
   std::vector<std::size_t> widths(is_figure.size(), 0);
   for (const Cells& row : rows)
@@ -135,7 +135,7 @@ std::string parity_text(const std::string& what, const std::vector<ParityResult>
                            "of it", "tolerance", "verdict"}};
   for (const ParityResult& r : lines) rows.push_back(cells(r, vectors.tolerance(r.preset)));
   std::vector<bool> is_figure{false, false, true, true, true, true, true, true, false, false};
-  if (what != "preset") {  // one case a line
+  if (what != "preset") {  // one case per line
     is_figure.erase(is_figure.begin() + 2);
     for (Cells& row : rows) row.erase(row.begin() + 2);
   }
@@ -226,7 +226,7 @@ ParityResult check_recording(const std::string& preset, const MelOptions& option
     out.fail(recording.problem);
     return out;
   }
-  // Some libraries refuse what is shorter than their padding, or has one frame only.
+  // Some libraries refuse recordings shorter than their padding, or with one frame only.
   if (!theirs.refused.empty()) {
     out.left_out = 1;
     out.reason = theirs.refused;

@@ -192,7 +192,7 @@ def set_kaldi(options, o):
     frame.remove_dc_offset = o["remove_dc"]
     frame.window_type = KALDI_WINDOWS.get(o["window"], o["window"])
     frame.blackman_coeff = o["blackman_coeff"]
-    frame.snip_edges = o["snip_edges"] is not False  # not set: as center says, which is off
+    frame.snip_edges = o["snip_edges"] is not False  # not set: `center` decides, which is off
     mel.num_bins = o["n_mels"]
     mel.low_freq, mel.high_freq = o["fmin"], o["fmax"]
     mel.vtln_low, mel.vtln_high = o["vtln_low"], o["vtln_high"]
@@ -318,7 +318,7 @@ def hifigan_meldataset():
     import librosa
     module = module_alone("hifi_gan.meldataset")
     module.torch = EarlierTorch()
-    # librosa has since asked for names.
+    # Newer versions of librosa accept these arguments by name only.
     module.librosa_mel_fn = lambda sr, n_fft, n_mels, fmin, fmax: librosa.filters.mel(
         sr=sr, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax)
     return module
@@ -334,7 +334,7 @@ def by_hifigan(o, x):
     return out[0].T.double().numpy()
 
 
-# name: call, library, package whose version it is, what was called, [module, name for pip]
+# name: call, library, package with the version, called function, [module, name for pip]
 NUMPY, TORCH, TORCHAUDIO = ("numpy", "numpy"), ("torch", "torch"), ("torchaudio", "torchaudio")
 LIBROSA, TRANSFORMERS = ("librosa", "librosa"), ("transformers", "transformers")
 REFERENCES = {
@@ -364,7 +364,7 @@ def missing(modules):
     for module, pip in modules:
         try:
             importlib.import_module(module)
-        except Exception as error:  # a damaged installation raises anything
+        except Exception as error:  # a damaged installation may raise anything
             out.append([module, pip, f"{type(error).__name__}: {error}"])
     return out
 
@@ -386,7 +386,7 @@ class Noted(dict):
         return super().__getitem__(key)
 
 
-# Libraries whose code computes in double precision throughout where samples and torch's default are.
+# Libraries that compute in double precision throughout when the samples and torch's default type are double.
 IN_DOUBLE = {"torchaudio", "speechbrain", "ast"}
 
 
@@ -397,7 +397,7 @@ def own_errors(call, options, x, rows):
     torch.set_default_dtype(torch.float64)
     try:
         exact = call(options, x.astype(np.float64))
-    except (RuntimeError, TypeError, ValueError):  # some version of it keeps a float somewhere
+    except (RuntimeError, TypeError, ValueError):  # some version of the library keeps a float somewhere
         return None
     finally:
         torch.set_default_dtype(torch.float32)
@@ -411,7 +411,7 @@ def rows_of(call, options, one, in_double):
         rows = call(options, x)
     except HasNone as error:
         return dict(refused=str(error))
-    except Exception as error:  # what a library raises for audio it does not take is its own affair
+    except Exception as error:  # any error that a library raises for audio that it refuses
         lines = str(error).splitlines()
         return dict(refused=f"{type(error).__name__}: {lines[0]}" if lines else
                     f"{type(error).__name__}, without a text")
@@ -431,7 +431,7 @@ def answer(request):
     options = Noted(request["options"])
     in_double = request["reference"] in IN_DOUBLE
     outputs = [rows_of(call, options, one, in_double) for one in request["inputs"]]
-    is_refused = all("refused" in one for one in outputs)  # perhaps before all were looked at
+    is_refused = all("refused" in one for one in outputs)  # perhaps without having tried all of them
     if call is by_librosa and not is_refused:
         function = librosa_calls(options)
     return dict(library=library, version=version_text(package), function=function,

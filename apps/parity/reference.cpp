@@ -134,7 +134,7 @@ ReferenceRows rows_of(const Json& output, const std::string& path) {
   return out;
 }
 
-// The last lines say what went wrong in Python; as one.
+// Joins the last lines of Python's output, which say what went wrong.
 std::string tail(const std::string& text) {
   std::string out;
   std::istringstream lines(text.size() > 1000 ? text.substr(text.size() - 1000) : text);

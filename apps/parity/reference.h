@@ -1,8 +1,8 @@
-// Computes features of recordings with the Python library itself, where it is installed.
+// Computes features of recordings with the Python library itself, if it is installed.
 //
 // In:  a library's name, options, recordings at the options' sample rate.
-// Out: the library's rows of each, by parity_reference.py beside this file in a process of its own;
-//      samples and rows pass through raw float32 files in a temporary folder.
+// Out: the library's rows of each recording, by parity_reference.py beside this file in its own
+//      process; samples and rows are exchanged as raw float32 files in a temporary folder.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@
 
 namespace melflow {
 
-/// A library that can be run, and the presets that it defines, the usual one first.
+/// A library that can be run, and the presets that it defines, the default one first.
 struct ParityLibrary {
   std::string name;
   std::vector<std::string> presets;
   bool is_double;  ///< whether its transform is in double precision
 };
 const std::vector<ParityLibrary>& parity_libraries();
-/// Whether the transform of the library that defines the preset is in double precision.
+/// Whether the library that defines the preset computes its transform in double precision.
 bool transforms_in_double(const std::string& preset);
 
 struct ReferenceRows {
-  std::string refused;  ///< the reason why the library gave no rows, "" when it did
+  std::string refused;  ///< why the library returned no rows; "" when it did
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<float> values;  ///< [frames, columns]
-  /// [frames, columns], how far each is from the library's own code in double precision; empty:
-  /// not known.
+  /// [frames, columns]: the difference of each value from the library's own code in double
+  /// precision; empty where it is not known.
   std::vector<float> own_errors;
 };
 
@@ -38,9 +38,9 @@ struct ReferenceAnswer {
   std::vector<ReferenceRows> rows;  ///< one for each recording
 };
 
-/// Runs the library. `python`: a path, or a name to be found on PATH; `changed`: options that the
-/// user set. Throws RunError when Python cannot be started or lacks the library, saying what to
-/// install, and when the library has no counterpart of a changed option.
+/// Runs the library. `python`: a path, or a name to look up on PATH; `changed`: the options that
+/// the user set. Throws RunError when Python cannot be started or lacks the library (and says what
+/// to install), and when the library has no counterpart of a changed option.
 ReferenceAnswer ask_reference(const std::string& python, const std::string& library,
                               const MelOptions& options, const std::vector<std::string>& changed,
                               const std::vector<ParityRecording>& recordings);

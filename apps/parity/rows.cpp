@@ -12,7 +12,7 @@ namespace {
 
 using Normalize = MelOptions::Normalize;
 
-// The statistics that of_mel() will normalise by, for undoing it.
+// Finds the statistics by which of_mel() normalises, so that it can be undone.
 void find_normalisation(MelOptions o, ParityRows& rows) {
   const auto columns = static_cast<std::size_t>(rows.columns);
   rows.mean.assign(columns, 0.0);
@@ -113,8 +113,8 @@ ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const Pari
   energy_column_ = static_cast<std::size_t>(energy < 0 ? ours.columns : energy);
 }
 
-// What kFloatShare and kFilterShare come to in each value. Peaks and neighbours are the library's,
-// so that nothing wrong in ours makes its own limit wider.
+// Returns the effect of kFloatShare and kFilterShare on each value. Peaks and neighbours come from
+// the library's rows, so that an error in ours cannot widen its own limit.
 std::vector<double> ParityJudge::float_limits(const std::vector<double>& theirs) const {
   const std::size_t columns = theirs.size();
   std::vector<double> out(columns, 0.0), linear(columns);
@@ -135,7 +135,7 @@ std::vector<double> ParityJudge::float_limits(const std::vector<double>& theirs)
     const double value = linear[c];
     const double amplitude = std::pow(value, 1.0 / power_);
     double limit = std::pow(amplitude + share, power_) - value;
-    for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is none
+    for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is no band
       if (is_banded_ && is_band(beside)) limit = std::max(limit, kFilterShare * linear[beside]);
     out[c] = is_level_ ? std::log1p(limit / value) * log_factor_ / ours_.divisor[c] : limit;
   }

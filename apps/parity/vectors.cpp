@@ -38,7 +38,7 @@ T need(const Json& object, const char* key) {
   }
 }
 
-// Calls visit(entry) for each entry of a list; what it throws gets the entry's place and name.
+// Calls visit(entry) for each entry of a list; adds the entry's position and name to exceptions.
 template <class Visit>
 void each(const Json& object, const char* key, const Visit& visit) {
   const auto list = need<std::vector<Json>>(object, key);

@@ -1,4 +1,4 @@
-// The golden vectors: rows of features as the libraries themselves computed them.
+// The golden vectors: rows of features that the libraries themselves computed.
 //
 // In:  the JSON file that tests/golden/make_presets.py wrote.
 // Out: its cases, with the options of each as melflow reads them.
@@ -24,7 +24,7 @@ struct ParityTolerance {
 struct ParityRow {
   std::int64_t frame = 0;
   std::vector<double> values;
-  /// The error of the library itself compared with double precision; empty where it is negligible.
+  /// The library's own error compared with double precision; empty where it is negligible.
   std::vector<double> own_error;
 };
 
@@ -43,7 +43,7 @@ struct ParityCase {
   std::optional<CepstrumOptions> cepstrum;
   std::string signal;
   std::int64_t samples = 0;
-  std::string left_out;  ///< the reason why the library gives no rows to compare, "" when it does
+  std::string left_out;  ///< why the library has no rows to compare; "" when it has
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<ParityRow> rows;
@@ -58,15 +58,15 @@ struct ParityDelta {
 };
 
 struct ParityVectors {
-  std::vector<std::pair<std::string, ParityTolerance>> presets;  ///< in the file's order
+  std::vector<std::pair<std::string, ParityTolerance>> presets;  ///< in the order of the file
   std::vector<ParityCase> cases;
   std::vector<ParityDelta> deltas;
 
   [[nodiscard]] const ParityTolerance& tolerance(const std::string& preset) const;
 };
 
-/// Reads the vectors, and compares their signals' checksums with those of melflow's own signals.
-/// Throws RunError that says what is wrong and where.
+/// Reads the vectors, and compares their signals' checksums with those of melflow's signals. Throws
+/// RunError that says what is wrong and where.
 ParityVectors read_parity_vectors(const std::string& path);
 
 }  // namespace melflow

@@ -110,10 +110,10 @@ std::uint8_t encode(double v) {
 }
 
 Rgb make_colour(double level) {
-  // Even in lightness; the hue turns from violet (290 degrees) over red to yellow (100 + 360).
+  // Lightness is linear; the hue turns from violet (290 degrees) through red to yellow (100 + 360).
   const double lightness = 0.13 + 0.84 * level;
   const double hue = (290 + 175 * std::pow(level, 0.85)) * std::numbers::pi / 180;
-  // Colourful in the middle, nearly grey at both ends; less where the screen has no such colour.
+  // Colourful in the middle, nearly grey at both ends; less where sRGB cannot show the colour.
   double chroma = 0.05 + 0.16 * std::sin(std::numbers::pi * std::pow(level, 0.8));
   while (true) {
     const Linear c = from_oklab(lightness, chroma * std::cos(hue), chroma * std::sin(hue));
@@ -197,7 +197,7 @@ Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background) 
 
 bool font_pixel(char c, int x, int y) {
   if (x < 0 || x >= kGlyphWidth || y < 0 || y >= kGlyphHeight) return false;
-  // Bytes of other characters show as a frame.
+  // Bytes outside the font are drawn as a box.
   if (c < kFirst || c > kLast)
     return y < kGlyphHeight - 1 && (x == 0 || x == kGlyphWidth - 1 || y == 0 || y == 6);
   const int index = c - kFirst, line = index / kPerBlock * kGlyphHeight + y;

@@ -1,6 +1,6 @@
-// An RGB picture to draw on, and to save as PNG, with a small bitmap font for labels and colours
-// for levels: dark violet through red and orange to a bright yellow. Lightness rises evenly all the
-// way, so equal steps of level look like equal steps, on paper without colour too.
+// An RGB picture to draw on and to save as PNG, with a small bitmap font for labels and colours for
+// levels: dark violet through red and orange to bright yellow. Lightness rises evenly, so equal
+// steps of level look equal, also when printed in grey.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Rgb {
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
-/// A picture whose x goes to the right and y down, from 0. Pixels outside are not drawn.
+/// A picture whose x goes to the right and y down, from 0. Pixels outside are ignored.
 class Canvas {
  public:
   Canvas(int width, int height, Rgb background);
@@ -44,8 +44,7 @@ class Canvas {
   std::vector<Rgb> pixels_;
 };
 
-/// Puts pictures one below the other, each at the left edge; `background` fills the space beside
-/// narrower ones.
+/// Stacks pictures vertically, left-aligned; `background` fills the space beside narrower ones.
 Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background);
 
 inline constexpr int kGlyphWidth = 5;   // [pixels], without the space between characters

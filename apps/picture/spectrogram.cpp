@@ -14,7 +14,7 @@ namespace melflow {
 namespace {
 
 constexpr double kShownDecibels = 80;
-constexpr int kMostColumns = 1600;  // above it frames are joined
+constexpr int kMostColumns = 1600;  // with more frames, several share a column
 constexpr int kWantedWidth = 900, kWantedHeight = 400, kLeastWidth = 480;
 constexpr std::size_t kMostBands = 8192;
 constexpr int kTextScale = 2;
@@ -23,7 +23,7 @@ constexpr Rgb kPaper{255, 255, 255}, kInk{40, 40, 40};
 
 int text_width(const std::string& text) { return Canvas::text_width(text, kTextScale); }
 
-// As many decimals as the distance between ticks needs.
+// Formats with as many decimals as the distance between ticks needs.
 std::string tick_text(double value, double step) {
   const int decimals = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
@@ -39,7 +39,7 @@ struct Range {
 
 class Drawing {
  public:
-  /// `longest`: frames of the longest plot with the same axis.
+  /// `longest`: the number of frames of the longest plot on the same time axis.
   Drawing(const Spectrogram& s, std::size_t longest)
       : s_(s),
         joined_(columns_for(longest, kMostColumns)),
@@ -60,7 +60,7 @@ class Drawing {
     left_ += 2 * kGap + kTick;
   }
 
-  [[nodiscard]] const Range& range() const { return range_; }  ///< of its levels
+  [[nodiscard]] const Range& range() const { return range_; }  ///< of this plot's levels
   /// Sets the levels of the darkest and the brightest colour.
   void set_range(const Range& range) {
     range_ = range;
@@ -86,7 +86,7 @@ class Drawing {
  private:
   [[nodiscard]] static int top() { return 4 * kGap + 2 * Canvas::text_height(kTextScale); }
 
-  // Means over groups of frames, [columns, bands].
+  // Averages groups of frames into [columns, bands].
   void join() {
     levels_.assign(static_cast<std::size_t>(columns_) * s_.bands, 0);
     for (std::size_t c = 0; c < static_cast<std::size_t>(columns_); ++c) {
@@ -151,17 +151,17 @@ class Drawing {
     const double last = first + static_cast<double>(s_.frames) * unit;
     const double pixels = cell_width_ / (static_cast<double>(joined_) * unit);
     std::vector<double> at = ticks(first, last, std::max(2, width_ / 100));
-    // There is no half a row.
+    // Rows are counted in whole numbers.
     if (!is_time) std::erase_if(at, [](double v) { return v != std::floor(v); });
     const double step = at.size() > 1 ? at[1] - at[0] : 1;
     const int y = top() + height_ + 1;
-    int end = 0;  // of the text before
+    int end = 0;  // right edge of the previous label
     for (const double t : at) {
       const int x = left_ + static_cast<int>(std::lround((t - first) * pixels));
       const std::string text = tick_text(t, step);
       c.fill(x, y, 1, kTick, kInk);
       const int begin = x - text_width(text) / 2;
-      if (end > 0 && begin < end + kGap) continue;  // there is no room for this one
+      if (end > 0 && begin < end + kGap) continue;  // no room for this label
       c.text(begin, y + kTick + kGap / 2, text, kTextScale, kInk);
       end = begin + text_width(text);
     }
@@ -186,7 +186,7 @@ class Drawing {
     c.frame(x - 1, top() - 1, kBarWidth + 2, height_ + 2, kInk);
     c.text(std::max(x, 5 * kGap + text_width(band_title())), top() - 2 * half - kGap, s_.unit,
            kTextScale, kInk);
-    int before = c.height();  // where the text before is
+    int before = c.height();  // position of the previous label
     for (const double level : level_ticks()) {
       const int y =
           top() + static_cast<int>(std::lround((range_.high - level) / (range_.high - range_.low) *
@@ -206,7 +206,7 @@ class Drawing {
   Range range_;
 };
 
-// Whether a frame of both takes the same time.
+// Whether the frames of both last equally long.
 bool has_axis_of(const Spectrogram& a, const Spectrogram& b) {
   return a.frame_seconds == b.frame_seconds && a.axis == b.axis;
 }
@@ -215,9 +215,9 @@ Range hull(const Range& a, const Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-// What is drawn of levels in that range.
+// Limits the range to its upper part, of size `shown`.
 Range shown_of(Range range, double shown) {
-  if (range.high < range.low) range = {0, 0};  // no value is a number
+  if (range.high < range.low) range = {0, 0};  // all values are NaN
   if (shown > 0) range.low = std::max(range.low, range.high - shown);
   if (range.high - range.low < 1e-6) range.low = range.high - 1;
   return range;
@@ -255,7 +255,7 @@ Levels to_levels(std::vector<float>& values, const std::string& unit) {
   if (quantity == "amplitude") exponent = 1;
   if (quantity.starts_with("amplitude^")) exponent = std::atof(quantity.c_str() + 10);
   if (exponent <= 0) return {unit};
-  const double decibels = 20 / exponent;  // in a unit of log10
+  const double decibels = 20 / exponent;  // for a logarithm to base 10
   if (scale == "log10") return {unit, kShownDecibels / decibels};
   if (scale == "ln") return {unit, kShownDecibels / decibels * std::log(10.0)};
   if (!scale.empty()) return {unit};

@@ -12,7 +12,7 @@ constexpr double kErrors = 3;
 // Quantiles of a normal distribution, in standard deviations above the mean.
 constexpr double kSigmasOf90 = 1.2816, kSigmasOf99 = 2.3263;
 
-// Standard error of the mean call, over the middle one.
+// Returns the standard error of the mean call, divided by the median call.
 double error_of(const RunSpeed::Stage& s) {
   if (s.calls < 1 || s.p50 <= 0) return 0;
   const double sigma = std::max((s.p90 - s.p50) / kSigmasOf90, (s.p99 - s.p50) / kSigmasOf99);
@@ -40,7 +40,7 @@ Comparison compare_runs(const RunSpeed& before, const RunSpeed& after) {
       out.only_before.push_back(b.name);
       continue;
     }
-    // The same as std::hypot(), which from glibc 2.35 on is another function to the loader.
+    // Equals std::hypot(), of which glibc 2.35 and later have a different symbol version.
     const double error = std::abs(std::complex(error_of(b), error_of(*a)));
     const double noise = std::max(least, kErrors * error);
     out.stages.push_back({b.name, b.busy, a->busy, b.cpu, a->cpu, noise});

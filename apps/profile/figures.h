@@ -1,5 +1,5 @@
-// Rates and shares that follow from what a run counted. Text, JSON and everything that judges a run
-// take them from here.
+// Rates and shares computed from a run's counts. The text and JSON reports and all judgements of a
+// run use these.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,29 @@
 
 namespace melflow {
 
-/// Of one stage, per second of the time in which the stages worked; 0 where it has no meaning.
+/// Figures of one stage per second of the time in which stages worked; 0 where one has no meaning.
 struct StageFigures {
-  double files_per_second = 0;  ///< source items that it took, of a source: that it gave
+  double files_per_second = 0;  ///< source items taken, or for a source, emitted
   double bytes_in_per_second = 0, bytes_out_per_second = 0;
-  double rows_per_second = 0;  ///< that it gave, of a sink: that it took
-  double used = 0;             ///< how many of its concurrency were at work, on average
+  double rows_per_second = 0;  ///< emitted, or for a sink, taken
+  double used = 0;             ///< how many of its slots were busy, on average
 };
 StageFigures stage_figures(const StageReport& stage, const RunReport& report);
 
 struct RunFigures {
   std::size_t files =
-      0;  ///< that were worked on: ok, but not kept by an update, skipped and failed
-  double files_per_second = 0;      ///< of the whole time
+      0;  ///< that were worked on: ok (except those kept by an update), skipped and failed
+  double files_per_second = 0;      ///< over the whole run
   double cores_used = 0;            ///< on average over the whole time
-  double page_cache_share = 0;      ///< of the bytes read, those that the disk was not asked for
+  double page_cache_share = 0;      ///< the share of the bytes read that came from the page cache
   double disk_read_per_second = 0;  ///< bytes from the disk, over the whole time
 };
 RunFigures run_figures(const RunReport& report);
-/// Files a second of the time in which the stages worked, which they also do while the audio is
-/// loaded.
+/// Returns files per second of the time in which stages worked, including the time in which audio
+/// was loaded.
 double files_per_working_second(const RunReport& report);
 
-/// Of one or more values; the mean of the two in the middle where their number is even.
+/// Returns the median of one or more values; of an even number, the mean of the middle two.
 double median(std::vector<double> values);
 
 }  // namespace melflow

@@ -9,11 +9,11 @@
 namespace melflow {
 namespace {
 
-constexpr double kUsedUp = 0.9;       // of a resource
-constexpr double kLossNamed = 0.1;    // of the time; less is no reason
-constexpr double kMostOutside = 0.5;  // of the whole time, where no stage was at work
-// Of the whole time, where the audio is loaded before rows are computed: what a stream does at
-// once.
+constexpr double kUsedUp = 0.9;       // use of a resource from which on it is a limit
+constexpr double kLossNamed = 0.1;    // of the time; a smaller loss is not named
+constexpr double kMostOutside = 0.5;  // of the whole time, spent with no stage at work
+// Share of the whole time spent on loading audio before rows are computed, which a stream does
+// concurrently.
 constexpr double kMostLoading = 0.25;
 
 struct Loss {
@@ -22,7 +22,7 @@ struct Loss {
   double share = 0;
 };
 
-// Parts of the run in which no stage was at work; the greatest.
+// Finds the longest part of the run in which no stage was at work.
 Loss lost_outside(const RunReport& r) {
   Loss out;
   if (r.wall_seconds <= 0) return out;
@@ -33,7 +33,7 @@ Loss lost_outside(const RunReport& r) {
   return out;
 }
 
-// A finished batch waited for the program that takes them.
+// The loss because finished batches waited for the program that takes them.
 Loss lost_to_program(const RunReport& r) {
   Loss out{Cause::program, "", 0};
   for (const StageReport& s : r.stages)
@@ -56,7 +56,7 @@ double share_of(double seconds, const StageReport& s) {
   return s.time.total() > 0 ? seconds / s.time.total() : 0;
 }
 
-// The queue before a node that waits for input while what fills it has no room.
+// Finds the queue before a node that waits for input while the node before it is blocked.
 Loss lost_by_queues(const RunReport& r) {
   Loss out{Cause::queue, "", 0};
   const auto named = [&](const std::string& name) {
@@ -73,8 +73,8 @@ Loss lost_by_queues(const RunReport& r) {
   return out;
 }
 
-// Waiting for memory costs only the time in which every stage after the source was short of work: a
-// source that is ahead of them waits, too.
+// Waiting for memory costs only the time in which every stage after the source lacked work: a
+// source that is ahead of the stages waits, too.
 double lost_by_memory(const RunReport& r) {
   double share = std::min(1.0, r.memory_wait_seconds / r.graph_seconds);
   for (const StageReport& s : r.stages) {
@@ -86,7 +86,7 @@ double lost_by_memory(const RunReport& r) {
   return share;
 }
 
-// While the last files were under way, fewer than `slots`: the share of the slots that had none.
+// The share of slots that were idle while fewer than `slots` of the last files were in flight.
 double lost_at_the_end(const RunReport& r, int slots) {
   double lost = 0;  // [s x slots]
   const std::size_t n = r.last_closings.size();
@@ -97,7 +97,7 @@ double lost_at_the_end(const RunReport& r, int slots) {
   return lost / slots / r.graph_seconds;
 }
 
-// Where no resource was exhausted: the largest loss of time.
+// Where no resource was exhausted, finds the largest loss of time.
 Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
   const StageReport& most = busiest(r);
   const int slots = most.on_workers ? demands.working_slots(most.concurrency) : most.concurrency;
@@ -109,19 +109,19 @@ Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
       {Cause::beginning, "",
        (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
       {Cause::ending, most.name, std::max(at_the_end, share_of(most.time.idle_after_end, most))}};
-  // A node that waits for memory counts as blocked, too.
+  // Nodes that wait for memory count as blocked, too, so queues are judged only without such waits.
   if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) losses.push_back(lost_by_queues(r));
   const Loss worst = *std::max_element(
       losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.share < b.share; });
   return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};
 }
 
-// Decoded samples that are not stored yet, where decoding is most of the work.
+// Finds work that a cache of decoded samples would save, where decoding is most of the work.
 Reuse find_reuse(const RunReport& r) {
-  constexpr double kWorthIt = 0.5;  // of the work
+  constexpr double kWorthIt = 0.5;  // share of the work
   const auto source = std::find_if(r.stages.begin(), r.stages.end(),
                                    [](const StageReport& s) { return s.stage == "file_list"; });
-  // Of several sources each would have to be set.
+  // With several sources the option would have to be set for each.
   if (source == r.stages.end() || !source->option.is_settable) return {};
   for (const auto& [key, value] : source->summary)
     if (key == "feed" && value.text() != "preload") return {};
@@ -142,7 +142,7 @@ Reuse find_reuse(const RunReport& r) {
   return out;
 }
 
-// The sink that waited longest for the disk, of those that were written here.
+// Finds the sink of this run that waited longest for the disk.
 Sync find_sync(const RunReport& r) {
   constexpr double kWorthIt = 0.05;
   Sync out;

@@ -11,9 +11,9 @@
 namespace melflow {
 namespace {
 
-constexpr double kWorthIt = 1.05;  // less is no hint
-constexpr double kSpare = 1.1;     // room beyond the next limit
-constexpr int kFarthest = 4;       // times as many as were tried: beyond that no prediction
+constexpr double kWorthIt = 1.05;  // smaller gains are no hint
+constexpr double kSpare = 1.1;     // factor of spare capacity above the next limit
+constexpr int kFarthest = 4;       // no predictions beyond this multiple of a tried value
 constexpr std::size_t kMostHints = 3;
 constexpr int kMostChanges = 3;  // in one hint
 
@@ -24,7 +24,7 @@ Demands::Stage& stage_of(Demands& d, const std::string& name) {
                        [&](const Demands::Stage& s) { return s.name == name; });
 }
 
-// As many slots as take `per_second` files.
+// Returns as many slots as `per_second` files need.
 std::optional<Setting> more_slots(Demands& d, const std::string& node, double per_second) {
   Demands::Stage& s = stage_of(d, node);
   int most = s.on_workers ? d.workers : kFarthest * s.slots;
@@ -36,7 +36,7 @@ std::optional<Setting> more_slots(Demands& d, const std::string& node, double pe
   return Setting(node + ".concurrency", std::to_string(s.slots));
 }
 
-// One for each core or, where they wait in stages, as many as keep the cores at work.
+// Returns one worker per core or, where workers wait in stages, as many as keep the cores busy.
 std::optional<Setting> more_workers(Demands& d) {
   const double share = std::max(d.workers_processor_share(), 1.0 / kFarthest);
   int wanted = d.cores;
@@ -65,9 +65,9 @@ std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
   }
 }
 
-// For a node that collects so many files that later stages get only a few pieces.
+// For a node that collects so many files per batch that later stages get too few batches.
 std::optional<Setting> smaller_batches(const RunReport& report) {
-  constexpr std::size_t kPieces = 8;  // each slot
+  constexpr std::size_t kPieces = 8;  // per slot
   for (std::size_t i = 0; i + 1 < report.stages.size(); ++i) {
     const StageReport& s = report.stages[i];
     const auto slots =
@@ -79,7 +79,7 @@ std::optional<Setting> smaller_batches(const RunReport& report) {
   return std::nullopt;
 }
 
-// With the option of one of its stages that makes it cheaper.
+// Returns the demands after applying the option that makes `stage` cheaper.
 Demands with_cheaper(Demands d, const Demands::Stage& stage) {
   Demands::Stage& changed = stage_of(d, stage.name);
   changed.busy *= 1 - stage.cheaper->saves;
@@ -87,7 +87,7 @@ Demands with_cheaper(Demands d, const Demands::Stage& stage) {
   return d;
 }
 
-// The lowest ceiling above the one given; twice that where there is none.
+// Returns the lowest ceiling above `this_one`, or twice `this_one` if there is none.
 double next_above(const std::vector<Ceiling>& ceilings, const Ceiling& this_one) {
   for (const Ceiling& c : ceilings)
     if (&c != &this_one && c.cause != Cause::disk && c.node != this_one.node &&
@@ -128,12 +128,12 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     out.back().output_size = s.cheaper->size;
   }
   for (const Ceiling& begin : now) {
-    if (begin.files_per_second > kWorthIt * lowest(now)) continue;  // it holds nothing back
+    if (begin.files_per_second > kWorthIt * lowest(now)) continue;  // not a bottleneck
     Demands changed = demands;
     std::vector<Setting> sets;
     std::vector<Ceiling> after = now;
     Ceiling limit = begin;
-    // The next bottleneck is lifted, too, where one change alone has no effect.
+    // Lifts the next bottleneck, too, where one change alone has no effect.
     bool reads_disk = false;
     for (int i = 0; i < kMostChanges; ++i) {
       const auto same = std::find_if(after.begin(), after.end(), [&](const Ceiling& c) {
@@ -150,7 +150,7 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     const double high = sets.empty() ? 0 : lowest(after);
     if (high < kWorthIt * lowest(now)) continue;
     Hint hint = promise(std::move(sets), high);
-    if (reads_disk) hint.low = demands.files_per_second;  // it may be at its limit
+    if (reads_disk) hint.low = demands.files_per_second;  // the disk may be at its limit
     if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
       out.push_back(std::move(hint));
   }

@@ -7,13 +7,13 @@
 
 namespace melflow {
 
-/// For a run that is held back by a resource: changes of workers and concurrency, and of what makes
-/// a stage cheaper.
+/// Hints for a run that is limited by a resource: changes of workers and concurrency, and options
+/// that make a stage cheaper.
 std::vector<Hint> hints_for_resources(const Demands& demands);
-/// For a run that lost the share `limits.share` of its time by memory or a queue.
+/// Hints for a run that lost the share `limits.share` of its time to memory or a queue.
 std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report);
-/// For one that loads the audio before anything else: not to, which pays as far as loading and
-/// computing go on at the same time; and a worker for each core.
+/// Hints for a run that loads the audio before computing: loading concurrently, which gains as far
+/// as loading and computing overlap; and a worker for each core.
 std::vector<Hint> hints_for_loading(const Limits& limits, const RunReport& report);
 
 }  // namespace melflow

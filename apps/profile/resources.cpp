@@ -9,9 +9,9 @@
 namespace melflow {
 namespace {
 
-constexpr double kAlike = 1.05;    // ceilings less than this apart are one
-constexpr double kFromDisk = 0.1;  // less of the bytes from the disk is no reason to wait
-// Of a call [s]: what is more, threads have used that looked for work and found none.
+constexpr double kAlike = 1.05;    // ceilings that differ by less count as equal
+constexpr double kFromDisk = 0.1;  // a smaller share of bytes from the disk costs no wait
+// Upper limit per call [s]: time beyond it was spent by threads that looked for work in vain.
 constexpr double kMostBetween = 4e-6;
 
 bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
@@ -25,10 +25,10 @@ double number_in(const Value& map, const char* key) {
   return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
 }
 
-// Of a sink that compresses, which has measured what each of its chunks takes at level 1: that
-// level or, where it has it, no compression.
+// For a sink that compresses, and so has measured the cost of its chunks at level 1: returns that
+// level, or no compression where it uses that level already.
 std::optional<CheaperValue> cheaper_value(const StageReport& s) {
-  constexpr double kMost = 0.99;  // both are estimates by samples
+  constexpr double kMost = 0.99;  // both times are estimated from samples
   const auto packing = std::find_if(s.summary.begin(), s.summary.end(),
                                     [](const auto& entry) { return entry.first == "packing"; });
   if (packing == s.summary.end() || !s.option.is_settable || s.cpu_seconds <= 0) return {};
@@ -128,7 +128,7 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
   };
   const bool workers_are_cores = d.workers >= d.cores && d.workers_processor_share() >= kAllWorking;
   add(Cause::cores, "", d.cores, d.core_seconds());
-  // Where they hardly wait in stages, workers that have no time left are cores that have none.
+  // Where workers hardly wait in stages, workers without idle time mean cores without idle time.
   if (workers_are_cores && !out.empty()) {
     const double by_workers = d.workers / d.worker_seconds();
     if (d.worker_seconds() > 0 && by_workers < out.front().files_per_second)

@@ -22,7 +22,7 @@ void keep_every_second(std::vector<T>& values) {
 void Series::add(const RunSample& sample, std::size_t resident_bytes, double cpu,
                  std::int64_t disk_read) {
   if (sample.nodes.empty() || sample.nodes.size() != nodes.size()) return;
-  // A clock is never exact.
+  // Allows for the inexact clock.
   constexpr double kNearly = 0.9;
   if (!seconds.empty() && sample.seconds - seconds.back() < kNearly * step) return;
   seconds.push_back(sample.seconds);

@@ -1,5 +1,5 @@
-// The state of a run over time, sampled every 100 ms on a dedicated thread, at longer intervals in
-// long runs, so that memory stays bounded.
+// The state of a run over time, sampled on a dedicated thread every 100 ms, and less often in long
+// runs, so that memory stays bounded.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace melflow {
 
-/// Points in time, at most kMost of them; each has the same place in all lists.
+/// Points in time, at most kMost of them; point i is element i of every list.
 struct Series {
   static constexpr std::size_t kMost = 300;
 
@@ -21,8 +21,8 @@ struct Series {
   std::vector<double> seconds;
   std::vector<std::size_t> files, rows, bytes_read;  ///< so far
   std::vector<std::size_t> reserved, resident;       ///< [bytes]
-  std::vector<double> cpu_seconds;                   ///< of the process so far
-  std::vector<std::int64_t> disk_read_bytes;         ///< likewise, from the disk
+  std::vector<double> cpu_seconds;                   ///< of the process, so far
+  std::vector<std::int64_t> disk_read_bytes;         ///< so far
   struct Node {
     std::string name;
     std::vector<std::size_t> waiting;  ///< items in the queue before it
@@ -31,26 +31,26 @@ struct Series {
   std::vector<Node> nodes;
 
   [[nodiscard]] std::size_t size() const { return seconds.size(); }
-  /// Appends a point, where the step has passed since the last one; drops every second one and
-  /// doubles the step when there are too many.
+  /// Appends a point if the step has passed since the last one. When there are too many points,
+  /// drops every second one and doubles the step.
   void add(const RunSample& sample, std::size_t resident_bytes, double cpu, std::int64_t disk_read);
 
  private:
   void thin_out();
 };
 
-/// How long each worker was in which node, in steps that are as long for all.
+/// How long each worker was in each node, in steps of equal length.
 struct WorkerTimes {
-  double from = 0;  ///< where the first step begins, after the beginning of the run [s]
+  double from = 0;  ///< the beginning of the first step, from the beginning of the run [s]
   double step = 0;  ///< [s]
-  /// Seconds: [worker, node of the plan, step]; a node without any has no steps.
+  /// Seconds: [worker, node of the plan, step]; a node that was never visited has no steps.
   std::vector<std::vector<std::vector<double>>> workers;
 };
-/// Of the nodes that run on workers. Steps are joined until there are at most kMostFigures in all.
+/// Computes them for nodes on workers. Steps are merged until at most kMostFigures values are left.
 WorkerTimes worker_times(const VisitLog& visits, const RunReport& report);
 constexpr std::size_t kMostFigures = 40'000;
 
-/// Takes the points of a run while it exists; none where the system gives no thread for it.
+/// Samples a run as long as this object exists; takes no samples where no thread can be started.
 class SeriesSampler {
  public:
   explicit SeriesSampler(const Runner& runner);
@@ -58,7 +58,7 @@ class SeriesSampler {
   SeriesSampler& operator=(const SeriesSampler&) = delete;
   ~SeriesSampler() { end(); }
 
-  /// Ends the sampling; returns what was taken.
+  /// Ends the sampling and returns the series.
   Series end();
 
  private:

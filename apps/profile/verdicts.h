@@ -10,7 +10,7 @@
 namespace melflow {
 
 struct Verdict {
-  enum class Unit { number, bytes, files, share, none };  ///< none: the run has no such figure
+  enum class Unit { number, bytes, files, share, none };  ///< none: the run lacks this figure
   std::string what;                                       ///< "files_per_second"
   std::string expected;                                   ///< ">= 20000"
   Unit unit = Unit::number;
@@ -18,7 +18,7 @@ struct Verdict {
   bool is_met = false;
 };
 
-/// In the order of the options; nothing for what is not expected. `rows`: of the run's sinks.
+/// Checks the expected figures, in the order of the options. `rows`: of the run's sinks.
 std::vector<Verdict> verdicts(const Expectations& expected, const RunReport& report,
                               std::size_t rows);
 

@@ -19,7 +19,7 @@ Verification verify(const Hint& hint, double before, std::vector<double> without
   out.measured = median(ratios);
   out.least = *std::min_element(ratios.begin(), ratios.end());
   out.greatest = *std::max_element(ratios.begin(), ratios.end());
-  constexpr double kLeast = 0.5, kMost = 1.5;  // of the likely gain
+  constexpr double kLeast = 0.5, kMost = 1.5;  // share of the likely gain
   out.reached = (out.measured - 1) / (out.predicted - 1);
   out.agrees = out.reached >= kLeast && out.reached <= kMost;
   out.is_shown = out.least >= 1;

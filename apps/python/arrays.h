@@ -30,13 +30,13 @@ inline nb::dlpack::dtype dtype_of(NumberType type) {
   return {static_cast<std::uint8_t>(Code::Int), 16, 1};
 }
 
-/// An array that owns what it shows.
+/// Makes an array that owns its data.
 template <class Owner>
 nb::object array(std::unique_ptr<Owner> owner, void* data, const std::vector<std::size_t>& shape,
                  nb::dlpack::dtype type) {
   const nb::capsule keeper(owner.release(),
                            [](void* p) noexcept { delete static_cast<Owner*>(p); });
-  // NumPy has no bfloat16: that goes by DLPack alone.
+  // NumPy has no bfloat16, so such arrays are passed by DLPack.
   if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat))
     return nb::cast(
         nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), keeper, nullptr, type));
@@ -51,7 +51,7 @@ nb::object array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   return array(std::move(owner), data, shape, nb::dtype<T>());
 }
 
-/// An array of Python's, and its copy.
+/// An array from Python, and a function that copies it.
 using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 inline std::vector<std::int64_t> copy_of(const Numbers& numbers) {
   return {numbers.data(), numbers.data() + numbers.shape(0)};

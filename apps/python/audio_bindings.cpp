@@ -1,4 +1,4 @@
-// The part of the module that computes rows of a corpus when they are asked for.
+// Bindings for rows of a corpus that are computed on demand.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,7 +17,7 @@ using namespace melflow;
 
 namespace {
 
-// [recordings, 2]: size and modification time.
+// Sizes and modification times: [recordings, 2].
 nb::object stamps_of(const AudioRows& rows) {
   std::vector<std::int64_t> out;
   {
@@ -86,7 +86,7 @@ void bind_audio_rows(nb::module_& m) {
            })
       .def("measure", &measure, nb::arg("first"))
       .def_prop_ro("tells_counts", [](const AudioRows& r) { return r.chain().tells_counts(); })
-      // -1: it has to be measured.
+      // Returns -1 where the recording has to be measured.
       .def(
           "count_by_header",
           [](const AudioRows& r, std::size_t first) {

@@ -14,8 +14,8 @@ namespace melflow {
 namespace {
 
 constexpr const char* kIsOther = "has changed since it was indexed";
-// The default: small, so that decoding can stop soon after the last row wanted, and a block stays
-// in the caches from stage to stage.
+// The default size of decoded blocks: small, so that decoding can stop soon after the last wanted
+// row, and a block stays in the caches from stage to stage.
 constexpr const char* kBlock = "128KiB";
 
 Plan plan_of(const std::string& name, const std::string& text, const LoadOptions& options) {
@@ -36,7 +36,7 @@ std::unique_ptr<StageChain> chain_of(const std::string& name, const std::string&
 
 }  // namespace
 
-// The recordings that a batch is made of.
+// The recordings that supply the rows of a batch.
 struct AudioRows::Fetched final : Scratch {
   std::unordered_map<std::size_t, RecordingStore::Rows> recordings;
 };
@@ -67,7 +67,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
 AudioRows::~AudioRows() { stop(); }
 
 void AudioRows::stop() {
-  if (is_forked_off()) {  // the threads are not there
+  if (is_forked_off()) {  // a forked process does not have the threads
     static_cast<void>(workers_.release());
     return;
   }
@@ -132,7 +132,7 @@ RecordingStore::Rows AudioRows::some_rows_of(const Wanted& wanted) const {
   return made;
 }
 
-// That they are what was indexed.
+// Fails rows that do not match the index: another file stamp, or another number of rows.
 void AudioRows::check(std::size_t first, const std::string& path,
                       StageChain::Recording& made) const {
   if (stamps_.empty()) return;
@@ -177,7 +177,7 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
                                           bool is_urgent) const {
   auto& recordings = static_cast<Fetched&>(scratch).recordings;
   std::vector<Wanted> wanted;
-  std::unordered_map<std::size_t, std::size_t> places;  // in these
+  std::unordered_map<std::size_t, std::size_t> places;  // first entry -> index in `wanted`
   for (const Range& r : ranges) {
     const std::size_t first = firsts_[entry_of(r.first)];
     const auto begin = static_cast<std::int64_t>(r.first - begin_of(first));
@@ -220,7 +220,7 @@ void AudioRows::let_go_of_workers() const {
   computed_->notify_all();
 }
 
-// Who asked first is served first, so that a batch is not held up by those behind it.
+// Requests are served in the order of arrival, so later batches do not delay earlier ones.
 void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const {
   std::mutex mutex;
   std::condition_variable changed;
@@ -238,7 +238,7 @@ void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const
     if (--left == 0) changed.notify_one();
   };
   const bool has_workers = hold_workers();
-  std::vector<std::size_t> own;  // that need no worker, or one has it already
+  std::vector<std::size_t> own;  // not for the workers: stored already, or being computed
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::size_t first = wanted[i].first;
     if (!has_workers || store_.is_being_made(first) || store_.find(first) != nullptr)
@@ -269,7 +269,7 @@ void AudioRows::prefetch(std::span<const Range> ranges) const {
       };
       try {
         if (!is_over()) static_cast<void>(rows_of(first));
-      } catch (...) {  // the caller that fetches it gets it, too
+      } catch (...) {  // the caller that fetches the recording gets the error, too
       }
       const std::lock_guard done(mutex_);
       prefetched_.erase(first);

@@ -1,6 +1,6 @@
-// Rows of a corpus by their numbers, computed from the audio when they are asked for. Entries of
-// its list are recordings, or utterances: those of a recording are computed together, as it is
-// decoded.
+// Rows of a corpus, addressed by number and computed from the audio on demand. The entries of its
+// list are recordings or utterances; the utterances of one recording are computed together while it
+// is decoded.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ namespace melflow {
 
 class AudioRows final : public RowReader, public EndsWithPython {
  public:
-  /// `text`, `name`: of the pipeline, as in StageChain. `store`: the most memory for rows [bytes];
-  /// `workers`: threads that compute. Lists the corpus. Throws ConfigError, RunError.
+  /// Lists the corpus. `text`, `name`: of the pipeline, as in StageChain. `store`: the memory limit
+  /// for rows [bytes]; `workers`: computing threads. Throws ConfigError, RunError.
   AudioRows(const std::string& name, const std::string& text, const LoadOptions& options,
             std::uint64_t store, int workers);
   ~AudioRows() override;
@@ -41,24 +41,24 @@ class AudioRows final : public RowReader, public EndsWithPython {
     Ledger::Entry entry;
     std::int64_t rows = 0;
   };
-  /// Of each entry, the first one that is computed together with it.
+  /// For each entry, the first entry that is computed together with it.
   [[nodiscard]] const std::vector<std::size_t>& firsts() const { return firsts_; }
-  /// Computes the rows of the entries from such a first one on, to see how many there are, and
-  /// keeps them.
+  /// Computes and stores the rows of all entries that are computed together with `first`, and
+  /// counts them.
   [[nodiscard]] std::vector<Measured> measure(std::size_t first) const;
-  /// How many rows the recording `first` has by its header; nothing where it has to be measured.
+  /// Returns the row count of recording `first` by its header; nothing: it has to be measured.
   [[nodiscard]] std::optional<std::int64_t> count_by_header(std::size_t first) const;
-  /// Gives all entries a place among the rows, by their numbers of them. Those with other stamps
-  /// than these, or that prove to have another number, count as lost from now on. `by_header`:
-  /// whose numbers are not measured. Before rows are read.
+  /// Assigns row numbers to all entries, given their row counts. An entry whose file has another
+  /// stamp, or that turns out to have another count, is lost. `by_header`: entries whose count
+  /// comes from the header, not from measuring. To be called before rows are read.
   void place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps,
              std::vector<bool> by_header);
-  /// Entries that could not be read any more, with the reason.
+  /// Entries that could no longer be read, with the reason.
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed,
-  /// and those before the first are not kept, unless its number of rows is its header's.
+  /// For an urgent request, rows after the last one asked for are not computed, and rows before the
+  /// first are not kept, unless the number of rows comes from the header.
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;
   void drop(Scratch& scratch) const override;
@@ -73,11 +73,11 @@ class AudioRows final : public RowReader, public EndsWithPython {
             int workers);
   struct Wanted {
     std::size_t first = 0;
-    std::int64_t begin = 0, end = 0;  ///< of its rows
+    std::int64_t begin = 0, end = 0;  ///< of the recording's rows
     RecordingStore::Rows* to = nullptr;
   };
   void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
-  // Whether there are workers, which then stay until let_go_of_workers().
+  // Returns whether there are workers; if so, they stay until let_go_of_workers().
   [[nodiscard]] bool hold_workers() const;
   void let_go_of_workers() const;
   [[nodiscard]] std::size_t count_from(std::size_t first) const {
@@ -92,7 +92,7 @@ class AudioRows final : public RowReader, public EndsWithPython {
   [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {
     return entry == 0 ? 0 : ends_[entry - 1];
   }
-  // -1: not known yet.
+  // Returns -1 where the count is not known yet.
   [[nodiscard]] std::int64_t count_of(std::size_t entry) const {
     return ends_.empty() ? -1 : static_cast<std::int64_t>(ends_[entry] - begin_of(entry));
   }
@@ -103,18 +103,18 @@ class AudioRows final : public RowReader, public EndsWithPython {
   std::vector<std::string> remarks_;
   mutable RecordingStore store_;
   std::vector<std::size_t> firsts_;
-  std::vector<std::uint64_t> ends_;  // of each entry's rows
+  std::vector<std::uint64_t> ends_;  // the number after each entry's last row
   std::vector<FileStamp> stamps_;
   std::vector<bool> by_header_;
 
-  mutable std::mutex source_mutex_;  // of a source that gives one item at a time
-  mutable std::mutex mutex_;         // of what follows
+  mutable std::mutex source_mutex_;  // for a source that emits one item at a time
+  mutable std::mutex mutex_;         // guards the members below
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
-  mutable std::unordered_set<std::size_t> prefetched_;  // not computed yet
-  mutable int computing_ = 0;  // threads that have left work to the workers
+  mutable std::unordered_set<std::size_t> prefetched_;  // queued and not computed yet
+  mutable int computing_ = 0;  // calls that are waiting for work given to the workers
   mutable Condition computed_{new std::condition_variable};
-  std::unique_ptr<Workers> workers_;  // there are some until `is_stopping_`
+  std::unique_ptr<Workers> workers_;  // has threads until `is_stopping_`
   bool is_stopping_ = false;
 };
 

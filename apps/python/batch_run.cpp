@@ -39,7 +39,7 @@ const PlanNode& node_of_batches(const Plan& plan) {
   return *found;
 }
 
-// With the options of the node that gives batches, whatever it is called.
+// Applies the options to the node of the stage `batches`, whatever its name.
 Plan load(const BatchRun::Settings& settings) {
   std::vector<Assignment> sets = settings.sets;
   const std::string name = node_of_batches(load(settings, sets)).name;
@@ -57,7 +57,7 @@ const ManifestSource& lister(const Stage& source) {
   return *files;
 }
 
-// The same whatever order the recordings have been shuffled into.
+// The result does not depend on the order into which the recordings were shuffled.
 Listing listing_of(const Manifest& list) {
   Listing out{list.label_names(), list.split_names(), list.target_names(), list.size(), 0};
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -135,7 +135,7 @@ BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
 void BatchRun::stop() {
   if (is_forked_off()) {
     if (thread_.joinable()) thread_.detach();
-    static_cast<void>(runner_.release());  // whose threads are not there
+    static_cast<void>(runner_.release());  // a forked process does not have its threads
     return;
   }
   queue_->close();

@@ -39,11 +39,11 @@ void EpochOrder::list_together() {
   places.reserve(settings_.samples);
   const Permutation recordings(samples.size(),
                                Permutation::of_epoch(settings_.seed + 2, settings_.epoch));
-  std::int64_t row = 0;  // its recording's turn
+  std::int64_t row = 0;  // at which this recording's turn comes
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto recording = static_cast<std::size_t>(recordings(i));
     const std::int64_t end = recording_ends_[recording];
-    // So the first batches need few recordings.
+    // The delay grows from 0, so that the first batches need few recordings.
     const double step = static_cast<double>(std::min(settings_.together.window, row)) /
                         static_cast<double>(settings_.samples);
     for (std::int64_t s = end - samples[recording]; s < end; ++s) {
@@ -66,7 +66,7 @@ void EpochOrder::list_batches() {
     for (const std::size_t place : places) out.push_back(held[place]);
     return out;
   };
-  // Without buckets the order is the same whatever its batches are: these begin where others ended.
+  // Without buckets the order does not depend on batches, so these start where earlier ones ended.
   std::uint64_t next = settings_.bucket > 0 ? 0 : settings_.begin;
   const std::uint64_t step = settings_.bucket > 0 ? settings_.bucket : settings_.samples;
   while (next < settings_.samples) {
@@ -97,8 +97,8 @@ void EpochOrder::list_batches() {
   }
 }
 
-// To as many for each rank, by samples from the beginning of the epoch that are no longer than
-// these.
+// Fills the batch up to a multiple of the ranks with samples from the beginning of the epoch that
+// are no longer than the batch's longest.
 void EpochOrder::fill_up(std::vector<std::int64_t>& batch) const {
   const auto length = [this](std::int64_t s) {
     return settings_.lengths[static_cast<std::size_t>(s)];

@@ -1,5 +1,5 @@
-// The samples of each batch of an epoch, for batches of rows by number (Python: open().batches).
-// A Loader's order is another: recordings by `BatchRun`, samples by
+// The samples of each batch of an epoch, for batches of rows addressed by number (Python:
+// open().batches). A Loader has its own order: recordings by `BatchRun`, samples by
 // stages/output/training/sample_batcher.
 #pragma once
 
@@ -13,46 +13,46 @@
 
 namespace melflow {
 
-/// A function of its settings. Samples have numbers; they come by a permutation, of which nothing
-/// is kept, or with buckets or `max_rows` by a list.
+/// The order is a function of the settings. Samples have numbers and are ordered by a permutation,
+/// which needs no memory, or with buckets or `max_rows` by a list.
 class EpochOrder {
  public:
-  /// Where it pays to take samples of one recording together. Recordings come in random order, and
-  /// a sample leaves between its recording's turn and `window` rows later, by chance.
+  /// Used where it pays to take samples of one recording together. Recordings come in random order;
+  /// each sample comes at most `window` rows after its recording's turn, at random.
   struct Recordings {
     std::vector<std::int64_t> samples,
-        rows;  ///< of each, in the order of the samples; none: one permutation
-    /// [rows], at most as many as came before the recording; 0: one recording after the other
+        rows;  ///< of each recording, in the order of the samples; none: one permutation
+    /// [rows], at most the rows before the recording's turn; 0: one recording after the other
     std::int64_t window = 0;
   };
   struct Settings {
     std::uint64_t samples = 0;
-    std::vector<std::int64_t> lengths;  ///< of each [rows]; empty where none counts
+    std::vector<std::int64_t> lengths;  ///< of each sample [rows]; empty: they do not matter
     bool shuffles = true;
-    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together
+    std::size_t bucket = 0;  ///< samples of similar length are batched among this many
     std::uint64_t seed = 0, epoch = 0;
     BatchLimits limits;
     bool drop_last = false;   ///< else the last batch repeats samples where ranks need more
-    std::uint64_t begin = 0;  ///< so many were delivered, to all ranks together
+    std::uint64_t begin = 0;  ///< samples delivered so far, to all ranks together
     Recordings together;
   };
   explicit EpochOrder(Settings settings);
 
-  /// Of batches from `begin` on, for each rank.
+  /// The number of batches from `begin` on, for each rank.
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
   struct Batch {
     std::vector<std::int64_t> samples;
-    /// So many samples of the epoch have been delivered with it, to all ranks together.
+    /// Samples of the epoch delivered up to the end of this batch, to all ranks together.
     std::uint64_t end = 0;
-    /// Rows that a sample in the place of another may have.
+    /// The largest number of rows of a replacement sample.
     std::int64_t longest = std::numeric_limits<std::int64_t>::max();
   };
-  /// What a rank has of the batch with that number, from `begin` on.
+  /// Returns the samples of one rank in batch `number`, counted from `begin`.
   [[nodiscard]] Batch batch(std::uint64_t number, std::size_t rank) const;
 
-  /// A sample for the place of another, the same one each time: another one for each attempt, and
-  /// where samples of one recording come together, those of one other recording.
+  /// Returns a replacement for a sample, always the same: another for each attempt. Where samples
+  /// of one recording come together, their replacements come from one other recording.
   [[nodiscard]] std::int64_t other(std::int64_t sample, std::uint64_t attempt) const;
 
  private:
@@ -66,11 +66,11 @@ class EpochOrder {
 
   const Settings settings_;
   const Permutation order_, others_;
-  std::vector<std::int64_t> together_;        // all samples in their order; none: by order_
-  std::vector<std::int64_t> recording_ends_;  // of the samples of each, where they are together
+  std::vector<std::int64_t> together_;        // all samples in order; none: ordered by order_
+  std::vector<std::int64_t> recording_ends_;  // of samples by recording; none: not together
   std::uint64_t count_ = 0;
   std::vector<std::int64_t> listed_;  // the samples of all batches from `begin` on
-  std::vector<std::size_t> ends_;     // of each batch, in listed_
+  std::vector<std::size_t> ends_;     // of each batch, as positions in listed_
 };
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// The part of the module that computes rows of samples in memory.
+// Bindings that compute rows of samples in memory.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
@@ -70,7 +70,7 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
-  // The rate [Hz] whose samples a preset's window and hop are; nothing where they are for any rate.
+  // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
   m.def(
       "preset_rate",
       [](const std::string& name) -> std::optional<int> {

@@ -28,7 +28,7 @@ std::vector<std::size_t> shape_of_row(const FeatureFile& file) {
 
 }  // namespace
 
-// The chunk that was read last.
+// The chunk that was unpacked last.
 struct FileRows::Unpacked final : Scratch {
   ChunkCodec::Scratch codec;
   std::vector<std::byte> packed, chunk;
@@ -38,7 +38,7 @@ struct FileRows::Unpacked final : Scratch {
 FileRows::Opened FileRows::open(const std::string& path) {
   struct stat before {};
   struct stat now {};
-  // Where there is none, FeatureFile says so.
+  // FeatureFile reports a missing file.
   const bool is_there = ::stat(path.c_str(), &before) == 0;
   FeatureFile file(path);
   if (const std::string flaw = file.flaw(); !flaw.empty()) throw RunError(flaw);
@@ -114,7 +114,7 @@ void FileRows::load(std::uint64_t chunk, Unpacked& scratch) const {
   scratch.has = chunk;
 }
 
-// Mostly it was cut off.
+// Usually the file was truncated.
 void FileRows::fail(int error) const {
   confirm();
   throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(error)));

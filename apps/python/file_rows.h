@@ -1,4 +1,4 @@
-// Rows of an output: mapped where they are in one piece, else from their chunks.
+// Rows of an output: contiguous rows are memory-mapped, others are read from their chunks.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ class FileRows final : public RowReader {
     FeatureFile file;
     std::shared_ptr<FileRows> rows;
   };
-  /// Throws RunError where the program would not use the file either, and where it changes
+  /// Opens a file. Throws RunError where the program would refuse it, too, and where it changes
   /// meanwhile.
   static Opened open(const std::string& path);
 
@@ -32,7 +32,7 @@ class FileRows final : public RowReader {
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;
   void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
-  /// Looks at size and time of the file, which is one and the same whatever its name becomes.
+  /// Checks size and time of the opened file, which stays the same file even if it is renamed.
   void confirm() const override;
   [[nodiscard]] bool is_ordered() const override { return places_.chunk_rows > 0; }
 
@@ -46,9 +46,9 @@ class FileRows final : public RowReader {
   std::uint64_t count_;
   RowPlaces places_;
   UniqueFd fd_;
-  struct stat state_;  // as it was opened
+  struct stat state_;  // when it was opened
   ChunkCodec codec_;
-  MappedRange map_;  // of rows in one piece
+  MappedRange map_;  // of contiguous rows
 };
 
 }  // namespace melflow

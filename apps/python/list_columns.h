@@ -9,8 +9,8 @@
 
 namespace melflow {
 
-/// Adds "path", and where the list has them "label" or "labels", "split", "target" and texts by
-/// their names: an entry for each of `files`.
+/// Adds "path" and, where the list has them, "label" or "labels", "split", "target" and texts under
+/// their names, with one entry for each of `files`.
 void describe(const Manifest& list, const std::vector<std::int64_t>& files, nb::dict& out);
 
 }  // namespace melflow

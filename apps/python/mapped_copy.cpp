@@ -11,8 +11,8 @@
 namespace melflow {
 namespace {
 
-thread_local sigjmp_buf* landing = nullptr;  // of the copy that the thread makes
-struct sigaction others {};                  // who had the signal before
+thread_local sigjmp_buf* landing = nullptr;  // jump target of this thread's current copy
+struct sigaction others {};                  // the previous handler of the signal
 
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   if (landing != nullptr) siglongjmp(*landing, 1);
@@ -21,7 +21,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   else if (others.sa_handler != SIG_DFL && others.sa_handler != SIG_IGN)
     others.sa_handler(signal);
   else
-    sigaction(signal, &others, nullptr);  // the access is made again, and ends the process
+    sigaction(signal, &others, nullptr);  // the access is repeated and ends the process
 }
 
 }  // namespace

@@ -1,17 +1,17 @@
-// Copies from a map of a file that others may cut off, which is then an error of the call and not
-// a SIGBUS.
+// Copies from a file mapping. If another program truncates the file, the call fails instead of
+// raising SIGBUS.
 #pragma once
 
 #include <cstddef>
 
 namespace melflow {
 
-/// Makes SIGBUS an error of mapped_copy(); all others go to who had the signal before. To be called
-/// again from time to time, since others take the signal, too.
+/// Installs a SIGBUS handler that turns errors in mapped_copy() into its result and passes all
+/// others to the previous handler. To be called repeatedly, since others may replace the handler.
 void take_bus_errors();
 
-/// False where the file no longer has the bytes, or they cannot be read. `streams`: by
-/// stream_copy().
+/// Returns false where the file no longer has the bytes, or they cannot be read. `streams`: copies
+/// with stream_copy().
 bool mapped_copy(std::byte* to, const std::byte* from, std::size_t bytes, bool streams);
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// The module melflow._melflow: what the package melflow is made of. Nothing here is called by
-// users.
+// The extension module melflow._melflow, on which the package melflow is built. Users never call it
+// directly.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -52,7 +52,7 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   return out;
 }
 
-// None: the pass is over; False: nothing yet.
+// Takes a batch. Returns None when the pass is over, False when no batch is ready yet.
 nb::object take(BatchRun& run, double seconds) {
   SampleBatch batch;
   BatchQueue::State state{};
@@ -65,7 +65,7 @@ nb::object take(BatchRun& run, double seconds) {
   return dict_of(run, std::move(batch));
 }
 
-// The document of `melflow run --json`; what is for others is counted by itself.
+// Returns the report as JSON, with separate counts for files of other splits and ranks.
 std::string report_of(const BatchRun& run) {
   const WithoutLock free;
   RunReport report = run.report();
@@ -104,14 +104,14 @@ nb::dict dict_of(const Listing& list) {
   return out;
 }
 
-// Names in messages may not be UTF-8: such bytes are escaped, since messages are printed.
+// Escapes bytes that are not UTF-8: messages contain names of files, and are printed.
 void raise(PyObject* type, const char* text) {
   const auto message = nb::steal(
       PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace"));
   PyErr_SetObject(type, message.ptr());
 }
 
-// Rewords the options in a message for the command line as arguments of Python.
+// Replaces command-line options in a message by the corresponding Python arguments.
 std::string with_arguments(std::string text) {
   for (const auto& [option, argument] : {std::pair{"--set", "sets"}, {"--var", "vars"}})
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)
@@ -141,7 +141,7 @@ void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
 
 NB_MODULE(_melflow, m) {
-  // A worker process of a DataLoader ends with its rows still open.
+  // A worker process of a DataLoader ends while its rows are still open.
   nb::set_leak_warnings(false);
   bind_rows(m);
   bind_audio_rows(m);

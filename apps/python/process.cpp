@@ -12,13 +12,13 @@
 namespace melflow {
 namespace {
 
-std::atomic<pid_t> process{0};       // the first one
-std::atomic<bool> is_ending{false};  // set with Python's lock
-std::atomic<int> without_lock{0};    // threads; counted with the lock
+std::atomic<pid_t> process{0};       // the process in which check_process() was called first
+std::atomic<bool> is_ending{false};  // set with Python's lock held
+std::atomic<int> without_lock{0};    // number of threads; incremented with the lock held
 
-std::mutex mutex;  // of what follows
+std::mutex mutex;  // guards `all`
 std::vector<EndsWithPython*>& those_that_work() {
-  static auto* all = new std::vector<EndsWithPython*>;  // also while statics are destroyed
+  static auto* all = new std::vector<EndsWithPython*>;  // outlives all statics
   return *all;
 }
 
@@ -75,7 +75,7 @@ void end_with_python() {
   PyThreadState* state = PyEval_SaveThread();
   for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
   PyEval_RestoreThread(state);
-  // From here on objects are created and destroyed only with the lock.
+  // From here on objects are created and destroyed only with Python's lock held.
   const std::vector<EndsWithPython*> all = those_that_work();
   for (auto it = all.rbegin(); it != all.rend(); ++it) (*it)->stop();
 }

@@ -1,4 +1,4 @@
-// Handles fork() and the shutdown of Python, which the threads of this process do not survive.
+// Handles fork() and Python's shutdown, which the threads of this process do not survive.
 #pragma once
 
 #include <Python.h>
@@ -8,13 +8,13 @@
 
 namespace melflow {
 
-/// Throws RunError in a process that was forked off from one in which this was called before, and
-/// PythonEnds once Python is ending.
+/// Throws RunError in a process that was forked after the first call, and PythonEnds once Python is
+/// shutting down.
 void check_process();
-/// Whether this is such a process: it has no threads that could be waited for.
+/// Whether this is such a forked process, which has no threads to wait for.
 bool is_forked_off();
 
-/// Not destroyed in a process that was forked off: that would wait for threads which are not there.
+/// A deleter that does nothing in a forked process, where it would wait for missing threads.
 struct UnlessForkedOff {
   void operator()(std::condition_variable* condition) const {
     if (!is_forked_off()) delete condition;
@@ -22,12 +22,11 @@ struct UnlessForkedOff {
 };
 using Condition = std::unique_ptr<std::condition_variable, UnlessForkedOff>;
 
-/// Ends the thread of Python that it is thrown in, without a word.
+/// Silently ends the Python thread in which it is thrown.
 struct PythonEnds {};
 
-/// Lets other threads of Python run in the meantime. When Python is ending it does not: a thread
-/// that asks for Python's lock after that is ended by Python from within C++, which ends the
-/// process.
+/// Releases Python's lock so that other threads can run, except while Python is shutting down:
+/// Python would end a thread that asks for the lock again from within C++, which ends the process.
 class WithoutLock {
  public:
   WithoutLock();
@@ -39,12 +38,12 @@ class WithoutLock {
   PyThreadState* state_ = nullptr;
 };
 
-/// What works on dedicated threads, which are not to outlive Python.
+/// Base of objects that work on dedicated threads, which must end before Python does.
 class EndsWithPython {
  public:
   EndsWithPython(const EndsWithPython&) = delete;
   EndsWithPython& operator=(const EndsWithPython&) = delete;
-  /// Ends these threads.
+  /// Ends the threads.
   virtual void stop() = 0;
 
  protected:
@@ -52,8 +51,8 @@ class EndsWithPython {
   ~EndsWithPython();
 };
 
-/// When Python is about to end: waits until all threads have come back to it, and stops what works
-/// on dedicated threads. With Python's lock.
+/// Called when Python is about to shut down, with its lock held: waits until all threads have
+/// returned to Python, and stops all EndsWithPython objects.
 void end_with_python();
 
 }  // namespace melflow

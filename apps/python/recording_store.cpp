@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLookEvery = 32 << 20;  // [bytes]
-constexpr std::uint64_t kLeave = 512 << 20;     // of available memory [bytes]
-constexpr std::uint64_t kEntry = 256;           // what an entry takes beside its rows
+constexpr std::uint64_t kLeave = 512 << 20;     // available memory to leave free [bytes]
+constexpr std::uint64_t kEntry = 256;           // overhead of an entry [bytes]
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Rows of recordings, or of all utterances of each, that were computed, kept in memory as far as a
-// limit and the machine allow; what was not used for the longest time goes first.
+// Keeps computed rows of recordings, or of all utterances of each, in memory, within a limit and
+// the available memory; the least recently used are dropped first.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@ namespace melflow {
 class RecordingStore {
  public:
   using Rows = std::shared_ptr<const StageChain::Recording>;
-  /// `limit`: [bytes].
+  /// `limit`: the most memory for rows [bytes].
   explicit RecordingStore(std::uint64_t limit) : limit_(limit) {}
 
-  /// The rows of a recording, from the store or by `make`, which is called without a lock, once for
-  /// all threads that ask meanwhile. Throws what it throws.
+  /// Returns the rows of a recording, stored or from `make`, which is called without the lock, once
+  /// for all threads that ask at the same time. Rethrows its exceptions.
   [[nodiscard]] Rows get(std::size_t recording, const std::function<Rows()>& make);
-  /// Likewise, where they are there; else null.
+  /// Returns stored rows, or null.
   [[nodiscard]] Rows find(std::size_t recording);
-  /// Whether a thread makes them now.
+  /// Whether a thread is computing these rows now.
   [[nodiscard]] bool is_being_made(std::size_t recording) const;
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t bytes() const;
-  [[nodiscard]] std::uint64_t made() const;  ///< how often rows had to be computed
+  [[nodiscard]] std::uint64_t made() const;  ///< how often rows were computed
 
  private:
   struct Entry {
@@ -43,13 +43,13 @@ class RecordingStore {
   void shrink(std::uint64_t to);
 
   const std::uint64_t limit_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   Condition made_one_{new std::condition_variable};
-  std::list<Entry> entries_;  // last used first
+  std::list<Entry> entries_;  // most recently used first
   std::unordered_map<std::size_t, std::list<Entry>::iterator> places_;
   std::unordered_set<std::size_t> being_made_;
   std::uint64_t bytes_ = 0, made_ = 0;
-  std::uint64_t until_look_ = 0;  // so many bytes more, and available memory is looked at
+  std::uint64_t until_look_ = 0;  // available memory is checked after this many more bytes
 };
 
 }  // namespace melflow

@@ -15,9 +15,9 @@
 namespace melflow {
 namespace {
 
-constexpr std::uint64_t kMostReplaced = 100;  // for one sample
+constexpr std::uint64_t kMostReplaced = 100;  // attempts per sample
 
-// And their number up to the end of each range of rows.
+// Returns the number of samples; `ends` gets their number up to the end of each range of rows.
 std::uint64_t samples_in(const RowBatches::Settings& settings, std::vector<std::int64_t>& ends) {
   if (settings.is_ragged) return settings.starts.size();
   std::partial_sum(settings.counts.begin(), settings.counts.end(), std::back_inserter(ends));
@@ -37,7 +37,7 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, "rows", [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
-  if (settings_.ahead > 0)  // without it it is slower, and the same
+  if (settings_.ahead > 0)  // without this thread the result is the same, only slower
     static_cast<void>(add_thread(threads_, "look-ahead", [this] { look_ahead(); }));
 }
 
@@ -52,8 +52,8 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
   return static_cast<std::uint64_t>(settings_.starts[range] + sample - before);
 }
 
-// Samples that cannot be read any more are replaced by others: the same ones wherever the same
-// recordings are lost, and not longer than the batch allows, if possible.
+// Replaces samples that can no longer be read, in the same way wherever the same recordings are
+// lost, and by samples no longer than the batch allows, if possible.
 void RowBatches::replace_lost(EpochOrder::Batch& batch, RowReader::Scratch& scratch,
                               bool is_urgent) const {
   std::vector<std::int64_t>& samples = batch.samples;
@@ -103,9 +103,9 @@ RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, RowReader::Scratch& 
   const std::size_t row_bytes = values * size_of(out.type);
   const std::size_t sample_bytes = static_cast<std::size_t>(longest) * row_bytes;
   out.data = reader_->pool().lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
-  // Values that are not final when they are read are soon read again.
+  // Values that are converted or scaled after reading should stay in the cache.
   scratch.streams = !as_float && samples.size() * sample_bytes >= kBeyondCaches;
-  // By their places, so that a chunk is unpacked once.
+  // Reads samples by position in the file, so that each chunk is unpacked once.
   std::vector<std::size_t> by_place(samples.size());
   std::iota(by_place.begin(), by_place.end(), 0);
   if (reader_->is_ordered())
@@ -153,7 +153,7 @@ void RowBatches::work() {
     {
       std::unique_lock lock(mutex_);
       changed_->wait(lock, [this] {
-        // While a caller waits for the first batch, no other work takes cores from it.
+        // While a caller waits for the first batch, no other batch may take cores from it.
         const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
         return is_over_ || begun_ == order_->count() ||
                (may_begin && begun_ < taken_ + settings_.prefetch);

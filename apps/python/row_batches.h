@@ -1,4 +1,4 @@
-// Prefetched batches of rows, which are named by their numbers.
+// Prefetched batches of rows that are addressed by number.
 #pragma once
 
 #include <cstddef>
@@ -22,30 +22,30 @@ namespace melflow {
 class RowBatches final : public EndsWithPython {
  public:
   struct Settings {
-    /// Rows [starts[i], starts[i] + counts[i]) are the sample i, or with `is_ragged` = false so
-    /// many samples of one row.
+    /// Sample i is the rows [starts[i], starts[i] + counts[i]); with `is_ragged` = false, each of
+    /// these rows is a sample.
     std::vector<std::int64_t> starts, counts;
     bool is_ragged = false;
     std::size_t rank = 0;
     std::size_t prefetch = 4, threads = 1;
-    std::size_t ahead = 0;  ///< the rows of so many batches more are prefetched
+    std::size_t ahead = 0;  ///< the rows of this many further batches are prefetched
     bool as_float32 = false;
-    std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
+    std::vector<double> mean, std;  ///< of the columns; rows are scaled by them, as float32
   };
   struct Batch {
     Buffer data;  ///< [samples, rows..., columns], padded with 0
     NumberType type = NumberType::float32;
     std::vector<std::size_t> shape;
-    std::vector<std::int64_t> samples;  ///< their numbers
-    std::vector<std::int64_t> lengths;  ///< [rows]; of ragged ones
-    std::uint64_t end = 0;              ///< as EpochOrder::Batch has it
+    std::vector<std::int64_t> samples;  ///< sample numbers
+    std::vector<std::int64_t> lengths;  ///< [rows]; only of ragged samples
+    std::uint64_t end = 0;              ///< as in EpochOrder::Batch
   };
 
   RowBatches(std::shared_ptr<const RowReader> reader, std::shared_ptr<const EpochOrder> order,
              Settings settings);
   ~RowBatches();
 
-  /// Waits for the next one, so long at most [s]. Throws RunError. `over`: there is none.
+  /// Waits for the next batch, at most `seconds`. Sets `over` when there is none. Throws RunError.
   [[nodiscard]] std::optional<Batch> take(double seconds, bool& over);
   void stop() override;
 
@@ -65,12 +65,12 @@ class RowBatches final : public EndsWithPython {
   const std::shared_ptr<const RowReader> reader_;
   const std::shared_ptr<const EpochOrder> order_;
   const Settings settings_;
-  std::vector<std::int64_t> ends_;  // of the samples of each range of rows
+  std::vector<std::int64_t> ends_;  // number of samples up to the end of each range of rows
   const std::uint64_t samples_;
   std::shared_ptr<const FinishStep> scale_;
 
   std::mutex stopping_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   Condition changed_{new std::condition_variable};
   std::uint64_t begun_ = 0, taken_ = 0, looked_at_ = 0;
   std::map<std::uint64_t, Batch> made_;

@@ -1,4 +1,4 @@
-// The part of the module that gives rows by their numbers.
+// Bindings for rows addressed by number.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -65,7 +65,7 @@ nb::dict attributes_of(const FeatureFile& file) {
   return out;
 }
 
-// What a file says of its recordings and of itself, by the names of the datasets in it.
+// Returns a file's description of its recordings and of itself, under the names of its datasets.
 nb::dict index_of(const FeatureFile& file) {
   using Entry = FeatureFile::Entry;
   nb::dict out, columns;
@@ -110,8 +110,8 @@ nb::dict index_of(const FeatureFile& file) {
   return out;
 }
 
-// HDF5 need not have been built for threads, and may be that of another module, which does what the
-// library has a lock for with Python's: so that is kept.
+// Keeps Python's lock: HDF5 may not be built for threads, and may be another module's copy, which
+// relies on Python's lock where libmelflow has its own.
 nb::tuple open_file(const std::string& path) {
   const FileRows::Opened opened = FileRows::open(path);
   return nb::make_tuple(opened.rows, index_of(opened.file));

@@ -1,4 +1,4 @@
-// Rows by their numbers, from many threads.
+// Reads rows by number; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ class RowReader {
   [[nodiscard]] const std::vector<std::size_t>& row_shape() const { return row_shape_; }
   [[nodiscard]] std::size_t values_per_row() const { return values_; }
   [[nodiscard]] std::size_t row_bytes() const { return values_ * size_of(type_); }
-  /// Of batches: what an epoch had is used again by the next.
+  /// Buffers for batches, reused from one epoch to the next.
   [[nodiscard]] BufferPool& pool() const { return pool_; }
 
-  /// What a thread keeps from one call to the next.
+  /// State that a thread keeps from call to call.
   struct Scratch {
     virtual ~Scratch() = default;
-    /// What is read goes into something large: see stream_copy.h.
+    /// Whether the destination is too large for the caches: see stream_copy.h.
     bool streams = false;
   };
   [[nodiscard]] virtual std::unique_ptr<Scratch> scratch() const = 0;
@@ -40,24 +40,24 @@ class RowReader {
   struct Range {
     std::uint64_t first = 0, count = 0;
   };
-  /// Makes ranges ready that are read next, until drop(); gives the numbers of those that cannot be
-  /// read any more, with which others take their place. `is_urgent`: somebody waits, so that
-  /// nothing is to be made that may be of use later.
+  /// Makes ranges ready to be read until drop(). Returns the indices of those that can no longer be
+  /// read, which the caller replaces. `is_urgent`: a caller waits, so nothing is to be computed
+  /// only for later use.
   [[nodiscard]] virtual std::vector<std::size_t> fetch(std::span<const Range>, Scratch&,
                                                        bool /*is_urgent*/) const {
     return {};
   }
   virtual void drop(Scratch&) const {}
-  /// Begins to make ranges ready that somebody will fetch, and does not wait for them.
+  /// Starts making ranges ready for a later fetch(), without waiting for them.
   virtual void prefetch(std::span<const Range>) const {}
-  /// Why the last range was given by fetch(), for a message.
+  /// Returns why fetch() last reported a range, for a message.
   [[nodiscard]] virtual std::string last_loss() const { return {}; }
 
   /// Copies rows to `to`. Throws RunError.
   virtual void read(const Range& rows, std::byte* to, Scratch& scratch) const = 0;
-  /// Throws RunError where rows that were read may not be those that were opened.
+  /// Throws RunError where the source of the rows may have changed since it was opened.
   virtual void confirm() const {}
-  /// Whether ranges are read faster in the order of their places.
+  /// Whether reading ranges in order of position is faster.
   [[nodiscard]] virtual bool is_ordered() const = 0;
 
  protected:

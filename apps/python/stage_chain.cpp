@@ -48,8 +48,8 @@ void StageChain::start_source() {
   if (keep_) keep_->stage().start(source_->run());
 }
 
-// The first stage reads files, the second one decodes them. Utterances end where their recording
-// does.
+// Finds out whether row counts follow from headers. The first stage reads files, the second one
+// decodes. Utterances end where their recording ends, so headers do not tell their lengths.
 void StageChain::find_lengths() {
   if (cutter_ || steps_.size() < 2 || !steps_[1].stage) return;
   const auto* header = dynamic_cast<const ReadsLength*>(&steps_[1].stage->stage());
@@ -70,7 +70,7 @@ std::optional<std::int64_t> StageChain::count_by_header(const FileRef& file) con
 }
 
 void StageChain::add(PlanNode&& node, const std::string& name) {
-  if (node.info->name == "keep_audio") {  // hands on what it gets
+  if (node.info->name == "keep_audio") {  // passes its input on unchanged
     keep_ = std::make_unique<StageRunner>(std::move(node));
     return;
   }
@@ -100,8 +100,8 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   runner.stage().start(runner.run());
 }
 
-// Every block goes through all steps before the next one begins. `take` gets what comes out of the
-// last; with false it wants no more.
+// Passes each block through all steps before the next block. `take` gets the results of the last
+// step and returns false when it wants no more.
 Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in, const Take& take) {
   std::vector<std::unique_ptr<StageRunner::Pass>> passes;
   for (const Step& step : steps)
@@ -121,7 +121,7 @@ Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in,
       };
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!put(0, in[i], i + 1 == in.size())) break;
-  // What failed, or else the first warning.
+  // A failure, or else the first warning.
   Ledger::Entry said{Outcome::ok, "", ""};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (passes[i] == nullptr) continue;

@@ -1,5 +1,5 @@
-// The stages of a pipeline one after the other, for one recording at a time: what they give is what
-// the pipeline writes for it.
+// Runs a pipeline's stages one after the other for a single recording; the results equal those of
+// the pipeline.
 #pragma once
 
 #include <functional>
@@ -20,65 +20,65 @@ namespace melflow {
 
 class StageChain {
  public:
-  /// What goes in: files, or samples, for which the stages up to the decoder are omitted.
+  /// The input: files, or samples, for which the stages up to the decoder are skipped.
   enum class Input { files, samples };
-  /// Takes over the stages of `plan`, which has one way from its source to one node of the stage
-  /// `batches`, and is called `name` in messages. Throws RunError.
+  /// Takes the stages of `plan`, which must have one path from its source to one node of the stage
+  /// `batches`. `name`: the pipeline's name in messages. Throws RunError.
   StageChain(Plan plan, const std::string& name, Input input);
   StageChain(const StageChain&) = delete;
   StageChain& operator=(const StageChain&) = delete;
 
-  /// Of a recording, or an utterance.
+  /// Rows of a recording or an utterance.
   struct Rows {
-    /// ok, perhaps with a warning, or skipped or failed with the reason.
+    /// ok, perhaps with a warning; or skipped or failed, with the reason.
     Ledger::Entry entry;
     std::vector<std::byte> values;  ///< [count, frames, columns] of type()
     std::int64_t count = 0;
-    std::int64_t first = 0;  ///< which row the first of these is
-    bool is_whole = true;    ///< all rows are there
+    std::int64_t first = 0;  ///< number of the first row in `values`
+    bool is_whole = true;    ///< whether all rows are there
     [[nodiscard]] bool has(std::int64_t begin, std::int64_t rows) const {
       return begin >= first && begin + rows <= first + count;
     }
   };
-  /// Of a file: one, or one of each utterance that is cut out of it.
+  /// The rows of a file: one element, or one per utterance cut out of it.
   using Recording = std::vector<Rows>;
-  /// From any thread. Of the entries [first, first + count) of `list`, which are a file, or the
-  /// utterances that are cut out of it in one go.
+  /// Computes the entries [first, first + count) of `list`: one file, or the utterances that are
+  /// cut out of it in one go. Thread-safe.
   [[nodiscard]] Recording recording(std::shared_ptr<const FileRef> file, const Manifest& list,
                                     std::size_t first, std::size_t count) const;
-  /// Of a file that is not cut into utterances. `expected`: how many rows it has, -1 where that is
-  /// not known. It need not give other rows than [begin, end).
+  /// Computes a file that is not cut into utterances. `expected`: its number of rows, or -1 where
+  /// not known. Rows outside [begin, end) may be missing in the result.
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   [[nodiscard]] Rows rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
                           std::int64_t begin = 0, std::int64_t end = kAll) const;
   [[nodiscard]] bool cuts() const { return cutter_.has_value(); }
-  /// Whether the number of a file's rows follows from its length alone.
+  /// Whether the number of a file's rows can follow from its length alone.
   [[nodiscard]] bool tells_counts() const { return header_ != nullptr; }
-  /// That number, by the header of the file; nothing where it takes the file's samples to know it.
+  /// Returns that number by the file's header; nothing where it takes the samples to know it.
   [[nodiscard]] std::optional<std::int64_t> count_by_header(const FileRef& file) const;
-  /// Of samples of one channel, as of a file or an utterance. Throws RunError where a stage refuses
-  /// them.
+  /// Computes samples of one channel, as if from a file or an utterance. Throws RunError where a
+  /// stage refuses them.
   [[nodiscard]] Rows rows(const Samples& samples, int sample_rate) const;
 
-  /// The source, which is no part of the chain.
+  /// The source, which is not part of the chain.
   [[nodiscard]] StageRunner& source() { return *source_; }
-  /// Lists what the source gives, and opens a cache of decoded audio, if it is to use one.
+  /// Lists the source's items, and opens the cache of decoded audio if one is used.
   void start_source();
   [[nodiscard]] const FeatureInfo& info() const { return *info_; }
-  /// What a batch calls the rows.
+  /// The name of the rows in a batch.
   [[nodiscard]] const std::string& row_name() const { return row_name_; }
   [[nodiscard]] NumberType type() const { return type_; }
-  /// [frames, columns], as far as a row has them.
+  /// [frames, columns], as far as rows have these dimensions.
   [[nodiscard]] std::vector<std::size_t> row_shape() const { return melflow::row_shape(*info_); }
-  /// Of the plan.
+  /// The warnings of the plan.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Of what is written from such rows.
+  /// The fingerprint of outputs with these rows.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
 
  private:
   struct Step {
     std::string name;
-    std::unique_ptr<StageRunner> stage;  ///< none: it collects recordings for the next
+    std::unique_ptr<StageRunner> stage;  ///< null: collects recordings for the next step
   };
   using Blocks = std::vector<std::shared_ptr<const void>>;
   void add(PlanNode&& node, const std::string& name);
@@ -89,12 +89,12 @@ class StageChain {
                           std::int64_t end) const;
   [[nodiscard]] std::optional<ItemError> unstorable_in(const MelPart& part) const;
 
-  std::unique_ptr<StageRunner> source_, keep_;  // that opens a store of decoded audio
-  std::vector<Step> before_;                    // the stage that cuts utterances, if there is one
+  std::unique_ptr<StageRunner> source_, keep_;  // keep_ opens a store of decoded audio
+  std::vector<Step> before_;                    // before the step that cuts utterances, if any
   std::optional<Step> cutter_;
   std::vector<Step> steps_;
   const ReadsLength* header_ = nullptr;
-  std::vector<const TellsLength*> lengths_;  // of the stages behind it
+  std::vector<const TellsLength*> lengths_;  // the stages after the decoder
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
   std::string row_name_, fingerprint_;

@@ -1,15 +1,15 @@
-// Copies that leave the processor's caches alone: for what is larger than these anyway, a third of
-// the traffic with memory less, since no line is read that is about to be written over.
+// Copies that bypass the processor's caches, for data that is larger than these anyway. This saves
+// a third of the memory traffic, since cache lines that will be overwritten are not read first.
 #pragma once
 
 #include <cstddef>
 
 namespace melflow {
 
-/// From this size on [bytes] what is written is not found in a core's own cache when it is read.
+/// Data of this size [bytes] or more no longer fits a core's own cache when it is read back.
 inline constexpr std::size_t kBeyondCaches = std::size_t{4} << 20;
 
-/// As std::memcpy.
+/// Same as std::memcpy, but bypasses the caches.
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace melflow

@@ -1,6 +1,6 @@
-// Texts between C++ and Python, in the place of nanobind/stl/string.h, which refuses what is not
-// UTF-8: names of files, labels and texts of lists are any bytes. Those that are no UTF-8 become
-// lone surrogates, as os.fsdecode() does it, so that os.fsencode() gives the bytes back.
+// Converts texts between C++ and Python, in place of nanobind/stl/string.h, which refuses bytes
+// that are not UTF-8: file names, labels and texts of lists may be any bytes. Such bytes become
+// lone surrogates, as with os.fsdecode(), and os.fsencode() restores them.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ struct type_caster<std::string> {
   bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
     if (!PyUnicode_Check(source.ptr())) return false;
     object bytes = steal(PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogateescape"));
-    if (!bytes.is_valid()) {  // surrogates that stand for no byte: who gets the text refuses it
+    if (!bytes.is_valid()) {  // surrogates that stand for no byte: the receiver refuses such a text
       PyErr_Clear();
       bytes = steal(PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogatepass"));
     }

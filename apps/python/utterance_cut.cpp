@@ -6,7 +6,7 @@
 namespace melflow {
 namespace {
 
-// The recording as a corpus of its own: the stage asks for the spans of its records.
+// Presents a recording as a corpus: the cutting stage asks it for the spans of its utterances.
 class OneRecording final : public SourceStage, public ManifestSource {
  public:
   OneRecording(const Manifest& list, std::size_t first, std::size_t count)
@@ -37,7 +37,7 @@ std::vector<CutUtterance> cut_utterances(StageRunner& cutter, const std::string&
                                          const Ledger::Entry& recording, const Manifest& list,
                                          std::size_t first, std::size_t count) {
   static const Reach reach = Reach::plain(0, 2);
-  constexpr int kBefore = 0, kCutter = 1;  // stages
+  constexpr int kBefore = 0, kCutter = 1;  // nodes of the graph
   OneRecording source(list, first, count);
   Ledger ledger;
   ledger.open(count, {recording.stage, name});

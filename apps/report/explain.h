@@ -1,5 +1,5 @@
-// Describes a plan: the types on the edges of each node, and each option with its value and the
-// origin of that.
+// Describes a plan: the types on the edges of each node, and each option with its value and where
+// the value comes from.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace melflow {
 
 enum class Explained { every_option, what_is_set };
 
-/// `melflow validate --explain`.
+/// Returns the text of `melflow validate --explain`.
 std::string explain_text(const Plan& plan, Explained which);
 
 }  // namespace melflow

@@ -19,18 +19,18 @@ std::string milliseconds_text(double seconds);  ///< "0.012", "3.4", "1,250": no
 std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:02:03 h"
 
 constexpr std::size_t kLongestReason = 1000;  ///< [bytes]; longer ones are cut
-constexpr std::size_t kShownRemarks = 10;     ///< warnings in a list that says where all are
+constexpr std::size_t kShownRemarks = 10;     ///< warnings shown before the hint to the whole list
 
-/// "decode: failed: is not an audio file", in every verb; of a file that is ok "decode: short: …".
-/// `status`: what became of it. Long reasons are cut.
+/// Returns "decode: failed: is not an audio file", as every verb prints it; for a file that is ok,
+/// "decode: short: …". `status`: the file's outcome. Long reasons are cut.
 std::string remark_text(const std::string& stage, const std::string& status,
                         const std::string& reason);
 
-/// "a.wav, b.wav, c.wav, …": of `count` files, the names of which the first are in `names`.
+/// Returns "a.wav, b.wav, c.wav, …" for `count` files; `names` has the first of their names.
 std::string first_names(const std::vector<std::string>& names, std::size_t count);
 
-/// Where a warning about a file of this status stands in a list: failed files come first, skipped
-/// ones last.
+/// Returns the sort position of warnings with this status: failed files come first, skipped ones
+/// last.
 int place_of(std::string_view status);
 
 }  // namespace melflow

@@ -67,7 +67,7 @@ std::string rate(double value, const std::string& unit) {
   return value > 0 ? rate_text(value) + unit : "";
 }
 
-// "cores_used" as "cores used".
+// Turns "cores_used" into "cores used".
 std::string in_words(std::string key) {
   std::replace(key.begin(), key.end(), '_', ' ');
   return key;
@@ -131,7 +131,7 @@ class Page {
               "</p>\n";
   }
 
-  // Colours nodes by their load and edges by how full their queues are.
+  // Draws the graph; colours show the load of nodes and how full the queues of edges are.
   void flow() {
     FlowChart chart;
     const Json& stages = part(r_, "stages");
@@ -193,7 +193,7 @@ class Page {
     for (const Json& v : part(in, key)) out.push_back(v.get<double>() / unit);
     return out;
   }
-  // Between a point and the one before it.
+  // Returns the rate between each point and the previous one.
   static std::vector<double> per_second(const std::vector<double>& seconds,
                                         const std::vector<double>& sums, double unit = 1) {
     std::vector<double> out(sums.size(), std::numeric_limits<double>::quiet_NaN());
@@ -230,8 +230,7 @@ class Page {
       busy.lines.push_back({text(n, "name"), per_second(at, values(n, "busy_seconds"))});
       queues.lines.push_back({text(n, "name"), values(n, "waiting")});
     }
-    // The source has none; it keeps its colour, so that those of the others are as in the other
-    // charts.
+    // The source has no queue; its line stays empty, so that the other nodes keep their colours.
     if (!queues.lines.empty()) queues.lines.front().values.clear();
     draw(std::move(busy));
     draw(std::move(queues));
@@ -283,7 +282,7 @@ class Page {
                                       std::pair("added", "new")}) {
         const Json& summary = part(s, "summary");
         const Json& names = part(summary, key);
-        if (!names.is_array()) continue;  // a cache of audio counts what it `added`
+        if (!names.is_array()) continue;  // such as the count `added` of an audio cache
         lists += fmt::format(
             "<details><summary>{}: {} {}</summary><pre>", html_text(text(s, "name")),
             plural(count(summary, (std::string(key) + "_files").c_str()), "file"), what);

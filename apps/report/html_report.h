@@ -1,4 +1,4 @@
-// The report of a run as one page for a browser, without a script and without the network.
+// The report of a run as one HTML page that needs neither scripts nor the network.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-/// Draws what is in the JSON report of a run (report_json), with its series where it has one.
+/// Draws the JSON report of a run (report_json), with its series if it has one.
 std::string html_report(const nlohmann::ordered_json& report);
 
 }  // namespace melflow

@@ -47,7 +47,7 @@ std::string few_files_text(const RunReport& r) {
                      count_text(run_figures(r).files));
 }
 
-// Of the last files the one that took longest, where it explains the wait.
+// Names the last file that took longest, where it explains the wait.
 std::string ending_text(const Limits& l, const RunReport& r) {
   std::string out = fmt::format(
       "the end of the run: {} had nothing more to do {} of the time while the last files were "
@@ -128,7 +128,7 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
   }
 }
 
-// Options that would make the heaviest stage faster by giving other rows are named, and no remedy.
+// Names options that would speed up the heaviest stage by changing rows, instead of a remedy.
 std::string nothing_helps(const Limits& l, const RunReport& r) {
   std::string out = "no option; only less work, or a faster machine";
   const auto heaviest = std::find_if(r.stages.begin(), r.stages.end(),

@@ -8,13 +8,13 @@
 
 namespace melflow {
 
-/// "limited by: ..." and "would help: ..."; "" where nothing is known. Lines end with '\n'.
+/// Returns "limited by: ..." and "would help: ..."; "" where nothing is known. Lines end with '\n'.
 std::string limits_text(const Limits& limits, const RunReport& report);
-/// A line for each ceiling, the lowest first.
+/// Returns a line for each ceiling, the lowest first.
 std::string ceilings_text(const Limits& limits, const RunReport& report);
-/// "workers: 4 with mel.concurrency: 4".
+/// Returns "workers: 4 with mel.concurrency: 4".
 std::string sets_text(const Hint& hint);
-/// "mel.concurrency: 4 → about 5,900 files/s (4,400 to 6,100), now 3,000".
+/// Returns "mel.concurrency: 4 → about 5,900 files/s (4,400 to 6,100), now 3,000".
 std::string hint_text(const Hint& hint, double files_per_second);
 
 nlohmann::ordered_json hint_json(const Hint& hint);

@@ -16,14 +16,14 @@ using Json = nlohmann::ordered_json;
 
 using Output = UpdatePreview::Output;
 
-// "new in train".
+// Returns a file's reason with its split, such as "new in train".
 std::string reason_of(const UpdatePreview& preview, std::size_t file, const std::string& why) {
   const auto split = preview.splits.find(file);
   return split == preview.splits.end() ? why
                                        : fmt::format("{} in {}", why, one_line(split->second));
 }
 
-// "14 new, 2 failed before"; "10 new in train, 4 new in test".
+// Returns counts: "14 new, 2 failed before"; "10 new in train, 4 new in test".
 std::string by_reason(const UpdatePreview& preview, const Output& output) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [file, why] : output.to_compute) ++counts[reason_of(preview, file, why)];

@@ -1,5 +1,5 @@
-// Everything that the program prints goes through here (except the codes of the progress bar), so
-// that no file name, label or stored reason can control the terminal.
+// All output of the program is printed through these functions, except the codes of the progress
+// bar, so that no file name, label or stored reason can control the terminal.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace melflow {
 
-/// Prints printable(text) and flushes; does nothing when the reader of the output is gone.
+/// Prints printable(text) and flushes; does nothing when the output's reader is gone.
 void put(std::FILE* out, const std::string& text);
 
 /// Puts texts on one line; other values stay as they are.
@@ -31,7 +31,7 @@ void say(std::FILE* out, fmt::format_string<const T&...> text, const T&... value
   put(out, fmt::format(fmt::runtime(text), in_line(values)...));
 }
 
-/// Prints "melflow: MESSAGE" on one line of stderr; only the beginning of a very long message.
+/// Prints "melflow: MESSAGE" on one line of stderr; of a very long message, only the beginning.
 void complain(const std::string& message);
 
 }  // namespace melflow

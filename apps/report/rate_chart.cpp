@@ -11,7 +11,7 @@ namespace melflow {
 namespace {
 
 constexpr double kMargin = 16, kCellHigh = 44, kLeastCell = 96, kBarHigh = 30, kBarWide = 480;
-constexpr double kLetter = 8;  // the width of one, at most
+constexpr double kLetter = 8;  // maximum width of a character
 
 double width_of(const std::vector<std::string>& texts) {
   std::size_t most = 0;
@@ -54,7 +54,7 @@ class Drawing {
   }
 
  private:
-  // Whether it is the one that is marked: of several that are as fast the first.
+  // Whether to mark this cell as the fastest; among equals, the first.
   bool is_fastest(const RateChart::Cell& cell) const {
     return cell.median == most_ && mark_.empty();
   }
@@ -74,7 +74,7 @@ class Drawing {
         "\n";
   }
 
-  // From the slowest, nearly white, to the fastest.
+  // Draws cells coloured from the slowest, nearly white, to the fastest.
   void cells() {
     const double cell = std::max(kLeastCell, width_of(chart_.columns) + 12);
     const double top = kMargin + 64;
@@ -102,7 +102,7 @@ class Drawing {
     height_ = top + kCellHigh * static_cast<double>(chart_.rows.size()) + kMargin;
   }
 
-  // As long as the median, with a line from the slowest run to the fastest.
+  // Draws bars as long as the medians, with lines from the slowest to the fastest run.
   void bars() {
     const double top = kMargin + 44;
     const double scale = farthest_ > 0 ? kBarWide / farthest_ : 0;

@@ -19,7 +19,7 @@ std::string reason_text(const Ledger::Entry& entry) {
   return remark_text(entry.stage, to_text(entry.outcome), entry.reason);
 }
 
-// A line for each of the most frequent ones, at most `limit`, those of failed files first.
+// Lists the most frequent reasons, at most `limit`, one per line, those of failed files first.
 std::string by_reason(const std::vector<Remark>& remarks, std::size_t limit) {
   Reasons reasons;
   for (const Remark& r : remarks) reasons.add(r.entry, r.name);
@@ -43,7 +43,7 @@ std::string by_reason(const std::vector<Remark>& remarks, std::size_t limit) {
   return others == 0 ? out : out + fmt::format("  {}: other reasons\n", plural(others, "file"));
 }
 
-// The paths of the outputs of a run whose summary has the entry `has`.
+// Returns the paths of outputs whose summary has the entry `has`.
 std::vector<std::string> paths_of(const RunReport& report, std::string_view has = "path") {
   std::vector<std::string> out;
   for (const StageReport& s : report.stages) {
@@ -57,7 +57,7 @@ std::vector<std::string> paths_of(const RunReport& report, std::string_view has 
   return out;
 }
 
-// ", 3 are ok (written: a.h5, b.npy)" of a run that wrote something.
+// Returns ", 3 are ok (written: a.h5, b.npy)" for a run that wrote something.
 std::string rest_text(const RunReport& report) {
   if (report.ending != Ending::complete) return {};
   const std::vector<std::string> paths = paths_of(report);
@@ -71,9 +71,9 @@ std::string rest_text(const RunReport& report) {
       paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
 }
 
-// The command that lists all warnings of a run; "" where no output stores them.
+// Returns the command that lists all warnings of a run; "" where no output stores them.
 std::string command_that_lists(const RunReport& report) {
-  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
+  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect can read
   return report.ending != Ending::complete || rows.empty()
              ? std::string()
              : fmt::format("`melflow inspect {} --remarks` lists all", rows.front());

@@ -1,4 +1,4 @@
-// Lists single files at the end of a run: failed, skipped, with a warning.
+// Lists files at the end of a run: failed, skipped, or ok with a warning.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace melflow {
 
-/// Of `limit` warnings at most each as "path: stage: reason", failed files first and skipped ones
-/// last; of more a line for each reason, with how many files it is of and the first of them, and
-/// what lists all.
+/// Lists up to `limit` warnings as "path: stage: reason", failed files first and skipped ones last.
+/// If there are more, lists reasons instead, each with its number of files and the first of them,
+/// and how to list all.
 std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
                          std::size_t limit);
 
-/// As remarks_text(), for files that failed, with their number and where the rest is first; "" when
-/// none did.
+/// Lists failed files like remarks_text(), after their number and what became of the others; ""
+/// when none failed.
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
                           std::size_t limit);
 
-/// How many files are ok with a warning, the first of them and the command that lists all; "" when
-/// none is.
+/// Returns how many files are ok with a warning, the first of them and the command that lists all;
+/// "" when none is.
 std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks);
 
-/// How many files were skipped, the first of them and the command that lists all; "" when none was,
-/// or when files failed: failures_text() counts them, too.
+/// Returns how many files were skipped, the first of them and the command that lists all; "" when
+/// none was, or when files failed, since failures_text() counts both.
 std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks);
 
 }  // namespace melflow

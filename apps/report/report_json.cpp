@@ -104,7 +104,7 @@ Json remark_json(const Remark& r) {
           {"reason", r.entry.reason}};
 }
 
-// `line_end`: a line feed and the indentation of the line that `value` begins on.
+// `line_end`: a line feed and the indentation of the line on which `value` begins.
 void append(std::string& out, const Json& value, std::string& line_end) {
   if (value.is_string()) {
     out += json_string(value.get_ref<const std::string&>());

@@ -16,10 +16,10 @@
 namespace melflow {
 namespace {
 
-constexpr double kWorthALimit = 2;  // shorter runs are not worth a word on what limits them [s]
-constexpr double kShownStay = 0.1;  // of a file in one stage [s]; --json has shorter ones
+constexpr double kWorthALimit = 2;  // no limit is named for shorter runs [s]
+constexpr double kShownStay = 0.1;  // time of a file in one stage [s]; --json has shorter ones
 
-// "26,476 rows"; with several outputs how many there are in each or, where they differ, in all.
+// Returns "26,476 rows"; with several outputs, the rows in each or, where these differ, in all.
 std::string rows_text(const RunReport& r, const Plan& plan) {
   std::vector<std::size_t> of_outputs;
   for (std::size_t i = 0; i < r.stages.size() && i < plan.nodes.size(); ++i)
@@ -33,7 +33,7 @@ std::string rows_text(const RunReport& r, const Plan& plan) {
                      are_equal ? "each of " : "", of_outputs.size());
 }
 
-// " (163.84 MB, 443 MB/s)" of a filling pass.
+// Returns " (163.84 MB, 443 MB/s)" for a run that first loaded its audio.
 std::string loaded_text(const RunReport& r) {
   for (const StageReport& s : r.stages)
     for (const auto& [name, value] : s.summary)
@@ -65,7 +65,7 @@ std::string accounts(const RunReport& r, const Plan& plan) {
                      plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
-// A line for each split; corpora of many speakers may have many.
+// Lists splits, one per line, only the first of many: corpora with many speakers may have many.
 std::string splits_text(const Value& splits) {
   constexpr std::size_t kShown = 20;
   std::string out;
@@ -87,7 +87,7 @@ std::string splits_text(const Value& splits) {
   return out;
 }
 
-// Counts in a stage's summary that are told as "12 files excluded".
+// Counts in a stage's summary that are printed as "12 files excluded".
 struct Count {
   std::string_view name, noun, rest;
 };
@@ -108,7 +108,7 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"loaded_ahead", "file", " read ahead"},
                              {"dropped_tails", "recording", " with a tail that fills no window"}};
 
-// Of files that include does not name.
+// Describes files that include does not name.
 std::string not_taken_text(const Value& counts) {
   NotTaken not_taken;
   for (const Value::Entry& e : counts.entries())
@@ -116,14 +116,14 @@ std::string not_taken_text(const Value& counts) {
   return "not named by include: " + not_taken.text();
 }
 
-// " (a.wav, b.wav)" of the files that were counted.
+// Returns " (a.wav, b.wav)" with the names of counted files.
 std::string names_text(const Value& names, const Value& count) {
   std::vector<std::string> all;
   for (const Value& name : names.items()) all.push_back(name.text());
   return fmt::format(" ({})", first_names(all, std::stoull(count.text())));
 }
 
-// An entry of a summary as it is told.
+// Returns an entry of a summary as it is printed.
 std::string told(const std::string& name, const Value& value) {
   const std::string text = value.is_scalar() ? value.text() : to_json(value);
   double number = 0;
@@ -147,7 +147,7 @@ std::string told(const std::string& name, const Value& value) {
   return fmt::format("{} {}", name, text);
 }
 
-// "features.h5: 12 rows, shape [12, 80], ..." from the summary of the stage.
+// Returns "features.h5: 12 rows, shape [12, 80], ..." from the stage's summary.
 std::string output(const StageReport& s) {
   std::string path = s.name, splits;
   std::vector<std::string> all;
@@ -175,7 +175,7 @@ std::string percent(double part, double whole) {
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their widest cell; the first two to the left, figures to the right.
+// Aligns columns to their widest cell, the first two to the left, figures to the right.
 std::string align(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows)
@@ -223,7 +223,7 @@ std::string stages_table(const RunReport& r) {
          "  node, how many were taken\n";
 }
 
-// Empty where a figure has no meaning.
+// Returns an empty text where a figure has no meaning.
 std::string rate_or_nothing(double per_second) {
   return per_second > 0 ? rate_text(per_second) : "";
 }

@@ -1,4 +1,4 @@
-// The report of a run as text for one screen.
+// The report of a run as text that fits one screen.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace melflow {
 
-/// What became of the files of a run, and its outputs. Lines end with '\n'.
+/// Returns the counts of a run's files by outcome, and its outputs. Lines end with '\n'.
 std::string accounts_text(const RunReport& report, const Plan& plan);
 
-/// Of a run: a line for each stage, memory, the machine, what held it back; of one that kept all
-/// that was there, one line that says so. `verbose`: also what is omitted of a short run, the files
-/// that took longest and what held it back.
+/// Returns a line for each stage, memory, the machine and the limits of a run; for a run that kept
+/// everything, a single line that says so. `verbose`: adds details omitted for short runs, the
+/// slowest files and the limits.
 std::string tables_text(const RunReport& report, bool verbose = false);
 
-/// The warnings about the run as a whole, one per line, without those on the plan, which were shown
-/// before.
+/// Returns the warnings about the run as a whole, one per line, without those about the plan, which
+/// were shown before.
 std::string warnings_text(const RunReport& report, const Plan& plan);
 
 }  // namespace melflow

@@ -47,7 +47,7 @@ RunSpeed::Stage stage_of(const PlainJson& s, double files) {
           .p99 = calls.at("p99").get<double>()};
 }
 
-// "+12%", "-3%".
+// Returns "+12%", "-3%".
 std::string change_text(double share) { return fmt::format("{:+.0f}%", 100 * share); }
 
 std::string microseconds(double seconds) { return fmt::format("{:.1f}", 1e6 * seconds); }

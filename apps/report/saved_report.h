@@ -1,4 +1,4 @@
-// Reads the figures of speed from the document that a run wrote with --json.
+// Reads speed figures from the document that a run wrote with --json.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace melflow {
 
-/// Throws RunError, with the path and what is wrong, where the file cannot be read, is no report of
-/// a run, or of one that did nothing.
+/// Throws RunError, with path and reason, where the file cannot be read, is no report of a run, or
+/// the run processed nothing.
 RunSpeed read_saved_report(const std::string& path);
 
-/// The comparison of two on one screen; `before`, `after`: their names.
+/// Returns a comparison of two runs that fits one screen; `before`, `after`: their names.
 std::string comparison_text(const Comparison& comparison, const RunSpeed& before,
                             const RunSpeed& after);
 

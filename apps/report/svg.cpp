@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kLineColours[] = {"#1f77b4", "#d9730d", "#2a9d5c", "#b5355e",
                                         "#6b5bb5", "#7f6a3f", "#0f8b8d", "#555555"};
 
-// The least of 1, 2, 5 times a power of ten from `value` up.
+// Rounds up to 1, 2 or 5 times a power of ten.
 double nice(double value) {
   if (!(value > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(value)));
@@ -29,10 +29,10 @@ std::string number(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
-// Room behind the axis of time, for half of its last label.
+// Space to the right of the time axis for half of its last label.
 constexpr double kRight = 32;
 
-// Labels at round times, some four to eight of them, below the middle of which x() gives the place.
+// Draws four to eight labels at round times, each centred at x().
 template <class X>
 std::string time_axis(double end, const X& x, double y) {
   std::string out;
@@ -43,7 +43,7 @@ std::string time_axis(double end, const X& x, double y) {
   return out;
 }
 
-// Columns: how many edges lead there at most.
+// Returns each node's column: the length of the longest path to it.
 std::vector<std::size_t> columns_of(const FlowChart& chart) {
   std::vector<std::size_t> column(chart.nodes.size(), 0);
   for (std::size_t to = 0; to < chart.nodes.size(); ++to)
@@ -52,7 +52,7 @@ std::vector<std::size_t> columns_of(const FlowChart& chart) {
   return column;
 }
 
-// Names in their colours, ending at `right`.
+// Draws names in their colours, ending at `right`.
 std::string key_of(const std::vector<std::string>& names, double right) {
   std::string out;
   for (std::size_t i = names.size(); i-- > 0;) {
@@ -136,7 +136,7 @@ std::string svg(const RowsChart& chart, double end) {
     out += fmt::format(
         R"(<rect x="{}" y="{:.1f}" width="{}" height="{}" fill="#f4f4f4"/><text x="{}" y="{:.1f}" class="y">{}</text>)",
         kLeft, top, kWidth, kHigh, kLeft - 6, top + 15, html_text(row.name));
-    std::vector<double> below;  // the bands so far
+    std::vector<double> below;  // upper edges of the bands drawn so far
     for (std::size_t b = 0; b < row.shares.size(); ++b) {
       std::string there;
       below.resize(std::max(below.size(), row.shares[b].size()), 0.0);
@@ -170,7 +170,7 @@ std::string svg(const FlowChart& chart) {
   const auto x = [&](std::size_t i) {
     return kEdge + static_cast<double>(column[i]) * (kWide + kGapX);
   };
-  // The nodes of a column stand in its middle.
+  // Centres each column's nodes vertically.
   const auto y = [&](std::size_t i) {
     return kEdge +
            (static_cast<double>(row[i]) + (rows - static_cast<double>(used[column[i]])) / 2) *

@@ -1,4 +1,4 @@
-// Pieces of pages: text that is safe in HTML, and drawings as SVG.
+// Building blocks of HTML pages: escaped text, and drawings as SVG.
 #pragma once
 
 #include <string>
@@ -7,39 +7,38 @@
 
 namespace melflow {
 
-/// The text with <, >, &, " and ' written as HTML has them, and what is not UTF-8 or steers a
-/// terminal replaced.
+/// Escapes <, >, &, " and ' for HTML, and replaces bytes that are not UTF-8 or control a terminal.
 std::string html_text(std::string_view text);
 
-/// A colour between white (0) and the given one (1): "rgb(255,214,170)".
+/// Returns a colour between white (share 0) and the given one (1): "rgb(255,214,170)".
 std::string shade(double share, int red, int green, int blue);
 
-/// Lines over one axis of time.
+/// Lines over a common time axis.
 struct LineChart {
   struct Line {
     std::string name;
-    std::vector<double> values;  ///< as many as there are seconds; NaN: a gap
+    std::vector<double> values;  ///< one per element of `seconds`; NaN: a gap
   };
   std::string title, unit;
   std::vector<Line> lines;
   double limit = 0;  ///< drawn as a dashed line; 0: none
 };
-/// `seconds`: of the points; `end`: of the axis [s].
+/// `seconds`: times of the points; `end`: end of the axis [s].
 std::string svg(const LineChart& chart, const std::vector<double>& seconds, double end);
 
-/// A row for each of some threads: what share of the time it was in what, in bands upon each other.
+/// One row per thread: stacked bands show which share of the time it spent in what.
 struct RowsChart {
   std::string title;
-  std::vector<std::string> names;  ///< of the bands, for the key
+  std::vector<std::string> names;  ///< of the bands, for the legend
   double from = 0,
-         step = 0;  ///< of the values: the beginning of the first, and from each to the next [s]
+         step = 0;  ///< start of the first value, and time between values [s]
   struct Row {
     std::string name;
     std::vector<std::vector<double>> shares;  ///< [band, step], 0 .. 1
   };
   std::vector<Row> rows;
 };
-/// `end`: of the axis [s].
+/// `end`: end of the axis [s].
 std::string svg(const RowsChart& chart, double end);
 
 /// Nodes in columns from left to right, joined by edges.
@@ -55,11 +54,11 @@ struct FlowChart {
     std::string label, tip;
   };
   std::vector<Node> nodes;
-  std::vector<Edge> edges;  ///< from a lower number to a higher one
+  std::vector<Edge> edges;  ///< each from a lower node number to a higher one
 };
 std::string svg(const FlowChart& chart);
 
-/// A bar of parts that add up to one.
+/// A bar whose parts add up to one.
 struct PartsBar {
   std::string name;
   std::vector<double> parts;

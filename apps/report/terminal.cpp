@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::size_t kLongestName = 18, kCells = 16;
 constexpr int kLeastWidth = 40;
-constexpr double kIdle = 0.1;  // below this no node is marked
+constexpr double kIdle = 0.1;  // no node with a smaller share is marked
 
 std::string bar(double share) {
   const auto full = static_cast<std::size_t>(std::lround(share * kCells));
   return std::string(full, '#') + std::string(kCells - full, '.');
 }
 
-// Without what a terminal shows at another width than its bytes.
+// Replaces characters whose displayed width may differ from their size in bytes.
 std::string plain(const std::string& name) {
   std::string out = one_line(name).substr(0, kLongestName);
   std::replace_if(
@@ -38,11 +38,11 @@ std::string plain(const std::string& name) {
 }
 
 constexpr double kRateWindow = 10;  // [s]
-constexpr double kNow = 1;          // over which shares of time are taken [s]
+constexpr double kNow = 1;          // window for shares of time [s]
 constexpr std::chrono::milliseconds kRedraw{120};
-constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
+constexpr std::chrono::seconds kPatience{1};  // for a terminal that accepts no output
 
-// Without blocking. False for a stopped terminal (Ctrl-S) or a pipe without a reader.
+// Checks, without blocking, whether output is accepted: not by a stopped terminal or a full pipe.
 bool takes_text(int fd) {
   pollfd out{fd, POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
@@ -62,7 +62,7 @@ double share_done(const Ledger::Counts& c) {
   return c.found == 0 ? 0 : static_cast<double>(c.closed()) / static_cast<double>(c.found);
 }
 
-// "3.00 MB read", with its rate where there is one: "3.00 MB read, 210 MB/s".
+// Returns "3.00 MB read", with the rate where it is known: "3.00 MB read, 210 MB/s".
 std::string read_text(const Progress& p, double byte_rate) {
   return bytes_text(static_cast<double>(p.bytes)) + " read" +
          (byte_rate > 0 ? fmt::format(", {} MB/s", megabytes_text(byte_rate)) : "");
@@ -74,7 +74,7 @@ std::string left_text(const Ledger::Counts& c, double rate) {
   return clock_text(static_cast<double>(c.found - c.closed()) / rate) + " left";
 }
 
-// Contains codes for the terminal; the rest is not from outside, so it needs no escapes.
+// Writes terminal codes unescaped; the rest of the text is not from outside.
 void steer(const std::string& text) {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
@@ -130,10 +130,10 @@ std::string bar_line(const Progress& progress, double rate, int width, double by
       fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share, p.is_filling ? "loading " : "",
                   count_text(c.closed()), count_text(c.found), rate_text(rate), left_text(c, rate));
   const auto room = [&] { return width - static_cast<int>(text.size()); };
-  // The bar keeps its length while the figures grow.
+  // The bar keeps its length when the numbers grow.
   const int wanted = width < 100 ? 12 : 24;
   const std::string failed = c.failed == 0 ? "" : fmt::format("  {} failed", count_text(c.failed));
-  // A filling pass makes no rows.
+  // No rows are computed while audio is being loaded.
   const std::string rows = p.is_filling ? "" : "  " + plural(p.rows, "row");
   for (const std::string& more : {failed, rows, "  " + read_text(p, byte_rate)})
     if (room() - static_cast<int>(more.size()) >= wanted + 2) text += more;
@@ -168,7 +168,7 @@ ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
 }
 
 void ProgressDisplay::start() {
-  // Where no thread can be started for it, nothing is shown.
+  // If no thread can be started, nothing is shown.
   if (mode_ != Mode::none) (void)add_thread(thread_, "progress", [this] { loop(); });
 }
 
@@ -201,8 +201,8 @@ void ProgressDisplay::erase() {
   is_drawn_ = false;
 }
 
-// One write a redraw, or a slow terminal flickers. The last column stays free: some wrap already
-// when it is filled. The cursor is left in the line of the bar, so that erasing is from there on.
+// Draws with one write, since slow terminals flicker otherwise. Leaves the last column free, as
+// some terminals wrap once it is filled. The cursor stays in the bar's line, where erasing starts.
 void ProgressDisplay::draw(const Progress& progress) {
   const TerminalSize size = terminal_size();
   samples_.push_back(runner_.sample());
@@ -210,7 +210,7 @@ void ProgressDisplay::draw(const Progress& progress) {
     samples_.pop_front();
   std::vector<std::string> lines =
       stage_lines(runner_.plan(), samples_.front(), samples_.back(), size.columns - 1);
-  // A display that scrolls the screen could not be removed again.
+  // Lines that scroll the screen could not be removed again.
   if (static_cast<int>(lines.size()) + 2 > size.rows) lines.clear();
   std::string text =
       "\r" + bar_line(progress, rate_.per_second(), size.columns - 1, byte_rate_.per_second()) +
@@ -225,19 +225,19 @@ void ProgressDisplay::draw(const Progress& progress) {
 void ProgressDisplay::loop() {
   std::unique_lock lock(mutex_);
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::duration<double> kMost{1e9};  // what a clock can count
+  constexpr std::chrono::duration<double> kMost{1e9};  // fits into the clock's type
   const auto every = std::chrono::duration_cast<Clock::duration>(std::min(every_, kMost));
   auto next_line = Clock::now() + every;
   while (!wake_.wait_for(lock, kRedraw, [this] { return ended_; })) {
     Progress p = runner_.progress();
     if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
-      // The run proper counts from the beginning again.
+      // The run itself counts from zero again.
       rate_ = row_rate_ = byte_rate_ = {};
       samples_.clear();
       most_rows_ = most_bytes_ = 0;
     }
     if (p.counts.found > 0) rate_.add(p.seconds, p.counts.closed());
-    // Once the graph is gone nobody counts these any more.
+    // The counts vanish with the graph, so their maxima are kept.
     p.rows = most_rows_ = std::max(most_rows_, p.rows);
     p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
     if (p.counts.found > 0) row_rate_.add(p.seconds, p.rows);

@@ -1,5 +1,5 @@
-// Shows the progress of a run on stderr: a bar and a line for each node, redrawn on a terminal;
-// elsewhere a line from time to time.
+// Shows a run's progress on stderr: on a terminal a bar and a line for each node, which are
+// redrawn; elsewhere a line from time to time.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@
 
 namespace melflow {
 
-/// A line for each node, of at most `width` ASCII characters: the share of its slots that were busy
-/// between the two points in time, and how many items wait before it; the busiest one is marked.
-/// None where one of the points has no nodes.
+/// Returns a line for each node, at most `width` ASCII characters long: the share of its slots that
+/// were busy between the two samples, and the number of items waiting before it; the busiest is
+/// marked. Returns nothing where a sample has no nodes.
 std::vector<std::string> stage_lines(const Plan& plan, const RunSample& before,
                                      const RunSample& now, int width);
 
-/// Measures files, rows or bytes per second over the last seconds, so that the time left follows
-/// the present speed.
+/// Measures files, rows or bytes per second over the last seconds, so that estimates follow the
+/// current speed.
 class RateMeter {
  public:
   void add(double seconds, std::size_t count);
@@ -31,19 +31,19 @@ class RateMeter {
   std::deque<std::pair<double, std::size_t>> samples_;
 };
 
-/// The progress as a line with a bar, of at most `width` characters; `rate`: files per
+/// Returns the progress as a line with a bar, at most `width` characters long. `rate`: files per
 /// second; `byte_rate`: bytes read per second, 0: not known.
 std::string bar_line(const Progress& progress, double rate, int width, double byte_rate = 0);
-/// The progress as a line without a bar, for a log file. `row_rate`: rows per second.
+/// Returns the progress as a line for a log file, without a bar. `row_rate`: rows per second.
 std::string log_line(const Progress& progress, double rate, double row_rate, double byte_rate = 0);
 
 class ProgressDisplay {
  public:
   enum class Mode { none, bar, lines };
-  /// The mode that suits stderr.
+  /// Returns the mode that suits stderr.
   static Mode suitable_mode();
 
-  /// `every`: a line comes so often [s].
+  /// `every`: time between lines [s].
   static constexpr double kLineEvery = 10;
   ProgressDisplay(const Runner& runner, Mode mode, double every = kLineEvery)
       : runner_(runner), mode_(mode), every_(every) {}
@@ -52,10 +52,10 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void start();
-  /// Prints a line that stays above the bar; gives up where the terminal does not take it soon.
+  /// Prints a line that stays above the bar; gives up if the terminal does not accept it soon.
   void say(const std::string& text);
-  /// Removes the bar when the process is about to end; gives up where the terminal does not take
-  /// it.
+  /// Removes the bar when the process is about to end; gives up if the terminal does not accept
+  /// output.
   void leave();
   /// Removes the bar from the terminal and draws no more.
   void clear();

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// More arrows make a trace slow to draw.
+// With more arrows, viewers become slow.
 constexpr std::size_t kFollowed = 1000;  // files
 
 using Track = std::vector<const Visit*>;
@@ -55,7 +55,7 @@ class Trace {
   }
 
  private:
-  // [µs]
+  // Microseconds since the run began.
   [[nodiscard]] double at(std::chrono::steady_clock::time_point t) const {
     return std::chrono::duration<double, std::micro>(t - report_.began).count();
   }
@@ -72,7 +72,7 @@ class Trace {
     }
   }
 
-  // An engine has several items at once, which do not nest: as many tracks as it had at most.
+  // An engine's items overlap without nesting, so it gets as many tracks as it had items at once.
   void collect_own(const VisitLog& visits, std::size_t node) {
     Track all;
     for (const std::deque<Visit>* thread : visits.by_thread())
@@ -102,7 +102,7 @@ class Trace {
     fmt::format_to(std::back_inserter(out_), event, std::forward<Args>(args)...);
   }
 
-  // Nearly all of a trace: formats that the compiler reads, and no floating point.
+  // Spans are nearly all of a trace, so this uses compile-time formats and no floating point.
   void add_span(const Visit& v, std::size_t track) {
     using Nanoseconds = std::chrono::nanoseconds;
     const std::int64_t from = Nanoseconds(v.began - report_.began).count(),
@@ -129,7 +129,7 @@ class Trace {
       const Visit* visit;
       std::size_t track;
     };
-    std::map<std::size_t, std::vector<Stop>> ways;  // of the first files, by their index
+    std::map<std::size_t, std::vector<Stop>> ways;  // by file index; only the first files
     for (std::size_t i = 0; i < tracks_.size(); ++i) {
       for (const Visit* v : tracks_[i]) {
         if (v->files == 0) continue;
@@ -157,7 +157,7 @@ class Trace {
         1e6 * seconds, nlohmann::json(args).dump());
   }
 
-  // How many places were in each state from one point to the next.
+  // Adds the number of slots in each state between two points.
   void add_states(const std::string& name, double from, const StageTime& a, double to,
                   const StageTime& b) {
     const double dt = to - from;

@@ -1,6 +1,6 @@
-// A run as a trace for ui.perfetto.dev or chrome://tracing, in the Trace Event Format: what each
-// worker and each dedicated thread did when, the way of files from stage to stage, and the series
-// as counters.
+// Writes a run as a trace for ui.perfetto.dev or chrome://tracing, in the Trace Event Format: the
+// activity of each worker and dedicated thread, the paths of files from stage to stage, and the
+// series as counters.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace melflow {
 
-/// The whole document; times in microseconds since the run began. The spans of category `stage` add
-/// up to the stages' busy seconds, those of `loading` are of a filling pass. Counters `NAME states`
-/// say how many of the stage's places were in each state until the next point.
+/// Returns the whole document; times are in microseconds since the run began. Spans of category
+/// `stage` add up to the stages' busy seconds; those of `loading` come from loading the audio.
+/// Counters `NAME states` tell how many of a stage's slots were in each state until the next point.
 std::string trace_json(const VisitLog& visits, const Series& series, const RunReport& report,
                        const Plan& plan);
 
-/// The warning about visits that the log could not keep.
+/// Returns the warning about visits that the log could not hold.
 std::string left_out_text(const VisitLog& visits);
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// The results of the checks of `expect:`, as text and as JSON; numbers of the JSON report of a run,
-// by their places in it.
+// Formats the results of the checks of `expect:` as text and JSON, and finds figures in the JSON
+// report of a run by their paths.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,18 +11,18 @@
 
 namespace melflow {
 
-/// A line for each: "expected files_per_second >= 20000: 14,480, not met".
+/// Returns one line per verdict: "expected files_per_second >= 20000: 14,480, not met".
 std::string verdicts_text(const std::vector<Verdict>& verdicts);
 nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& verdicts);
 
-/// What is at `place`: "memory.resident_peak", "stages.mel.call_seconds.p99". Elements of a list go
-/// by their name, edges by the node they lead to: "edges.mel.mean_depth". Names may have dots
-/// themselves. Null where there is nothing.
+/// Returns the element at a path such as "memory.resident_peak" or "stages.mel.call_seconds.p99",
+/// or null. Elements of a list are found by name, edges by their destination:
+/// "edges.mel.mean_depth". Names may contain dots themselves.
 const nlohmann::ordered_json* find_in_report(const nlohmann::ordered_json& report,
                                              std::string_view place);
 
-/// Of the figures that are expected, in their order. What is not in the report, or is no number
-/// there, is not met.
+/// Checks the expected figures in order. A figure that is missing in the report or is no number
+/// counts as not met.
 std::vector<Verdict> verdicts_on_figures(const FigureBounds& expected,
                                          const nlohmann::ordered_json& report);
 

@@ -32,7 +32,7 @@ class Failures {
   std::vector<std::string> all_;
 };
 
-// The files of rows in a folder: one, or one of each split.
+// Opens the row files in a folder: one, or one per split.
 std::vector<std::unique_ptr<FeatureFile>> row_files(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& e : fs::directory_iterator(folder)) {
@@ -47,7 +47,7 @@ std::vector<std::unique_ptr<FeatureFile>> row_files(const fs::path& folder) {
   return out;
 }
 
-// All files below the folder of an output that has no rows.
+// Lists all files in the folder of an output that has no rows.
 std::vector<std::string> paths_below(const fs::path& folder) {
   std::vector<std::string> out;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(folder))
@@ -168,7 +168,7 @@ class OutputCheck {
     compare(v, wanted, got, columns, width);
   }
 
-  // The first value that differs, and how many do.
+  // Reports the first value that differs, and how many do.
   void compare(const ExpectedValues& v, const std::vector<double>& wanted,
                const std::vector<float>& got, std::uint64_t columns, std::uint64_t width) {
     std::size_t wrong = 0, at = 0;
@@ -212,7 +212,7 @@ void check_counts(const ExpectedRun& expected, const Ledger::Counts& counts, Fai
   check("failed", expected.failed, counts.failed);
 }
 
-// As a run's summary has it, without the path: "decode: failed: reason".
+// Formats a remark as in a run's summary, without the path: "decode: failed: reason".
 std::string text_of(const Remark& r) {
   return fmt::format("{}: {}: {}", r.entry.stage, to_text(r.entry.outcome), r.entry.reason);
 }

@@ -1,4 +1,4 @@
-// Compares the results of a test's run with what the test expects.
+// Compares the results of a test's run with its expectations.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,16 @@
 
 namespace melflow {
 
-/// A run that is over.
+/// The results of a finished run.
 struct TestedRun {
   RunReport report;
   std::vector<Remark> remarks;
-  /// The folder of each output, by its node's name; nothing else is in it.
+  /// The folder of each output, by its node's name; a folder has nothing else in it.
   std::vector<std::pair<std::string, std::filesystem::path>> outputs;
 };
 
-/// One line for everything that is not as expected; none where all is. `folder`: where the paths of
-/// .npy files begin.
+/// Returns one line per difference; none where everything is as expected. `folder`: the base of
+/// relative paths of .npy files.
 std::vector<std::string> check_test(const ExpectedRun& expected, const TestedRun& run,
                                     const std::filesystem::path& folder);
 

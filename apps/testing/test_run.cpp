@@ -28,7 +28,7 @@ std::span<const PlanNode> sources_of(const Plan& plan) {
   return plan.sources.empty() ? std::span(plan.nodes).first(1) : std::span(plan.sources);
 }
 
-// What the output is called in its folder; "" where the folder itself is the output.
+// Returns the name of an output in its folder; "" where the folder itself is the output.
 fs::path name_of(const PlanNode& sink) {
   if (sink.info->name == "npy_write") return "rows.npy";
   if (dynamic_cast<const RowSink*>(sink.stage.get()) != nullptr) return "rows.h5";
@@ -37,14 +37,14 @@ fs::path name_of(const PlanNode& sink) {
   return name.has_extension() ? name : "";
 }
 
-// The kind of input that a test asks for; "": that of the pipeline.
+// Returns the source stage that a test asks for; "": the pipeline's own.
 std::string stage_of(const PipelineTest& test) {
   const Value* stage = test.input.value.find("stage");
   return stage == nullptr ? "" : stage->text();
 }
 
-// Recordings of the stage synthetic, written below `folder` as WAV files under their names: those
-// of a kind in a folder of its name.
+// Writes recordings of the stage synthetic as WAV files below `folder`: those of each kind in a
+// folder of that name.
 void make_recordings(const PipelineTest& test, const fs::path& folder) {
   Value files = Value::map({});
   files.set("stage", Value::scalar("audio_write"));
@@ -81,7 +81,7 @@ class OneTest {
     const Plan first = load_plan(options_.pipeline, load_);
     check_nodes(first);
     for (const PlanNode& source : sources_of(first)) set_input(source);
-    add_sets(test_.sets);  // the input that the test itself sets takes precedence
+    add_sets(test_.sets);  // the test's own settings of the input take precedence
     set_outputs(first);
     Runner runner(load_plan(options_.pipeline, load_));
     TestedRun run;
@@ -99,7 +99,7 @@ class OneTest {
     load_.sets.push_back({fmt::format("{}.{}", node.written, option), value});
   }
 
-  // Names of outputs in the test that no node of the pipeline has.
+  // Refuses names of outputs that no node of the pipeline has.
   void check_nodes(const Plan& plan) const {
     std::vector<std::string> sinks;
     for (const PlanNode& node : plan.nodes)
@@ -124,7 +124,7 @@ class OneTest {
                                       has_option(source, "root") ? " or synthetic" : ""),
                           test_.mark);
       const fs::path made = scratch_ / "input";
-      if (!fs::exists(made)) make_recordings(test_, made);  // of several sources all have it
+      if (!fs::exists(made)) make_recordings(test_, made);  // several sources share the recordings
       if (has_option(source, "manifest")) set(source, "manifest", "\"\"");
       return set(source, "root", to_json(Value::scalar(made.string(), {}, true)));
     }
@@ -137,8 +137,7 @@ class OneTest {
     }
   }
 
-  // All that is written goes below the folder of the test, wherever the pipeline or the test sends
-  // it.
+  // Redirects all outputs into the test's folder, whatever paths the pipeline or the test set.
   void set_outputs(const Plan& plan) {
     for (const PlanNode& node : sources_of(plan)) {
       const Value options = node.config->schema().echo();

@@ -1,4 +1,4 @@
-// One test of a pipeline: its input, the plan with it, the run, all below one folder.
+// Runs one test of a pipeline: its input, the plan with it and the run, all below one folder.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,14 @@ namespace melflow {
 
 struct TestOptions {
   std::string pipeline;          ///< a file
-  std::vector<Assignment> sets;  ///< of all tests; a test's own come after them
-  std::vector<Assignment> vars;  ///< likewise
+  std::vector<Assignment> sets;  ///< for all tests; a test's own are applied after them
+  std::vector<Assignment> vars;  ///< for all tests
   std::optional<int> workers;
 };
 
-/// Runs a test with all that it makes below `scratch`, an empty folder. Returns what is not as
-/// expected, a line each. Throws ConfigError where the pipeline or the input cannot be run, and
-/// RunError where the run could not begin.
+/// Runs a test, with all its files below `scratch`, an empty folder. Returns a line per unmet
+/// expectation. Throws ConfigError where the pipeline or the input is invalid, and RunError where
+/// the run could not begin.
 std::vector<std::string> run_test(const PipelineTest& test, const TestOptions& options,
                                   const std::filesystem::path& scratch);
 

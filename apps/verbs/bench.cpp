@@ -1,4 +1,4 @@
-// melflow bench: what this machine can do at most, of all that a run needs.
+// melflow bench: measures this machine's ceilings for everything that a run needs.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ struct BenchArguments {
   bool no_progress = false;
 };
 
-/// What was measured, and on what.
+/// The measurements and the machine on which they were made.
 struct Bench {
   std::string dir;
   Disk disk;
@@ -51,7 +51,7 @@ struct Bench {
   bool is_stopped = false;
 };
 
-// The folder in which files are measured, as it was given.
+// Returns the folder for measured files as the user wrote it.
 std::string parent_of(const BenchArguments& arguments) {
   std::error_code error;
   std::string dir = arguments.dir;
@@ -67,7 +67,7 @@ std::string parent_of(const BenchArguments& arguments) {
   return dir;
 }
 
-// Everything is removed in any case, also by a second Ctrl-C.
+// Removes all its files in any case, even after a second Ctrl-C.
 Bench run_bench(const BenchArguments& arguments) {
   Bench out;
   out.dir = parent_of(arguments);

@@ -1,4 +1,4 @@
-// melflow compare: are two files, or pipelines, of the same features?
+// melflow compare: tells whether two files or pipelines have the same features.
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ constexpr std::size_t kLongestSetting = 1000;  // [bytes]
 
 struct CompareArguments {
   std::string a, b;
-  std::string output;  ///< "": all, by their names
+  std::string output;  ///< "": all outputs, matched by name
   PlanOverrides overrides;
   std::vector<std::string> sets_of_b;
   bool json = false;
@@ -33,7 +33,7 @@ std::string shown(const Json& value) {
   return text.empty() ? "not set" : text;
 }
 
-// The settings of a whole stage on one line: "rate 16000, quality high".
+// Formats the settings of a whole stage on one line: "rate 16000, quality high".
 std::string stage_text(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items())
@@ -54,7 +54,7 @@ std::string difference_text(const SettingDifference& d, const FeatureSettings& a
                      d.in_a ? b.path : a.path);
 }
 
-// Settings that can change the last bits of equal features.
+// Lists settings that can change the last bits of otherwise equal features.
 std::vector<std::string> notes(const FeatureSettings& a, const FeatureSettings& b) {
   std::vector<std::string> out;
   const auto known = [](const std::string& text) {
@@ -71,7 +71,7 @@ std::vector<std::string> notes(const FeatureSettings& a, const FeatureSettings& 
   return out;
 }
 
-// Two outputs that are compared, or one that the other pipeline lacks (null).
+// Two outputs to compare, or one that the other pipeline lacks (null).
 struct Pair {
   std::string name;  // "" where there is only one
   const FeatureSettings *a = nullptr, *b = nullptr;
@@ -81,7 +81,7 @@ struct Pair {
 
 using Outputs = std::vector<FeatureSettings>;
 
-// A file of rows, and a pipeline with one output, are taken whatever the output is called.
+// For a file of rows, and for a pipeline with one output, the output's name does not matter.
 Pair pair_named(const std::string& name, const Outputs& a, const Outputs& b) {
   Pair out{"", find_output(a, name), find_output(b, name)};
   if (out.a == nullptr && out.b == nullptr) throw RunError(no_such_output(a, name));
@@ -96,7 +96,7 @@ bool are_files(const Outputs& outputs) { return outputs.front().output.empty(); 
 
 std::vector<Pair> pairs_of(const Outputs& a, const Outputs& b) {
   if (are_alike(a) && are_alike(b)) return {{"", &a.front(), &b.front()}};
-  // A file of rows is compared with the output that writes it.
+  // Compares a file of rows with the output that writes it.
   if (are_files(a) && !are_files(b))
     if (const FeatureSettings* o = find_written(b, a.front().path))
       return {{o->output, &a.front(), o}};
@@ -143,7 +143,7 @@ Json compare_json(const std::vector<Pair>& pairs) {
   return {{"equal", is_equal}, {"outputs", list}};
 }
 
-// Prints what differs, a line each. Returns whether nothing does.
+// Prints the differences, one per line. Returns whether there are none.
 bool say_pair(const Pair& pair) {
   const std::string name = pair.name.empty() ? "" : pair.name + ": ";
   if (!pair.is_whole()) {

@@ -1,4 +1,4 @@
-// melflow explain: a trial run, what limited it, and whether the best hint keeps its promise.
+// melflow explain: makes a trial run, finds its limit, and verifies the best hint.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,7 +27,7 @@ struct ExplainArguments {
   bool verify = false;
 };
 
-// In turn, so that what changes on the machine meanwhile meets both.
+// Runs alternate, so that changes on the machine affect both sides equally.
 Verification verify_by(const Trials& trials, const Hint& hint, double before) {
   std::vector<double> without, with;
   for (int i = 0; i < kPairs; ++i) {

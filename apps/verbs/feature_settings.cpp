@@ -71,7 +71,7 @@ FeatureSettings of_sink(const std::string& path, const PlanNode& node) {
   return out;
 }
 
-// The sinks that write rows; where there are none, what comes to the others has settings, too.
+// Reads the sinks that write rows; if there are none, the settings of the other sinks' input.
 std::vector<FeatureSettings> of_pipeline(const std::string& path, const PlanOverrides& overrides,
                                          std::set<std::string>& asked) {
   const Plan plan = overrides.look_at(path, asked);
@@ -114,7 +114,7 @@ void compare_stage(const FeatureSettings::Stage& a, const FeatureSettings::Stage
     if (!a.settings.contains(key)) out.push_back({a.name + "." + key, {}, value, false, true});
 }
 
-// The names of the stages that both have, in the order of `settings`.
+// Returns the names of the stages that both have, in the order of `settings`.
 std::vector<std::string> shared_stages(const FeatureSettings& settings,
                                        const FeatureSettings& other) {
   std::vector<std::string> out;

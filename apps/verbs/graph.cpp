@@ -1,4 +1,4 @@
-// melflow graph: the plan as a Mermaid flowchart, with its bounds.
+// melflow graph: prints the plan and its bounds as a Mermaid flowchart.
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace melflow {
 namespace {
 
-// Nodes go by number: a name may be a word of Mermaid's own ("end").
+// Nodes are numbered, because a name may be a reserved word of Mermaid ("end").
 std::string mermaid(const Plan& plan) {
   std::string out = "flowchart LR\n";
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {

@@ -1,4 +1,4 @@
-// melflow init: a configuration to start from, or a project with a stage of one's own.
+// melflow init: makes a configuration to start from, or a project with the user's own stage.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -30,13 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 40;
-constexpr const char* kExample = "loudness";  // the name in the files that come with melflow
+constexpr const char* kExample = "loudness";  // the stage's name in the example files
 constexpr const char* kFiles[] = {"loudness.cpp", "loudness_test.cpp", "loudness.yaml",
                                   "CMakeLists.txt"};
 
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 
-// peak_level: PeakLevel
+// Converts peak_level to PeakLevel.
 std::string class_name(const std::string& stage) {
   std::string out;
   bool begins = true;
@@ -65,7 +65,7 @@ std::string example_text(const std::string& file) {
   return InputFile(path).read_all(kMostText);
 }
 
-// What is wrong with the name of a new stage, and what is allowed; "" where nothing is.
+// Returns the error in the name of a new stage, and what is allowed; "" where it is valid.
 std::string wrong_stage_name(const std::string& name) {
   const bool is_name = !name.empty() && is_small(name.front()) && name.size() <= kLongestName &&
                        std::all_of(name.begin(), name.end(), [](char c) {
@@ -82,9 +82,9 @@ std::string wrong_stage_name(const std::string& name) {
   return "";
 }
 
-// Makes the folder with the stage `name`, its test, a pipeline and a CMakeLists.txt: the example
-// that comes with melflow, under that name. Throws RunError when anything has the folder's name or
-// it cannot be made; then nothing is left.
+// Makes the folder with the stage `name`, its test, a pipeline and a CMakeLists.txt by renaming the
+// example that comes with melflow. Throws RunError when `folder` exists already or cannot be made;
+// then nothing is left.
 void write_stage_project(const std::string& name, const std::string& folder) {
   if (has_name(folder))
     throw RunError(folder + ": this already exists; give the name of a new folder");
@@ -104,10 +104,10 @@ void write_stage_project(const std::string& name, const std::string& folder) {
   }
 }
 
-// The folder to be given to CMake as a place of packages; "" where the program is not installed.
+// Returns the prefix in which CMake finds the package; "" where the program is not installed.
 std::string installed_prefix() {
-  const fs::path prefix = shipped_places("", "").front() / "../..";  // of PREFIX/share/melflow
-  std::error_code error;  // packages of the program alone have no headers
+  const fs::path prefix = shipped_places("", "").front() / "../..";  // from PREFIX/share/melflow
+  std::error_code error;  // packages of the program alone lack headers
   const bool has_headers = fs::is_directory(prefix / "include/melflow", error);
   return has_headers ? fs::canonical(prefix, error).string() : "";
 }
@@ -181,7 +181,7 @@ constexpr std::string_view kMelNode = R"yaml(  mel:
     log: db                   # one of none, ln, log10, db
 )yaml";
 
-// The steps after the mel spectrogram in typical code for a library.
+// Options of mel that do the steps after the mel spectrogram in typical code for a library.
 struct Decibels {
   std::string_view preset;
   std::string_view options;  // lines of YAML
@@ -229,7 +229,7 @@ std::string template_text(const MelPreset* preset) {
   return out;
 }
 
-// What --from takes: pipelines that come with melflow, and presets of the stage mel.
+// Returns the values of --from: pipelines that come with melflow, and presets of the stage mel.
 std::vector<std::string> starting_points() {
   std::vector<std::string> out = shipped_pipeline_names();
   for (const MelPreset& p : mel_presets()) out.emplace_back(p.name);
@@ -238,7 +238,7 @@ std::vector<std::string> starting_points() {
   return out;
 }
 
-// `file`: where it is to be written.
+// `file`: the file to be written.
 std::string starting_text(const std::string& from, const std::string& file) {
   if (from.empty()) return template_text(nullptr);
   const std::vector<std::string> shipped = shipped_pipeline_names();
@@ -246,7 +246,7 @@ std::string starting_text(const std::string& from, const std::string& file) {
     return template_text(find_preset(from));
   const std::string path = find_pipeline(from);
   std::string text = InputFile(path).read_all(kMostText);
-  // Its comments name the commands that run and test it.
+  // Comments in the text name the commands that run and test the pipeline: puts in the new name.
   for (const std::string verb : {"melflow run ", "melflow test "})
     for (std::size_t at = 0; (at = text.find(verb + from, at)) != std::string::npos;)
       text.replace(at + verb.size(), from.size(), file), at += verb.size();

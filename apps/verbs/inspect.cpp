@@ -1,4 +1,4 @@
-// melflow inspect: what is in a file of features.
+// melflow inspect: describes the contents of a feature file.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <set>
@@ -19,7 +19,7 @@ namespace {
 
 struct InspectArguments {
   std::string file;
-  std::string output;  ///< with `features`, of a pipeline with several
+  std::string output;  ///< with `features`: which output, for a pipeline with several
   PlanOverrides overrides;
   bool json = false;
   bool files = false;

@@ -34,7 +34,7 @@ struct Group {
   double seconds = 0;
 };
 
-// "64 mel, 20 mfcc", by the nodes that made them; "" where rows are of one kind.
+// Returns "64 mel, 20 mfcc", columns by the node that made them; "" for columns of one kind.
 std::string columns_of(const FeatureFile& f) {
   std::vector<std::string> out;
   try {
@@ -42,13 +42,13 @@ std::string columns_of(const FeatureFile& f) {
       out.push_back(fmt::format("{} {}", group.at("columns").get<int>(),
                                 group.at("node").get<std::string>()));
   } catch (const StoredJson::exception&) {
-    return {};  // a damaged file
+    return {};  // the file is damaged
   }
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-// By label or split; -1, the files without one, comes first and only when there are any. A file
-// with several labels counts for each of them.
+// Counts by label or split. -1, for files without one, comes first and only if there are any. A
+// file with several labels counts for each of them.
 std::map<int, Group> group_by(
     const FeatureFile& f, const std::vector<std::string>& names,
     const std::function<std::vector<int>(const FeatureFile::Entry&)>& keys) {
@@ -113,7 +113,7 @@ std::string groups_text(const char* title, const std::map<int, Group>& groups,
   return out;
 }
 
-// One line for each stage of the feature settings.
+// Returns one line for each stage of the feature settings.
 std::string settings_text(const FeatureFile& f) {
   const Json features = parse_settings_or_null(f.text("feature_settings"));
   std::string out;
@@ -127,7 +127,7 @@ std::string settings_text(const FeatureFile& f) {
         line += fmt::format(" {}={}", excerpt(key), excerpt(setting_text(value), kLongestSettings));
     const auto stage = options.find("stage");
     std::string name = stage == options.end() ? "" : excerpt(setting_text(*stage));
-    // The same features have the same settings, in whatever kind of file.
+    // Settings of features name hdf5_write for every kind of file.
     if (name == "hdf5_write" && is_npy(f.path())) name = "npy_write";
     out += fmt::format("{:<14}{}:{}\n", title, name, line);
     title = "";
@@ -179,7 +179,7 @@ std::string remarks_text(const FeatureFile& f, bool all) {
   return out;
 }
 
-// Lowest and highest; the energy's column has none.
+// Returns the lowest and highest frequency; the energy column has none.
 std::pair<double, double> frequency_range(const std::vector<double>& hz) {
   std::pair<double, double> range{std::numeric_limits<double>::max(), 0};
   for (const double f : hz) {
@@ -211,7 +211,7 @@ Json files_json(const FeatureFile& f) {
                    {"duration", e.duration},
                    {"status", to_text(e.status)}});
     for (const std::int32_t l : e.labels) out.back()["labels"].push_back(name_of(f.labels(), l));
-    if (!e.targets.empty()) out.back()["targets"] = e.targets;  // null for none
+    if (!e.targets.empty()) out.back()["targets"] = e.targets;  // null without targets
     for (std::size_t c = 0; c < e.texts.size(); ++c)
       out.back()["columns"][f.columns()[c]] = e.texts[c];
   }

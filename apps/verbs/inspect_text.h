@@ -8,17 +8,17 @@
 
 namespace melflow {
 
-/// The page about an output; `with_files`: also a line for each file, and every warning.
+/// Describes an output on one page; `with_files`: adds a line for each file, and all warnings.
 std::string output_text(const FeatureFile& f, bool with_files);
 
-/// The same and more as a document; `with_files`: also of each file.
+/// Returns this and more as a document; `with_files`: with all files.
 nlohmann::ordered_json output_json(const FeatureFile& f, bool with_files);
 
-/// A line for each file of that status: its path, a tab, the reason.
+/// Returns a line for each file of that status: its path, a tab, the reason.
 std::string listed_text(const FeatureFile& f, const char* status);
 
-/// A line for each file that was skipped, failed, or is ok with a warning: its path, what became of
-/// it, the reason, with tabs between.
+/// Returns a line for each file that was skipped, failed, or is ok with a warning: its path,
+/// outcome and reason, separated by tabs.
 std::string all_remarks_text(const FeatureFile& f);
 
 }  // namespace melflow

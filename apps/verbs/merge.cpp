@@ -1,4 +1,4 @@
-// melflow merge: the output of a job, of its parts.
+// melflow merge: makes a job's output from its parts.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
@@ -33,7 +33,7 @@ int columns_of(const Plan& plan) {
   return 0;
 }
 
-// "3, 7 to 9"
+// Returns "3, 7 to 9".
 std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
   constexpr std::size_t kShown = 12;
   std::string out;
@@ -49,9 +49,9 @@ std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
   return out;
 }
 
-// The plan of a run that makes the job's output of its parts: at the pipeline's path, or at
-// `output` unless that is "". Throws RunError that names the parts which are not done, and one that
-// is of another plan.
+// Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
+// to `output` unless that is "". Throws RunError that names the parts which are not done, or a part
+// of another plan.
 Plan merging_plan(const Job& job, std::optional<int> workers, const std::string& output) {
   Plan plan = job.load(workers, output);
   const auto merged = std::make_shared<MergedParts>();

@@ -16,7 +16,7 @@
 namespace melflow {
 namespace {
 
-// Present in the files of one run with a file for each split.
+// Equal in all files of a run that writes one file per split; "" in other outputs.
 std::string run_of(const FeatureFile& file) { return file.text("run_hash"); }
 
 void add_rows(const FeatureFile& file, std::vector<std::string>& out) {
@@ -41,7 +41,7 @@ void add_others(const FeatureFile& file, std::vector<std::string>& out) {
     try {
       if (const FeatureFile other(path); run_of(other) == run_of(file)) continue;
     } catch (const RunError&) {
-      // It may be anything.
+      // The other file may be anything.
     }
     out.push_back(fmt::format(
         "{}: this file is not of the same run as {}: labels, splits or features may be others. "
@@ -73,7 +73,7 @@ State state_of(const FeatureFile& file, const FeatureFile::Entry& entry, NumberT
 State checked(const FeatureFile& file, const FeatureFile::Entry& entry, NumberType type) {
   try {
     return state_of(file, entry, type);
-  } catch (const RunError&) {  // a chunk that is damaged cannot be unpacked
+  } catch (const RunError&) {  // a damaged chunk cannot be unpacked
     return State::wrong;
   }
 }

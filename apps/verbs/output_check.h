@@ -1,5 +1,5 @@
-// Checks whether the files and parts of an output belong together, and its rows by the hashes in
-// its index.
+// Checks whether the files and parts of an output belong together, and checks its rows against the
+// hashes in its index.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,26 @@
 
 namespace melflow {
 
-/// The path of the output that `file` holds a split of: "out.h5" for "out.train.h5"; its own where
-/// it holds all.
+/// Returns the path of the output to which `file` belongs: "out.h5" for the split file
+/// "out.train.h5"; its own path where it holds all rows.
 std::string path_of_all(const FeatureFile& file);
-/// The files of that output that are there: those of splits, and what has none.
+/// Returns the existing files of that output: those of splits, and the one without a split.
 std::vector<std::string> files_of_all(const FeatureFile& file);
 
-/// What does not fit together, a sentence each: the index with what was written, the rows with the
-/// index (by the first and the last recording), the files of splits with each other. Nothing: it
-/// does.
+/// Describes inconsistencies, one sentence each: between the index and the file's contents, between
+/// rows and index (by the first and last recording), and between the files of splits. Empty: there
+/// are none.
 std::vector<std::string> misfits(const FeatureFile& file);
 
-/// Whether the rows of a file are what was written; also where that is not known, or there are
-/// none.
+/// Whether the rows of a file match their hash; true also where there is no hash, or no rows.
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry);
 
 struct CheckedRows {
-  std::vector<std::size_t> wrong;      ///< files whose rows are not what was written
-  std::size_t right = 0, unknown = 0;  ///< how many files' are; of how many there is no hash
+  std::vector<std::size_t> wrong;      ///< files whose rows do not match their hash
+  std::size_t right = 0, unknown = 0;  ///< numbers of files that match, and that have no hash
 };
 
-/// Reads all rows. What cannot be read or unpacked is wrong.
+/// Reads all rows. Rows that cannot be read or unpacked count as wrong.
 CheckedRows check_rows(const FeatureFile& file);
 
 }  // namespace melflow

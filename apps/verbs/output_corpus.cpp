@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSeconds = "#t=", kSamples = "#samples=";
 
-// Where the span begins that the name of an utterance has at its end (Manifest::name).
+// Returns where the span begins that ends an utterance's name (Manifest::name).
 std::size_t end_of_path(std::string_view name) {
   const std::size_t at = name.rfind('#');
   if (at == name.npos) return name.size();
@@ -27,7 +27,7 @@ void set_names(Manifest& list, const FeatureFile& output) {
   list.set_target_names(output.targets());
   list.set_text_names(output.columns());
   for (const FeatureFile::Entry& e : output.files()) {
-    if (e.start == 0 && e.end == 0) continue;  // no utterance
+    if (e.start == 0 && e.end == 0) continue;  // not an utterance
     const bool has_samples = e.path.find(kSamples, end_of_path(e.path)) != e.path.npos;
     return list.set_span_unit(has_samples ? Manifest::SpanUnit::samples
                                           : Manifest::SpanUnit::seconds);
@@ -47,7 +47,7 @@ void add(Manifest& list, const FeatureFile& output, const FeatureFile::Entry& e)
                                  output.path(), excerpt(e.path)));
     path.remove_prefix(own.size() + 1);
   }
-  const std::size_t name = path.rfind('/') + 1;  // 0 without one
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
   list.add(list.add_folder(path.substr(0, name), source), path.substr(name));
   if (list.has_spans()) list.set_span(i, {e.start, e.end});
   if (e.label >= 0) list.set_label(i, output.labels().at(static_cast<std::size_t>(e.label)));
@@ -80,7 +80,7 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
       const FeatureFile::Entry& e = output->files()[i];
       add(list, *output, e);
       const auto remark = remarks.find(static_cast<std::int64_t>(i));
-      if (e.path.ends_with('/') && remark != remarks.end())  // a folder that was closed
+      if (e.path.ends_with('/') && remark != remarks.end())  // a folder without access
         list.set_problem(list.size() - 1, remark->second->reason);
     }
   }
@@ -95,7 +95,7 @@ void check_root(const Plan& made, const FeatureFile& output) {
   for (const auto& [name, root] : sources) {
     std::error_code none;
     const bool is_there = std::filesystem::is_directory(root, none);
-    // A disk that is not mounted leaves an empty folder.
+    // The mount point of an unmounted disk is an empty folder.
     if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) continue;
     throw RunError(fmt::format("{}: its recordings{} were in the folder '{}', which {} here; {}",
                                output.path(), name.empty() ? "" : " of " + name, root,

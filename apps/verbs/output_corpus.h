@@ -1,4 +1,4 @@
-// The corpus that an output was made of, as the output says it; and the stage that wrote it.
+// The corpus that an output describes as its source, and the stage that wrote the output.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace melflow {
 
-/// Some files of an output, ascending.
+/// Some files of an output, in ascending order.
 struct FilesOf {
   const FeatureFile* output;
   std::vector<std::size_t> files;
 };
 
-/// The list of these files, with labels, splits and all else that the outputs say of them: a route
-/// may ask for it. Without stamps. `outputs`: of one run.
+/// Returns the list of these files, with labels, splits and all else that the outputs say about
+/// them, since a route may need it. The list has no stamps. `outputs`: of one run.
 std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs);
 
-/// Throws RunError where the folder of the recordings that an output was made of is not there: its
-/// path may be relative to the folder in which the command was run, or a disk is not mounted.
-/// `made`: what made it. A corpus that is no folder of files has none.
+/// Throws RunError where the folder of an output's recordings is missing: its path may be relative
+/// to the folder in which the command was run, or a disk may not be mounted. `made`: the plan that
+/// made the output. Does nothing for a corpus that is no folder of files.
 void check_root(const Plan& made, const FeatureFile& output);
 
-/// The stage that writes the output of a pipeline. Throws RunError, in the name of the output
+/// Returns the stage that writes the output of a pipeline. Throws RunError, naming the output
 /// `path`, where the pipeline has several, or one that does not write rows.
 const PlanNode& only_sink(const Plan& plan, const std::string& path);
 

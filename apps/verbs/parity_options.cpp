@@ -27,7 +27,7 @@ bool has_preset(const ParityLibrary& library, const std::string& preset) {
   return std::find(library.presets.begin(), library.presets.end(), preset) != library.presets.end();
 }
 
-// The preset of the library that is meant; `own`: the pipeline's, "" without one.
+// Chooses the library's preset to compare. `own`: the preset of the pipeline, "" without one.
 const MelPreset& preset_of(const ParityQuestion& question, const std::string& library,
                            const std::string& own) {
   const ParityLibrary& l = library_named(library);
@@ -42,7 +42,7 @@ const MelPreset& preset_of(const ParityQuestion& question, const std::string& li
   return *find_preset(name);
 }
 
-// Those of the preset, with what --set says of a node mel that has it.
+// Returns the preset's options, changed by --set on a node mel with this preset.
 ParityOptions of_preset(const ParityQuestion& question) {
   ParityOptions out;
   out.library = question.library;
@@ -81,10 +81,10 @@ ParityOptions of_preset(const ParityQuestion& question) {
 struct MelNode {
   std::string name;
   MelStageOptions options;
-  Value settings;  // all that can change a value
+  Value settings;  // all settings that can change a value
 };
 
-// Where no rate is written, the settings have the one that the plan found.
+// Where no sample rate is written, the settings get the rate that the plan found.
 MelNode mel_node(const PlanNode& node) {
   MelNode out{node.written.empty() ? node.name : node.written, {}, {}};
   Value own = Value::map({});
@@ -104,7 +104,7 @@ MelNode mel_node(const PlanNode& node) {
   return out;
 }
 
-// The one that is meant. Several with the same settings are one.
+// Returns the mel node to compare. Several nodes with the same settings count as one.
 MelNode mel_node(const ParityQuestion& question) {
   const std::string& pipeline = question.pipeline;
   std::set<std::string> asked;
@@ -140,7 +140,7 @@ Value echo_of(MelStageOptions options) {
   return schema.echo();
 }
 
-// Settings that differ from the preset, as written and as resolved.
+// Lists settings that differ from the preset both as written and as resolved.
 std::vector<std::string> differing(const MelNode& node, const MelPreset& preset) {
   MelStageOptions of_preset;
   of_preset.set(preset.options);

@@ -1,5 +1,5 @@
-// Which options of mel `verify-parity --reference` compares: those of a preset with what --set
-// changes, or those of a mel node of a pipeline.
+// The mel options that `verify-parity --reference` compares: those of a preset, changed by --set,
+// or those of a mel node of a pipeline.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace melflow {
 
-/// What is asked for, by the arguments.
+/// The comparison that the arguments ask for.
 struct ParityQuestion {
-  std::string library;  ///< "": that of the pipeline's preset
+  std::string library;  ///< "": the library of the pipeline's preset
   std::vector<std::string> presets;
-  std::string pipeline, node;  ///< "": none; that there is
+  std::string pipeline, node;  ///< "": no pipeline; its only mel node
   PlanOverrides overrides;
 };
 
@@ -24,13 +24,13 @@ struct ParityOptions {
   std::string library;
   const MelPreset* preset = nullptr;
   MelOptions mel;
-  std::vector<std::string> changed;  ///< names of options that are not as in the preset
-  std::string node;                  ///< of the pipeline
+  std::vector<std::string> changed;  ///< names of options that differ from the preset
+  std::string node;                  ///< the pipeline's node
   std::string remark;
 };
 
-/// Throws ConfigError for a wrong option or pipeline, RunError where library and preset do not go
-/// together or it is not clear which node is meant.
+/// Throws ConfigError for a wrong option or pipeline, RunError where the library lacks the preset
+/// or it is not clear which node is meant.
 ParityOptions parity_options(const ParityQuestion& question);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// melflow plan: a corpus as a job that any number of machines can work on.
+// melflow plan: divides a corpus into a job on which any number of machines can work.
 #include <fcntl.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -42,7 +42,7 @@ const RowSink* row_sink(const PlanNode& node) {
   return dynamic_cast<const RowSink*>(node.stage.get());
 }
 
-// The node that writes rows; there is no other sink. Throws RunError.
+// Returns the node that writes rows, which must be the only sink. Throws RunError.
 const PlanNode& only_sink(const Plan& plan) {
   const PlanNode* out = nullptr;
   for (const PlanNode& node : plan.nodes) {
@@ -75,7 +75,7 @@ std::vector<FileStamp> stamps_of(const Manifest& manifest, int workers) {
   return out;
 }
 
-// Utterances of one recording stay together.
+// Divides the corpus into parts; the utterances of a recording stay together.
 std::vector<JobPart> cut(const Manifest& manifest, const std::vector<FileStamp>& stamps,
                          std::uint64_t part_bytes) {
   std::vector<JobPart> out;
@@ -116,9 +116,9 @@ void make_folders(const Job& job) {
 }
 
 // Lists the corpus of a pipeline and writes the job into `folder`, in parts of about `part_bytes`
-// of audio files; recordings are not divided. `warn` gets what there is to be said of pipeline and
-// corpus. Throws ConfigError, and RunError when the corpus cannot be listed, the pipeline cannot be
-// a job, or there is one already.
+// of audio files, without dividing recordings. `warn` gets the warnings about pipeline and corpus.
+// Throws ConfigError, and RunError when the corpus cannot be listed, the pipeline cannot be a job,
+// or there is a job already.
 Job plan_job(const std::string& pipeline, const LoadOptions& options, const std::string& folder,
              std::uint64_t part_bytes, const std::function<void(const std::string&)>& warn) {
   Value filled_in;
@@ -153,7 +153,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   write_manifest(job.in(kJobManifest), manifest, stamps, ranges);
   for (std::size_t i = 0; i < ranges.size(); ++i)
     static_cast<ManifestRange&>(job.parts[i]) = ranges[i];
-  // What every run of the job loads has to be what was planned.
+  // Every run of the job must load exactly the plan that is stored.
   if (to_json(load_plan(job.in(kJobPipeline), {.vars = {}, .sets = {}, .workers = options.workers})
                   .settings.config) != job.config)
     throw std::logic_error("a pipeline that reads otherwise when it was written");

@@ -52,7 +52,7 @@ std::vector<fs::path> find_shipped_pipelines() {
   return out;
 }
 
-// Looked for once: the help of most verbs names them.
+// Searched only once: the help of most verbs lists them.
 const std::vector<fs::path>& shipped_pipelines() {
   static const std::vector<fs::path> found = find_shipped_pipelines();
   return found;
@@ -70,7 +70,7 @@ std::string find_pipeline(const std::string& name) {
   const bool is_bare = !wanted.has_parent_path();
   for (const fs::path& p : shipped_pipelines())
     if (is_bare && (p.stem() == wanted || p.filename() == wanted)) return p.string();
-  if (is_there) return name;  // a folder, of which the reader says that
+  if (is_there) return name;  // a folder; the reader reports that
   const Mark mark{std::make_shared<const std::string>(name), 0, 0};
   std::string message = "there is no such file";
   for (const char* ending : {".yaml", ".yml"}) {
@@ -89,7 +89,7 @@ std::string find_pipeline(const std::string& name) {
     message += fmt::format("; the pipelines that come with melflow are {}{}",
                            fmt::join(names, ", "), near);
   } else if (is_bare) {
-    // A program that was copied alone has none.
+    // A copy of the program alone has no pipelines.
     std::vector<std::string> places;
     for (const fs::path& folder : shipped_places("pipelines", "config/pipelines"))
       places.push_back(folder.lexically_normal().string());

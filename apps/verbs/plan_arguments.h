@@ -20,18 +20,18 @@ struct PlanOverrides {
 
   void add_to(CLI::App& verb);
   [[nodiscard]] std::vector<Assignment> assignments() const;  ///< the arguments of --set
-  /// Makes the plan of a pipeline. `file`: as find_pipeline() takes it. Throws ConfigError.
+  /// Makes the plan of a pipeline. `file`: as for find_pipeline(). Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
-  /// Makes the plan of a pipeline that load() has taken, with further --set, which may leave a
-  /// --var without use.
+  /// Makes the plan of a pipeline that load() accepted, with additional --set, which may leave a
+  /// --var unused.
   [[nodiscard]] Plan load_with(const std::string& file, std::optional<int> workers,
                                const std::vector<std::string>& further_sets) const;
   /// Makes the plan of a pipeline that is not run: paths need not exist, nor variables have values.
-  /// Adds the names of its variables to `asked`, for check_used() once all pipelines are read.
+  /// Adds its variables to `asked`, for check_used() after all pipelines are read.
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
   /// Throws ConfigError when a --var names none of these variables.
   void check_used(const std::set<std::string>& asked) const;
-  /// The arguments by which load() reads a pipeline.
+  /// Returns the options with which load() reads a pipeline.
   [[nodiscard]] LoadOptions load_options() const;
 };
 
@@ -45,13 +45,13 @@ struct PlanArguments {
   [[nodiscard]] Plan load() const;
 };
 
-/// The file that `name` stands for: a path, "-" for the standard input, or a pipeline that comes
-/// with melflow ("demo", with or without ".yaml"). Throws ConfigError when there is neither.
+/// Finds the file for `name`: a path, "-" for the standard input, or a pipeline that comes with
+/// melflow ("demo", with or without ".yaml"). Throws ConfigError when there is neither.
 std::string find_pipeline(const std::string& name);
-/// The names of the pipelines that come with melflow, sorted; none for a copy of the program alone.
+/// Returns the sorted names of shipped pipelines; none for a copy of the program alone.
 std::vector<std::string> shipped_pipeline_names();
-/// Whether an argument that may also be another file is a pipeline: it ends in .yaml or .yml, or
-/// has no ending and is no file, but perhaps one that comes with melflow.
+/// Whether an argument that could also be another file is a pipeline: it ends in .yaml or .yml, or
+/// it has no extension and is no file, so may be one that comes with melflow.
 bool is_pipeline_name(const std::string& argument);
 
 }  // namespace melflow

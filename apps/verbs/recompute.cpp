@@ -50,7 +50,7 @@ const PlanNode& sink_of(const Plan& plan, const FeatureFile& file) {
   return only_sink(plan, file.path());
 }
 
-// What else than the configuration decides the bytes of rows.
+// Checks a fact other than the configuration that determines the bytes of rows.
 void check_is_same(const FeatureFile& file, const char* what, const std::string& here) {
   const std::string there = file.text(what);
   if (there == here) return;
@@ -61,7 +61,7 @@ void check_is_same(const FeatureFile& file, const char* what, const std::string&
                   file.path(), what, there, here));
 }
 
-// Of rows as the output has them: scaled by its statistics where it is normalised.
+// Returns the hash of rows as stored: scaled by the statistics of a normalised output.
 std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, const FeatureFile& file,
                       NumberType type) {
   const auto& statistics = file.statistics();
@@ -78,7 +78,7 @@ std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, cons
   return RowHash::of(values.data(), values.size(), NumberType::float32, type);
 }
 
-// Omits what has changed since, which would end the run.
+// Omits files that have changed since, as these would end the run.
 std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::size_t> files,
                                    Recomputed& out) {
   const Manifest list = corpus_of({{&file, files}})->manifest;

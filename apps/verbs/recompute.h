@@ -13,13 +13,13 @@ namespace melflow {
 
 struct Recomputed {
   std::vector<std::size_t> same, other;  ///< files of the output
-  std::vector<std::size_t> changed;      ///< that are not as they were when they were read
-  /// That gave rows then, and none now; with the reason.
+  std::vector<std::size_t> changed;      ///< files whose audio has changed since
+  /// Files that had rows then and have none now, with the reason.
   std::vector<std::pair<std::size_t, std::string>> lost;
 };
 
-/// Draws so many of the files that have rows and their hash, the same ones for the same `seed`, and
-/// computes them by the configuration in the output. Throws RunError where that cannot be compared.
+/// Draws files that have rows and a hash, the same ones for the same `seed`, and computes them by
+/// the configuration in the output. Throws RunError where they cannot be compared.
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// melflow repair: the rows of an output that are not what was written, made again.
+// melflow repair: recomputes damaged rows of an output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -33,12 +33,12 @@ struct RepairArguments {
   std::optional<int> workers;
 };
 
-/// What was found of an output of one file, or of a file for each split.
+/// The findings about an output in one file, or in one file per split.
 struct Examined {
-  std::string path;  ///< the sink's
+  std::string path;  ///< the path that the sink was given
   std::shared_ptr<FrozenCorpus> corpus;
-  std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries of each file
-  std::map<std::string, std::string> of;  ///< the file that a damaged recording's rows are in
+  std::map<std::string, std::vector<std::size_t>> damaged;  ///< damaged entries of each file
+  std::map<std::string, std::string> of;  ///< damaged recordings and the files of their rows
   std::size_t kept = 0;
 };
 

@@ -1,4 +1,4 @@
-// melflow report: two runs beside each other, by the documents that they wrote.
+// melflow report: compares two runs by their JSON documents.
 #include <CLI/CLI.hpp>
 
 #include "apps/exit_codes.h"

@@ -1,4 +1,4 @@
-// melflow run and update: the plan, the run with its progress, and what to say at its end.
+// melflow run and update: the plan, the run with its progress, and the final messages.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
@@ -47,10 +47,10 @@ struct RunArguments {
   Update update = Update::none;
   Resume::When resume = Resume::When::automatic;
   double stop_after = 0;  ///< [s]; 0: never
-  bool dry_run = false;   ///< of an update
+  bool dry_run = false;   ///< only for an update
 };
 
-// Where the JSON document, the page and the trace go; that they can is known before the run.
+// The JSON document, the page and the trace; whether they can be written is checked before the run.
 class Documents {
  public:
   explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
@@ -65,7 +65,7 @@ class Documents {
     open(trace_, "--trace", arguments.trace, arguments);
   }
   [[nodiscard]] bool are_wanted() const { return !json_.empty() || page_; }
-  /// Of a run that started.
+  /// Writes the report of a run that started.
   void write(const nlohmann::ordered_json& document) {
     if (page_) page_->write(html_report(document));
     write_json(document);
@@ -146,7 +146,7 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   put(out, text);
 }
 
-// A word of a command, in quotes where a shell would read it otherwise.
+// Quotes a word of a command where a shell would interpret it.
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:,@%+-";
@@ -156,7 +156,7 @@ std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
-// FILE and what was given for it, as on the command line.
+// Returns FILE with its arguments, as on the command line.
 std::string given_text(const PlanArguments& plan) {
   std::string out = shell_word(plan.file);
   for (const std::string& s : plan.overrides.sets) out += " --set " + shell_word(s);
@@ -164,7 +164,7 @@ std::string given_text(const PlanArguments& plan) {
   return excerpt(out, 4096);
 }
 
-// Of a run with failed files that has an output.
+// Advises what to do about failed files of a run that has an output.
 std::string what_to_do_text(const RunReport& report, const Plan& plan,
                             const PlanArguments& arguments) {
   if (report.ending != Ending::complete || report.counts.failed == 0) return {};
@@ -175,7 +175,7 @@ std::string what_to_do_text(const RunReport& report, const Plan& plan,
                             given_text(arguments)));
 }
 
-// Any other sink would write.
+// Refuses sinks without a preview, which would write.
 void check_can_preview(const Plan& plan) {
   for (const PlanNode& node : plan.nodes)
     if (node.info->traits.kind == StageKind::sink &&
@@ -208,7 +208,7 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
 }
 
 int run(const RunArguments& arguments, Documents& documents) {
-  // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
+  // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_update(plan.services, arguments.update);
@@ -282,7 +282,7 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->check(is_one_of({"auto", "never", "require"}))
       ->type_name("auto|never|require")
       ->default_str("auto");
-  // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
+  // A flag, so that a FILE needs '=' and a bare --json may precede the pipeline.
   verb.add_flag(
       "--json{-}", arguments.json,
       "prints one JSON document on stdout and everything else on stderr; --json=FILE writes the "

@@ -1,4 +1,4 @@
-// melflow show: the rows of recordings as a picture, one below the other.
+// melflow show: draws the rows of recordings as one picture.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -32,13 +32,13 @@ struct ShowArguments {
   std::string rows;
 };
 
-// The whole path, or its end from some '/' on.
+// Matches the whole path, or its end after some '/'.
 bool ends_like(const std::string& path, const std::string& wanted) {
   return path.ends_with(wanted) && (path.size() == wanted.size() || wanted.starts_with('/') ||
                                     path[path.size() - wanted.size() - 1] == '/');
 }
 
-// As did_you_mean(), by the names of the files alone, without their folders and endings.
+// Suggests a name like did_you_mean(), comparing file names without folder and extension.
 std::string near_name(const std::string& wanted, const std::vector<std::string>& paths) {
   const auto name = [](const std::string& path) {
     return std::filesystem::path(path).stem().string();
@@ -75,7 +75,7 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
                              excerpt(wanted), list));
 }
 
-// Why a file has no rows.
+// Says why a file has no rows.
 std::string excuse(const FeatureFile& f, const FeatureFile::Entry& e) {
   for (const FeatureFile::Remark& r : f.remarks())
     if (r.path == e.path)
@@ -88,7 +88,7 @@ struct Range {
   std::uint64_t begin = 0, end = 0;
 };
 
-// A:B as Python slices: either may be omitted, and negative ones count from the end.
+// Parses A:B like a Python slice: either may be omitted, and negative numbers count from the end.
 Range parse_rows(const std::string& text, std::int64_t count) {
   Range all{0, static_cast<std::uint64_t>(count)};
   if (text.empty()) return all;
@@ -112,7 +112,7 @@ Range parse_rows(const std::string& text, std::int64_t count) {
   return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end)};
 }
 
-// Whether a row is a window of its own, so that rows may overlap or leave gaps in time.
+// Whether each row is a window, so that rows may overlap or leave gaps in time.
 bool has_windows(const FeatureFile& f) {
   if (f.shape().size() == 3) return true;
   const StoredJson config = parse_settings_or_null(f.text("config"));
@@ -125,7 +125,7 @@ bool has_windows(const FeatureFile& f) {
   return false;
 }
 
-// The first one that has rows.
+// Returns the first recording that has rows.
 const FeatureFile::Entry& first_entry(const FeatureFile& f) {
   for (const FeatureFile::Entry& e : f.files())
     if (e.count > 0) return e;
@@ -157,7 +157,7 @@ Spectrogram read_spectrogram(const FeatureFile& file, const FeatureFile::Entry& 
 
 void check_picture(const std::string& path) {
   const std::filesystem::path ending = std::filesystem::path(path).extension();
-  // What has no ending may be a device or a pipe.
+  // A path without an extension may be a device or a pipe.
   if (ending.empty() || ending == ".png" || ending == ".PNG") return;
   throw UsageError(
       fmt::format("--output {}: pictures are written as PNG; name it {}", excerpt(path),

@@ -1,4 +1,4 @@
-// melflow stages: what a pipeline can be made of.
+// melflow stages: describes the stages that pipelines can use.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -50,7 +50,7 @@ int print_option(const StageInfo& stage, const std::string& option) {
   return kUsage;
 }
 
-// A node of it, with what it cannot do without.
+// Shows a node of this stage with its required options.
 std::string example(const StageInfo& stage) {
   std::string out = fmt::format("{0}: {{stage: {0}", stage.name);
   if (stage.traits.kind != StageKind::source) out += ", from: NODE";
@@ -69,7 +69,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-// ", but the options mel.hop and segment.hop"; "" where no stage has one of that name.
+// Returns "; options of that name are mel.hop, segment.hop"; "" where no stage has one.
 std::string options_named(const std::string& name) {
   std::vector<std::string> found;
   for (const StageInfo* stage : Registry::global().all())
@@ -78,10 +78,10 @@ std::string options_named(const std::string& name) {
   return found.empty() ? "" : fmt::format("; options of that name are {}", fmt::join(found, ", "));
 }
 
-// What is said where a preset of a stage has the name; "" where none has.
+// Returns a hint where the name is a preset of a stage; "" where it is none.
 std::string preset_named(const std::string& name) {
   for (const StageInfo* stage : Registry::global().all()) {
-    if (stage->feature_stage != stage->name) continue;  // the same on a device
+    if (stage->feature_stage != stage->name) continue;  // device stages have the same presets
     const auto config = stage->configure();
     for (const Field& f : config->schema().fields())
       if (f.name == "preset" && name != "none" &&
@@ -95,7 +95,7 @@ std::string preset_named(const std::string& name) {
   return {};
 }
 
-// "mel", or "mel.hop" for one option of it.
+// `asked`: "mel", or "mel.hop" for one option of it.
 int print_stage(const std::string& asked) {
   const Registry& registry = Registry::global();
   const std::size_t dot = asked.find('.');
@@ -124,10 +124,10 @@ int print_stage(const std::string& asked) {
   return kDone;
 }
 
-// The names and ports in columns; ports that are longer than most have the summary below them.
+// Prints names and ports in columns; where ports are long, the summary follows on the next line.
 int print_list() {
   constexpr std::size_t kWidest = 30;
-  const auto length = [](const std::string& text) {  // "→" has three bytes
+  const auto length = [](const std::string& text) {  // "→" takes three bytes
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     }));

@@ -1,4 +1,4 @@
-// melflow status: the progress of a job.
+// melflow status: shows the progress of a job.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
@@ -27,19 +27,19 @@ namespace {
 
 struct JobProgress {
   std::size_t done = 0;                     ///< parts
-  std::size_t files = 0, failed_files = 0;  ///< in these
-  std::int64_t rows = 0;                    ///< likewise
+  std::size_t files = 0, failed_files = 0;  ///< in the parts that are done
+  std::int64_t rows = 0;                    ///< in the parts that are done
   std::vector<std::pair<std::size_t, std::string>>
       failed;                        ///< parts whose last try failed, and why
-  std::vector<std::string> damaged;  ///< what is wrong with a record
+  std::vector<std::string> damaged;  ///< errors in records of parts
   struct Running {
     std::size_t part = 0;
     std::string worker;
     std::size_t files = 0, of_files = 0;
-    bool is_gone = false;  ///< it is known to have ended
+    bool is_gone = false;  ///< whether it is known to have ended
   };
   std::vector<Running> running;
-  std::optional<double> seconds_left;  ///< where parts are done and workers at others
+  std::optional<double> seconds_left;  ///< known where parts are done and workers compute others
 };
 
 JobProgress progress_of(const Job& job) {

@@ -1,5 +1,4 @@
-// melflow sweep: a pipeline with every combination of some values, run in turn, and how fast each
-// was.
+// melflow sweep: runs a pipeline with every combination of some values, and compares the speeds.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -38,13 +37,13 @@ struct SweepArguments {
   int repeat = 3;
 };
 
-/// An option and the values that it gets.
+/// An option and its values.
 struct Varied {
   std::string option;
   std::vector<std::string> values;
 };
 
-// At commas outside of brackets: lists and maps are values, too.
+// Splits at commas outside of brackets: lists and maps are values, too.
 std::vector<std::string> values_of(const std::string& text) {
   std::vector<std::string> out(1);
   int depth = 0;
@@ -73,7 +72,7 @@ Varied varied(const std::string& argument) {
   return out;
 }
 
-// Every value of each with every one of the others; the last option changes first.
+// Combines every value of each option with those of the others; the last one varies fastest.
 std::vector<Trials::Changes> combinations(const std::vector<Varied>& options) {
   std::vector<Trials::Changes> out(1);
   for (const Varied& o : options) {
@@ -103,8 +102,8 @@ double figure_of(const Json& report, const std::string& place) {
   return at->get<double>();
 }
 
-// Whether it is the size of the corpus alone that varies: rows are in its order then, and each is
-// held against the smallest.
+// Whether only the size of the corpus varies: then rows are sorted by size, and each is compared
+// with the smallest.
 bool varies_size(const std::vector<Varied>& options) {
   return options.size() == 1 &&
          (options[0].option.ends_with(".limit") || options[0].option.ends_with(".count"));
@@ -112,12 +111,12 @@ bool varies_size(const std::vector<Varied>& options) {
 
 struct Measured {
   Trials::Changes changes;
-  std::string cache;                         ///< "empty" or "filled"; "": none is filled
+  std::string cache;                         ///< "empty" or "filled"; "": no cache is filled
   std::vector<double> rates;                 ///< files per second of each run
-  std::vector<std::vector<double>> figures;  ///< of each figure, of each run
+  std::vector<std::vector<double>> figures;  ///< per figure, the value of each run
 };
 
-// Whether a run stored decoded audio for later ones.
+// Whether a run stored decoded audio for later runs.
 bool has_filled_cache(const RunReport& report) {
   for (const StageReport& s : report.stages)
     for (const auto& [name, value] : s.summary)
@@ -125,8 +124,8 @@ bool has_filled_cache(const RunReport& report) {
   return false;
 }
 
-// All of them once, then all of them again, so that what changes on the machine meanwhile meets
-// every one. What fills a cache is run again with that.
+// Runs all combinations once, then all of them again, so that changes on the machine affect all
+// equally. A combination that fills a cache is run again with the filled cache.
 std::vector<Measured> measure(const SweepArguments& arguments, const std::vector<Varied>& options,
                               const Trials& trials) {
   std::vector<Measured> out, with_cache;
@@ -172,8 +171,8 @@ std::string figure_text(double value) {
                        : fmt::format("{:.4g}", value);
 }
 
-// The rate of a row over that of the first, which is the fastest or the smallest corpus; sizes of
-// one with a filled cache go with each other.
+// Returns a row's rate divided by the first one's, which is the fastest or the smallest corpus.
+// Sizes of a corpus with a filled cache are compared with each other.
 double share_of_first(const std::vector<Measured>& measured, const Measured& m, bool by_size) {
   const auto first = std::find_if(measured.begin(), measured.end(), [&](const Measured& other) {
     return !by_size || other.cache == m.cache;
@@ -213,7 +212,7 @@ std::string table_text(const std::vector<Measured>& measured,
   return out;
 }
 
-// Whether the best is more than chance ahead of what is the pipeline's own.
+// Says whether the best is ahead by more than chance.
 std::string advice_text(const std::vector<Measured>& measured) {
   const auto spread =
       std::minmax_element(measured.front().rates.begin(), measured.front().rates.end());
@@ -257,7 +256,7 @@ RateChart chart_of(const std::vector<Varied>& options, const std::vector<Measure
                                     values.begin());
   };
   for (const Measured& m : measured) {
-    if (m.cache == "filled") continue;  // a combination has one cell
+    if (m.cache == "filled") continue;  // each combination has only one cell
     const auto [least, greatest] = std::minmax_element(m.rates.begin(), m.rates.end());
     const std::size_t column = are_two ? place(out.columns, m.changes[1].second) : 0;
     out.cells[place(out.rows, m.changes[0].second)][column] = {median(m.rates), *least, *greatest};
@@ -265,7 +264,7 @@ RateChart chart_of(const std::vector<Varied>& options, const std::vector<Measure
   return out;
 }
 
-// A page or a drawing, by the ending of its name; that it can be written is known before the runs.
+// A page or a drawing, by the extension; whether it can be written is checked before the runs.
 class Picture {
  public:
   Picture(const SweepArguments& arguments, const std::vector<Varied>& options)

@@ -1,4 +1,4 @@
-// melflow test: runs the tests that pipelines have, each in a folder of its own.
+// melflow test: runs the tests of pipelines, each in its own folder.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -33,7 +33,7 @@ struct TestArguments {
   std::vector<std::string> files, names;
   PlanOverrides overrides;
   std::optional<int> workers;
-  std::string keep;  ///< a folder; "": nothing is kept
+  std::string keep;  ///< folder for the results; "": nothing is kept
   bool json = false;
 };
 
@@ -48,7 +48,7 @@ bool is_wanted(const TestArguments& arguments, const std::string& name) {
          std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();
 }
 
-// Names of tests, as valid names of folders.
+// Turns the name of a test into a valid folder name.
 std::string folder_name(std::size_t number, const std::string& name) {
   std::string out = fmt::format("{:02}-", number);
   for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';

@@ -44,7 +44,7 @@ fs::path folder_beside(const std::string& node, const fs::path& output) {
 }  // namespace
 
 ScratchOutputs::ScratchOutputs(const Plan& plan) {
-  // Before the first folder is made: a constructor that throws has no destructor.
+  // Checks all before the first folder is made: a constructor that throws has no destructor.
   for (const PlanNode& node : plan.nodes) check(node);
   try {
     for (const PlanNode& node : plan.nodes) {
@@ -61,15 +61,15 @@ ScratchOutputs::ScratchOutputs(const Plan& plan) {
   }
 }
 
-// Links to the files of the cache, so that they are used; what a run adds to them is valid for
-// later runs, too.
+// Links to the files of the cache, so that they are used; what a run adds is valid for later runs,
+// too.
 void ScratchOutputs::add_cache(const PlanNode& node) {
   const Value options = node.config->schema().echo();
   const Value* path = options.find("cache_path");
   if (path == nullptr || path->text().empty()) return;
   std::error_code ignored;
   const fs::path cache = fs::absolute(path->text());
-  fs::path place = cache;  // a run makes the folders that lead to it
+  fs::path place = cache;  // a run makes missing folders
   while (!fs::exists(place.parent_path(), ignored)) place = place.parent_path();
   folders_.push_back(folder_beside(node.name, place));
   caches_.push_back(folders_.back());
@@ -123,7 +123,7 @@ Plan Trials::plan_with(const Changes& changes, std::vector<std::string> sets) co
   std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
     sets.push_back(fmt::format("{}={}", option, value));
-    if (option == "workers") workers.reset();  // --workers would win otherwise
+    if (option == "workers") workers.reset();  // else --workers would win
   }
   return arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets);
 }

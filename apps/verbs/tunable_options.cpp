@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kAuto = "auto";
 
-// Options of stages, where these have them, and values that helped on some machine. Options that
-// are for safety, such as checkpoint, are not among them.
+// Options of stages, and values that were faster on some machine. Safety options, such as
+// checkpoint, are not listed.
 struct Worth {
   const char* option;
   std::vector<std::string> values;
@@ -74,7 +74,7 @@ bool is_same(const Value& a, const Value& b) {
          });
 }
 
-// The file with these values, where that is the same pipeline as the one with --set; else "".
+// Returns the file with these values if it equals the pipeline with them as --set; else "".
 std::string text_with(const PlanArguments& arguments, const std::vector<NewValue>& values) {
   const std::string file = find_pipeline(arguments.file);
   std::set<std::string> asked;
@@ -110,7 +110,7 @@ std::vector<TunableOption> tunable_options(const PlanArguments& arguments) {
   }
   for (const PlanNode& node : plan.nodes)
     if (node.name == node.written) add_options_of(node, cores, out);
-  // What the file cannot be given: values of variables, what --set has given.
+  // Removes options that cannot be changed in the file, as a variable or --set gives their value.
   std::erase_if(out, [&](const TunableOption& o) {
     const std::string other = o.others.empty() ? o.usual : o.others.front();
     return text_with(arguments, {{o.name, other, "tune"}}).empty();

@@ -1,4 +1,4 @@
-// Which options of a pipeline only change its speed and can be changed in its file.
+// Finds the options of a pipeline that change only its speed and can be edited in its file.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace melflow {
 
-/// Options of the run and of nodes that stand in the file itself.
+/// Returns options of the run, and of nodes written in the file itself.
 std::vector<TunableOption> tunable_options(const PlanArguments& arguments);
 
-/// The pipeline's file with these changes, each with a warning, and otherwise as it was written.
-/// `remarks`: one for each. Throws RunError where that text would be another pipeline.
+/// Returns the pipeline's file with these changes, each with a remark, and otherwise unchanged.
+/// `remarks`: one for each change. Throws RunError where the text would be another pipeline.
 std::string tuned_text(const PlanArguments& arguments, const Settings& changes,
                        const std::vector<std::string>& remarks);
 

@@ -1,4 +1,4 @@
-// melflow tune: looks for options that make a pipeline faster, and writes it with them.
+// melflow tune: searches options that make a pipeline faster, and writes the pipeline with them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kForSearch = 0.7;  // of the budget; the rest compares the result with the original
-constexpr double kHopeless = 0.8;   // times as fast in the first pair: no second one
+constexpr double kHopeless = 0.8;   // with less speed-up in the first pair, there is no second pair
 constexpr std::size_t kFirstPairs = 3, kLeastLastPairs = 5, kMostLastPairs = 15;
 
 struct TuneArguments {
@@ -70,7 +70,7 @@ class Tuning {
 
   void run() {
     trials_.show_warnings({{}});
-    (void)trials_.run();  // after which the files are in memory for all that follow
+    (void)trials_.run();  // loads the files into memory for all later runs
     Limits& limits = limits_ = find_limits(trials_.run());
     while (left() > (1 - kForSearch) * arguments_.budget) {
       const Settings changes = search_.next(best_, limits);
@@ -87,7 +87,7 @@ class Tuning {
   }
 
   [[nodiscard]] bool is_faster() const { return !best_.empty() && gain_.is_real(); }
-  /// Of the pipeline with all changes, in files/s.
+  /// Compares the pipeline with and without all changes, in files/s.
   [[nodiscard]] std::string summary() const {
     if (!is_faster())
       return fmt::format("{} changes tried, none makes the pipeline faster by more than noise{}",
@@ -96,7 +96,7 @@ class Tuning {
                        gain_text(gain_), rate_text(median(last_.with)),
                        rate_text(median(last_.without)), last_.with.size());
   }
-  /// Of what would help and is not for this command to change: a line, or nothing.
+  /// Names a promising change that this command must not make, in one line; "" if there is none.
   [[nodiscard]] std::string not_tried() const {
     const std::vector<Hint> hints = hints_not_tried();
     if (hints.empty()) return "";
@@ -149,12 +149,12 @@ class Tuning {
     return {{"middle", g.middle}, {"low", g.low}, {"high", g.high}};
   }
 
-  // The limits with these changes, where they are faster than the best so far.
+  // Tries changes; returns the new limits where they are faster than the best so far.
   std::optional<Limits> try_out(const Settings& changes) {
     try {
       trials_.check(changes);
     } catch (const ConfigError&) {
-      return std::nullopt;  // does not go with other options
+      return std::nullopt;  // conflicts with other options
     }
     Pairs pairs;
     RunReport report;
@@ -174,7 +174,7 @@ class Tuning {
     return find_limits(report);
   }
 
-  // The trial that brought this value.
+  // Describes the trial that chose this value.
   [[nodiscard]] std::string remark_on(const std::string& name, const std::string& value) const {
     std::string was;
     for (const TunableOption& o : options_)
@@ -193,7 +193,7 @@ class Tuning {
   const Trials trials_;
   TuningSearch search_;
   Settings best_;
-  Limits limits_;  // of the best
+  Limits limits_;  // of the fastest run so far
   std::vector<Tried> tried_;
   Pairs last_;
   Gain gain_;

@@ -1,4 +1,4 @@
-// melflow validate: everything that can be checked without starting.
+// melflow validate: checks everything that can be checked without running.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,13 +19,12 @@
 namespace melflow {
 namespace {
 
-// As they were written, or put there; several sources are one of the plan's.
+// Counts nodes as written: the plan merges several sources into one node.
 std::size_t node_count(const Plan& plan) {
   return plan.nodes.size() + (plan.sources.empty() ? 0 : plan.sources.size() - 1);
 }
 
-// Checks the lists of the corpus: what would end a run is an error, what a run would warn about a
-// warning.
+// Checks the lists of the corpus: problems that would end a run are errors, the others warnings.
 void check_lists(Plan& plan) {
   const auto* source = dynamic_cast<const ReadsLists*>(plan.nodes.front().stage.get());
   if (source == nullptr) return;

@@ -1,5 +1,5 @@
-// The verbs of the program. The command line, --help and the message for an unknown verb are made
-// from this table; a new verb is a file beside this one, and its declaration and row here.
+// The verbs of the program. The command line, --help and the message for an unknown verb use this
+// table; a new verb is a file beside this one, with a declaration and a row here.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ class App;
 
 namespace melflow {
 
-/// The work of a verb, to be called once its options are read. Returns the exit status.
+/// The action of a verb, called once its options are read. Returns the exit status.
 using Action = std::function<int()>;
 
 /// Each function adds a verb's options, and an example for its help, to `verb`.
@@ -43,10 +43,10 @@ Action add_bench(CLI::App& verb);
 struct Verb {
   const char* name;
   const char* heading;  ///< the heading under which --help lists it
-  const char* summary;  ///< a sentence, for --help
+  const char* summary;  ///< one sentence, for --help
   Action (*add)(CLI::App& verb);
-  /// The exit status when stdout did not take everything. None: the action's own status, which
-  /// tells whether the output was made.
+  /// The exit status when stdout did not take everything. None: the action's own status, which says
+  /// whether the output was made.
   std::optional<ExitCode> unprinted = kRunFailed;
 };
 

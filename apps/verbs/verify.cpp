@@ -1,4 +1,4 @@
-// melflow verify: whether the rows of an output are still what was written.
+// melflow verify: checks the rows of an output against their hashes.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>

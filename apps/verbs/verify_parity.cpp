@@ -1,4 +1,4 @@
-// melflow verify-parity: are our features the libraries' own?
+// melflow verify-parity: compares our features with the libraries'.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -56,7 +56,7 @@ struct ParityArguments {
   ParityQuestion question;
   std::string vectors;
   std::string python;              ///< "": python3
-  std::vector<std::string> files;  ///< the pipeline, if one is named, is the first of them
+  std::vector<std::string> files;  ///< the first is the pipeline, if one is given
   bool all = false, json = false;
 };
 
@@ -118,7 +118,7 @@ int verify_vectors(const ParityArguments& arguments) {
                        : finish(arguments, cases, head, "preset", presets, vectors);
 }
 
-// What both sides get: the files, or where there are none the test signals.
+// Returns the input for both sides: the files or, if there are none, the test signals.
 std::vector<ParityRecording> recordings_of(const std::vector<std::string>& files, int rate) {
   return files.empty() ? signal_recordings(rate) : read_recordings(files, rate);
 }
@@ -163,7 +163,7 @@ bool has_pipeline(const ParityArguments& arguments) {
          !std::filesystem::is_directory(arguments.files.front(), error);
 }
 
-// Throws CLI::RequiresError for arguments that mean nothing without others.
+// Throws CLI::RequiresError for arguments that need others.
 void check_arguments(const ParityArguments& arguments) {
   if (has_pipeline(arguments)) return;
   const ParityQuestion& question = arguments.question;
@@ -181,7 +181,7 @@ void check_arguments(const ParityArguments& arguments) {
     if (is_wrong) throw CLI::RequiresError(option, what);
 }
 
-// Throws RunError for what is no recording: a folder, an output, a file that is not there.
+// Throws RunError for a path that is no recording: a folder, an output, a missing file.
 void check_recordings(const std::vector<std::string>& files) {
   namespace fs = std::filesystem;
   std::error_code error;

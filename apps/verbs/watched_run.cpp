@@ -19,7 +19,7 @@
 namespace melflow {
 namespace {
 
-// Stops a run after some seconds; where no thread can be started for that, the run goes on.
+// Stops a run after some seconds; if no thread can be started for that, the run continues.
 class StopAfter {
  public:
   StopAfter(Runner& runner, double seconds) {
@@ -54,7 +54,7 @@ class StopAfter {
 WatchedRun run_watched(Runner& runner, const Watch& watch) {
   ProgressDisplay display(runner, watch.progress, watch.every);
   std::atomic<bool> interrupted{false};
-  // Signals are blocked before the first thread starts, and end before the display does.
+  // Signals are blocked before the first thread starts, and unblocked before the display goes.
   const StopOnSignal signals(
       [&] {
         interrupted = true;

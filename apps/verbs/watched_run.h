@@ -1,4 +1,4 @@
-// A run with its progress on stderr, which Ctrl-C stops.
+// A run that shows its progress on stderr and can be stopped by Ctrl-C.
 #pragma once
 
 #include "apps/profile/series.h"
@@ -9,16 +9,16 @@ namespace melflow {
 
 struct Watch {
   ProgressDisplay::Mode progress = ProgressDisplay::suitable_mode();
-  double every = ProgressDisplay::kLineEvery;  ///< seconds between two lines of it
-  bool quiet = false;                          ///< says nothing when it is stopped
-  double seconds = 0;                          ///< after which no more files are begun; 0: never
+  double every = ProgressDisplay::kLineEvery;  ///< seconds between progress lines
+  bool quiet = false;                          ///< prints nothing when stopped
+  double seconds = 0;                          ///< no files are begun after this time; 0: no limit
   bool with_series = false;
 };
 
 struct WatchedRun {
   RunReport report;
-  bool interrupted = false;  ///< by a signal
-  Series series;             ///< where it was asked for
+  bool interrupted = false;  ///< whether a signal stopped it
+  Series series;             ///< if it was requested
 };
 
 WatchedRun run_watched(Runner& runner, const Watch& watch);

@@ -1,4 +1,4 @@
-// melflow work: makes parts of a job until none is left.
+// melflow work: computes parts of a job until none is left.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,13 +48,13 @@ using Clock = std::chrono::steady_clock;
 struct WorkOptions {
   std::optional<int> workers;  ///< threads
   double stop_after = 0;       ///< [s]; 0: never
-  double patience = 60;  ///< [s]; after which a worker that says nothing new is taken for gone
+  double patience = 60;        ///< [s]; a worker with a constant heartbeat is gone after this time
   bool quiet = false;
 };
 
 struct Worked {
-  std::size_t made = 0, failed = 0;  ///< parts, by this worker
-  bool is_stopped = false;           ///< before the end
+  std::size_t made = 0, failed = 0;  ///< parts that this worker computed
+  bool is_stopped = false;           ///< whether it ended early
 };
 
 class Worker {
@@ -99,18 +99,18 @@ class Worker {
   const Job& job_;
   const WorkOptions options_;
   std::atomic<bool> is_stopping_{false};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool is_over_ = false;
   Runner* runner_ = nullptr;
   std::size_t part_ = 0;
-  StopOnSignal signals_;  // before the first thread
+  StopOnSignal signals_;  // created before the first thread
   WorkerSign sign_;
   Claims claims_;
   const Clock::time_point began_ = Clock::now();
   std::set<std::size_t> done_, failed_;
   static constexpr Claims::Seconds kFirstWait{0.05};
-  Claims::Seconds waited_ = kFirstWait;  // for others, the next time
+  Claims::Seconds waited_ = kFirstWait;  // until the next look at other workers
   std::size_t made_ = 0;
   std::vector<std::thread> beating_;  // one
 };
@@ -122,7 +122,7 @@ void Worker::stop() {
   changed_.notify_all();
 }
 
-// Heartbeats, and the limit of time.
+// Sends heartbeats and enforces the time limit.
 void Worker::beat() {
   std::unique_lock lock(mutex_);
   const auto limit = Claims::Seconds(options_.stop_after);
@@ -144,7 +144,7 @@ void Worker::beat() {
   }
 }
 
-// A part that is damaged is made again.
+// A damaged part is computed again.
 bool Worker::is_done(std::size_t part) const {
   std::optional<PartRecord> record;
   try {
@@ -213,7 +213,7 @@ void Worker::make(std::size_t part, const Claims::Taken& taken) {
 RunReport Worker::compute(std::size_t part, OutputPart& made) {
   Plan plan = job_.load(options_.workers);
   plan.settings.is_part = true;
-  plan.allow_failures();  // of all parts together: merging checks it
+  plan.allow_failures();  // applies to all parts together, so merging checks it
   const ManifestRange range = job_.parts[part];
   plan.services.add(
       std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})));
@@ -280,11 +280,11 @@ void Worker::note_failure(std::size_t part, const std::string& why) {
   try {
     write_checked(job_.failed_path(part), {{"part", part}, {"worker", sign_.id()}, {"error", why}},
                   sign_.id());
-  } catch (const RunError&) {  // the disk that it failed at, perhaps
+  } catch (const RunError&) {  // perhaps because of the failing disk
   }
 }
 
-// Throws RunError when this program would make other bytes than were planned.
+// Throws RunError when this program would produce other bytes than planned.
 Worked work_on(const Job& job, const WorkOptions& options) { return Worker(job, options).run(); }
 
 struct WorkArguments {

@@ -47,7 +47,7 @@ WrittenFile::WrittenFile(std::string path, const std::vector<std::string>& input
                     "elsewhere",
                     path_, folder));
   const bool is_whole = !is_there || S_ISREG(st.st_mode);
-  // Where nothing can be made beside it, a file that is there can still be written.
+  // Where no file can be made beside it, an existing file is written in place.
   if (is_whole && (!is_there || ::access(folder_of(path_).c_str(), W_OK) == 0)) {
     part_ = path_ + ".part";
     fd_ = create_own(part_, "melflow", has_one_of({"melflow"}));

@@ -1,5 +1,5 @@
-// A file that a verb writes beside what it prints: whether it can be written is checked before the
-// work, and it appears as a whole after it. A device or a pipe (--json=/dev/fd/3) is written
+// A file that a verb writes besides its printed output. Whether it can be written is checked before
+// the work, and it appears as a whole afterwards. A device or a pipe (--json=/dev/fd/3) is written
 // directly.
 #pragma once
 
@@ -17,15 +17,15 @@ class WrittenFile {
   explicit WrittenFile(std::string path, const std::vector<std::string>& inputs = {});
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
-  /// Unless write() was called, nothing has changed.
+  /// Leaves everything unchanged unless write() was called.
   ~WrittenFile();
 
-  /// Writes the file; to be called once. Throws RunError; an earlier file is then still there.
+  /// Writes the file; to be called once. Throws RunError and keeps an earlier file.
   void write(std::string_view bytes);
 
  private:
   std::string path_, part_;
-  UniqueFd fd_;  // of the .part; none: the path itself is written
+  UniqueFd fd_;  // of the .part file; none: the path itself is written
   bool is_over_ = false;
 };
 

@@ -1,13 +1,12 @@
-// melflow_gpu_bench: what a device and the way to it can do, and how much of that the kernels get.
+// melflow_gpu_bench measures a device, the transfers to it, and the share of both that kernels
+// reach.
 //
 // In:  the command line.
-// Out: Markdown tables on stdout and, with --json FILE, a line of JSON for every figure, added to
-// the
-//      file; each as soon as it is known. Exit status 77 with one sentence where there is no
-//      device.
+// Out: Markdown tables on stdout and, with --json FILE, a line of JSON added to the file for every
+//      figure, as soon as it is known. Exit status 77 with one sentence where there is no device.
 //
-// Every figure is the median of many repetitions after warm-up; kernels and copies are timed by
-// the device's own events, whatever spans several streams by the host's clock.
+// Every figure is the median of many repetitions after a warm-up. Kernels and copies are timed by
+// events of the device, and work that spans several streams by the host's clock.
 
 #include "bench.h"
 
@@ -63,8 +62,8 @@ std::vector<cuda::GpuInfo> wanted(const std::vector<cuda::GpuInfo>& all,
   return out;
 }
 
-// Keeps the devices open until standard input ends: without a program on it, a device may be put to
-// sleep, and every start then waits until it is awake.
+// Keeps the devices open until standard input ends: an unused device may be put to sleep, and every
+// program start then waits until it is awake.
 void hold(cuda::Gpus& gpus, const std::vector<cuda::GpuInfo>& devices) {
   std::vector<std::unique_ptr<cuda::Gpu>> open;
   std::vector<std::unique_ptr<cuda::Stream>> streams;

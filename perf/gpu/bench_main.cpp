@@ -1,4 +1,4 @@
-// melflow_gpu_bench on the devices of this machine.
+// Runs melflow_gpu_bench on the devices of this machine.
 
 #include "bench.h"
 

@@ -1,10 +1,10 @@
-// melflow_compare_rows: how far apart the rows of two outputs are.
+// melflow_compare_rows measures how much the rows of two outputs differ.
 //
 // In:  two files that `melflow run` wrote from the same recordings, linear or in decibels.
 // Out: one line of key=value pairs: rows, and the largest difference of a value
-//        linear   over the largest value of its frame
-//        db       in decibels, of levels at most 60 dB below their frame's largest
-//      Exit status 1 with a sentence on stderr where the outputs have other shapes or files, or
+//        linear   relative to the largest value of its frame
+//        db       in decibels, of levels at most 60 dB below the largest of their frame
+//      Exit status 1 with a sentence on stderr where the outputs have different shapes or files, or
 //      differ by more than --most, or at all with --same.
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ namespace melflow {
 namespace {
 
 constexpr double kDepth = 60;                 // [dB]
-constexpr std::uint64_t kRowsAtATime = 4096;  // of a frame each
+constexpr std::uint64_t kRowsAtATime = 4096;  // per frame of a row
 
 enum class Scale { linear, db };
 
@@ -41,10 +41,10 @@ struct Options {
 struct Found {
   double largest = 0;
   std::uint64_t row = 0;
-  std::uint64_t other_bits = 0;  // values that are not the same to the last bit
+  std::uint64_t other_bits = 0;  // values that are not bit-identical
 };
 
-// NaN counts as the largest difference there is, unless both are.
+// NaN counts as the largest possible difference, unless both values are bit-identical.
 double difference(float a, float b) {
   if (std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b)) return 0;
   const double d = std::abs(static_cast<double>(a) - static_cast<double>(b));

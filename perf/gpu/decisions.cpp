@@ -1,12 +1,12 @@
-// What the figures of a GPU check decide, each with its rule:
+// The decisions that the figures of a GPU check support, each with its rule:
 //
 //   path      fused where it is at least as fast as cuFFT
-//   operands  16-bit ones stay where some kernel gains kGain by them; so do rows of 16 bits, on the
-//             whole way
-//   slots   the fewest that come within kNear of the best, in the geometry that wants most
+//   operands  16-bit operands stay where some kernel gains kGain by them; 16-bit rows where the
+//             whole way gains as much
+//   slots     the fewest that come within kNear of the best, in the geometry that needs most
 //   graphs    on where recordings gain kGain, in large batches or small ones
-//   auto      seconds = start + files * each, for either backend, out of the smallest and the
-//             largest job: the device from where its line is the lower one
+//   auto      seconds = start + files * each for either backend, from the smallest and the largest
+//             job; the device is chosen from where its line is lower
 //   workers   where the processor alone catches up with the device; and how the graph scales
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ constexpr double kWantedWindows = 0.95e9, kWantedFiles = 600e3;  // a second
 
 using Lines = std::vector<Json>;
 
-// A row of the table; without figures the question is open.
+// A row of the table; without figures the question stays open.
 struct Decision {
   std::string question, figures, answer;
 };
@@ -45,13 +45,13 @@ void add(std::string& list, const std::string& entry) {
   list += (list.empty() ? "" : "; ") + entry;
 }
 
-// "two-stage: 159 windows of ..." is "two-stage" here.
+// Returns the name of the geometry: "two-stage" for "two-stage: 159 windows of ...".
 std::string geometry_of(const Json& line) {
   const std::string name = line["geometry"];
   return name.substr(0, name.find(':'));
 }
 
-// Windows a second, by geometry and case.
+// Windows per second, by geometry and case.
 using Rates = std::map<std::string, std::map<std::string, double>>;
 
 Rates kernel_rates(const Lines& all) {
@@ -94,7 +94,7 @@ Decision operands(const Rates& rates) {
 
 double link_rate(const Json& slots) { return slots["link"]["files_per_second"]; }
 
-// Of two settings of the usual slots, everything else the same: `changed` against `usual`.
+// Compares `changed` with `usual` settings of slots, everything else being equal.
 Decision slots_gain(const Lines& all, std::string question, const std::string& key,
                     const Json& changed, const Json& usual, std::string yes, std::string no) {
   Decision out{std::move(question), "", ""};
@@ -151,7 +151,7 @@ Seconds job_seconds(const Lines& all, const char* series, const char* by,
   return out;
 }
 
-// As `auto` itself works it out (stages/device/slot_load.h).
+// The estimate that `auto` itself makes (stages/device/slot_load.h).
 double seconds_of_rows(double files, int workers) {
   for (const Geometry& g : geometries())
     if (geometry_of({{"geometry", g.name}}) == "two-stage")
@@ -210,8 +210,7 @@ Decision workers(const Lines& all) {
   return out;
 }
 
-// How many times faster the most workers are than one, without the start and the end of the
-// program.
+// Returns the speed-up from one worker to the most, without the program's start and end.
 Decision scaling(const Lines& all) {
   Decision out{"scaling", "", ""};
   for (const auto& [backend, by_workers] :
@@ -239,7 +238,7 @@ Lines read(const std::string& path) {
   if (!in) throw std::runtime_error(path + ": cannot be read");
   Lines out;
   for (std::string line; std::getline(in, line);) {
-    // One that was cut off by a stop does not count.
+    // Ignores a line that was cut off by an interruption.
     Json value = Json::parse(line, nullptr, false);
     if (value.is_object()) out.push_back(std::move(value));
   }

@@ -1,4 +1,4 @@
-// What only CUDA's runtime knows: a device's properties, and a copy inside its memory.
+// Facts that need CUDA's runtime: a device's properties, and the rate of a copy inside its memory.
 
 #include <cuda_runtime_api.h>
 

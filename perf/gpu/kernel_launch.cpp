@@ -1,9 +1,9 @@
-// What mel_kernels.cu launches for the settings of the two-stage job, for sass.py to run: a runtime
-// that has no device and writes the launch down.
+// Records the launch that mel_kernels.cu makes for the settings of the two-stage job, for sass.py
+// to execute: a CUDA runtime without a device writes it down.
 //
 // In:  SIZE OPERANDS int16|float32, with OPERANDS a number of NumberType.
-// Out: on stdout, a line a field: threads and shared bytes of a block, windows, the argument, every
-//      device memory, where count and rows are in it, and the rows of a transform in double.
+// Out: on stdout, a line per field: threads and shared bytes of a block, windows, argument, each
+//      device buffer, the places of count and rows in it, and the rows of a transform in double.
 
 #include <cmath>
 #include <cstdio>
@@ -126,7 +126,7 @@ int main(int, char** argv) {
   const cuda::FrontEnd front = kernel_front_end(MelPlan(o));
   const bool is_int16 = std::string(argv[3]) == "int16";
 
-  // Three frames a warp of one block; two in each of them where half a warp has one.
+  // Three frames per warp of one block; six where each half of a warp has its own frame.
   const std::uint32_t windows = 3 * cuda::fused_warps * (o.n_fft == 256 ? 2 : 1);
   const auto hop = static_cast<std::uint32_t>(*o.hop);
   std::vector<std::uint32_t> offsets;

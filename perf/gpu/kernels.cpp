@@ -1,9 +1,9 @@
-// The kernels alone. One launch after another takes the next input set; all sets together are
-// several times the L2 cache, so that every sample comes from the device's memory.
+// Measures the kernels alone. Each launch takes the next input set; all sets together are several
+// times the L2 cache, so that every sample comes from the device's memory.
 //
-// The bytes that a launch cannot do without are counted: each sample and each window's place once,
-// and each value of a row. Where windows overlap, what is read again comes from a cache and is not
-// counted. Their rate over that of a copy inside the device is the share of the memory ceiling.
+// The necessary bytes of a launch count: each sample and each window's position once, and each
+// value of a row. Where windows overlap, repeated reads come from a cache and do not count. The
+// rate of these bytes over the rate of a copy inside the device is the share of the memory ceiling.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Memory::Kind;
 
-// An input set on the device, with room for its rows of any type.
+// An input set on the device, with space for rows of any type.
 struct Set {
   Set(cuda::Gpu& gpu, const Pack& pack, std::size_t columns)
       : samples(gpu, Kind::device, pack.sample_bytes()),
@@ -92,9 +92,9 @@ Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& 
   const std::uint32_t frames = pack.frames();
   Launcher kernels(gpu, plan, pack, one);
   const auto& stream = kernels.stream;
-  kernels.launch(*sets.front());  // kernels are loaded by a plain launch, not by a recorded one
+  kernels.launch(*sets.front());  // loads the kernels; recording a launch would not
   stream->wait();
-  // Recorded, so that the device never waits for the host between two launches.
+  // Recorded as a graph, so that the device never waits for the host between two launches.
   const auto recording = stream->record([&] {
     stream->mark(0);
     for (const auto& s : sets) kernels.launch(*s);

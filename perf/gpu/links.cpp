@@ -1,4 +1,4 @@
-// The ceilings of whatever goes to a device and back: copies of page-locked memory.
+// Measures the ceilings of all transfers to a device and back: copies of page-locked memory.
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ double one_way(cuda::Gpu& gpu, Way way, std::size_t bytes, const Effort& effort)
   return static_cast<double>(bytes * times) / median(seconds);
 }
 
-// Both directions together, by the host's clock: no event spans two streams.
+// Measures both directions at once by the host's clock, since no event spans two streams.
 double both_ways(cuda::Gpu& gpu, const Effort& effort) {
   const std::size_t bytes = effort.copy_bytes;
   const Memory device_in(gpu, Kind::device, bytes), device_out(gpu, Kind::device, bytes);

@@ -1,23 +1,23 @@
-# What of a profile says where a kernel's time goes.
+# Extracts from a profile where a kernel's time goes.
 #
-# In:  lines of `ncu --csv --page raw --print-units base` with the program's own among them, `windows=N` for what a launch
-#      works on; variables geometry, json (a file that lines are added to).
-# Out: a row of a table for each kernel, under a heading before the first geometry's; a line of JSON for each. What the
-#      tool did not count is "-".
+# In:  lines of `ncu --csv --page raw --print-units base`, mixed with the program's own `windows=N`, the windows of a
+#      launch; variables geometry, json (a file to which lines are added).
+# Out: a table row for each kernel, under a heading before the first geometry's; a line of JSON for each. Figures that
+#      the tool did not count are "-".
 
-# Fields are all quoted, and a kernel's name has commas of its own.
+# All fields are quoted, since a kernel's name may contain commas.
 function fields(line, to) {
   gsub(/^"|"$/, "", line)
   return split(line, to, "\",\"")
 }
-# The first counter whose name is like this one's, which differ between versions.
+# Returns the first counter whose name matches; the names differ between versions.
 function value(like,    i) {
   for (i = 1; i <= n; ++i) if (names[i] ~ like && v[i] ~ /^[0-9.,e+-]+$/) { gsub(",", "", v[i]); return v[i] }
   return "-"
 }
 function per_window(x) { return x == "-" || windows == 0 ? "-" : sprintf("%.1f", x / windows) }
 function number(x) { return x == "-" ? "null" : x }
-# The three reasons for which warps wait longest, in cycles for each instruction.
+# Returns the three reasons for which warps wait longest, in cycles per instruction.
 function stalls(    i, k, best, used, text) {
   for (k = 0; k < 3; ++k) {
     best = 0

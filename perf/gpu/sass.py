@@ -29,8 +29,8 @@ import tempfile
 
 LANES = range(32)
 MASK = 0xFFFFFFFF
-SHARED = 0x400  # where a block's dynamic shared memory begins; the system has what is before
-PARAMETERS = 0x210  # of the constant bank, from compute capability 9.0 on
+SHARED = 0x400  # where a block's dynamic shared memory begins; the system uses the addresses before
+PARAMETERS = 0x210  # offset in the constant bank, from compute capability 9.0 on
 SIZES = (256, 400, 512, 1024, 2048)
 OPERANDS = ("float32", "float16", "bfloat16")  # in the order of NumberType
 
@@ -132,8 +132,8 @@ class Launch:
 class Warp:
     def __init__(self, index):
         self.index = index
-        self.places = [0] * 32  # of the lanes' next instructions; None: ended
-        self.values = collections.defaultdict(lambda: [0] * 32)  # of registers and predicates, by lane
+        self.places = [0] * 32  # the index of each lane's next instruction; None: the lane has ended
+        self.values = collections.defaultdict(lambda: [0] * 32)  # by register or predicate, then by lane
         self.waits = False
 
 
@@ -162,7 +162,7 @@ class Machine:
         return self
 
     def step(self, warp):
-        # The lanes that are furthest behind: those that took different branches meet again.
+        # Executes the lanes that are furthest behind, so that lanes which took different branches meet again.
         place = min(p for p in warp.places if p is not None)
         here = [lane for lane in LANES if warp.places[lane] == place]
         i = self.code[place]
@@ -197,7 +197,7 @@ class Machine:
                 return lambda w, k: of(w, k) ^ 0x80000000
             if text[0] == "~" or in_place_of_minus == "~":
                 return lambda w, k: of(w, k) ^ MASK
-            return lambda w, k: (of(w, k) ^ MASK) + 1  # the carry of -0 included
+            return lambda w, k: (of(w, k) ^ MASK) + 1  # also right for the carry of -0
         if text[0] == "|":
             of = self.reader(text[1:-1], is_float)
             return lambda w, k: of(w, k) & 0x7FFFFFFF
@@ -359,10 +359,10 @@ class Machine:
             return lambda w, k: permute(a(w, k), b(w, k), c(w, k))
         if kind in ("ISETP", "FSETP"):
             return self.compare(flags, a, b, predicates, to_float if is_float else cast)
-        if kind in ("FADD", "FMUL", "FFMA"):  # a product is exact in double; a sum is rounded twice, rarely otherwise
+        if kind in ("FADD", "FMUL", "FFMA"):  # products are exact in double; sums are rounded twice, rarely differently
             return floats({"FADD": lambda x, y: x + y, "FMUL": lambda x, y: x * y,
                            "FFMA": lambda x, y, z: x * y + z}[kind])
-        if kind == "HFMA2" and sources[0] == "-RZ":  # how a constant comes into a register
+        if kind == "HFMA2" and sources[0] == "-RZ":  # how a constant is moved into a register
             value = to_half(float(sources[2])) << 16 | to_half(float(sources[3]))
             return lambda w, k: value
         if kind == "HADD2" and "F32" in flags:
@@ -424,7 +424,7 @@ class Machine:
     op_bssy = op_bsync = op_warpsync = op_nop
 
     def op_bra(self, i):
-        if "DIV" in i.flags:  # taken where not all lanes are here
+        if "DIV" in i.flags:  # taken where some lanes are not here
             def check(_warp, lanes):
                 if len(lanes) < 32:
                     raise ValueError("lanes are not together at a barrier of their warp")

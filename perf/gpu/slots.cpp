@@ -1,8 +1,8 @@
-// From the host's memory through a device and back, as a run does it: cuda::SlotPool.
+// Measures the way from host memory through a device and back, as in a run, by cuda::SlotPool.
 //
 // link    samples lie in page-locked memory already: copies and kernels alone
-// packed  samples come from ordinary memory and rows go back there, copied by a thread for each
-//         stream, as the nodes h2d and rows do
+// packed  samples come from ordinary memory and rows return there, copied by one thread per stream,
+//         as by the nodes h2d and rows
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ void submit(cuda::Slot& slot, const Pack& pack, cuda::Completions& done) {
   slot.when_done(done, &slot);
 }
 
-// Before `done` goes away: a batch that is under way would be posted there.
+// Waits before `done` is destroyed, since batches in flight are posted there.
 struct FinishAtEnd {
   const std::vector<cuda::SlotPool::Lease>& slots;
   ~FinishAtEnd() {
@@ -43,7 +43,7 @@ struct FinishAtEnd {
   }
 };
 
-// The next tags; throws where a slot's device has failed and no more will come.
+// Returns the next tags; throws where a slot's device has failed and no more will come.
 std::vector<void*> next(cuda::Completions& done, const std::vector<cuda::SlotPool::Lease>& slots) {
   std::vector<void*> tags;
   while (!done.wait(tags, 1.0))
@@ -141,14 +141,14 @@ Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const cuda::Fron
   try {
     cuda::SlotPool slots(gpus, front_end, settings, pack.sample_bytes(), pack.frames());
     const std::size_t row_bytes = slots.row_bytes(pack.frames());
-    // Small ones in a quarter of the bytes.
+    // Small batches are run in a quarter of the bytes.
     const std::size_t batches =
         std::max(effort.batches, effort.batches * effort.batch_bytes / pack.sample_bytes() / 4);
     std::vector<double> link, packed;
     for (int i = -1; i < std::max(3, effort.repetitions / 10); ++i) {
       const double a = link_seconds(slots, pack, batches);
       const double b = packed_seconds(slots, pack, row_bytes, batches);
-      if (i < 0) continue;  // slots have their recordings now
+      if (i < 0) continue;  // warm-up: from here on the slots have their recordings
       link.push_back(a);
       packed.push_back(b);
     }
@@ -204,7 +204,7 @@ void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
   };
   for (const int slots : effort.slots) add(large, {slots});
   const int usual = cuda::SlotSettings{}.slots;
-  add(large, {usual, NumberType::float16});  // bfloat16 is as large
+  add(large, {usual, NumberType::float16});  // bfloat16 has the same size
   add(small, {usual});
   for (const Pack* pack : {&large, &small}) add(*pack, {usual, NumberType::float32, false});
   report.text("\n");

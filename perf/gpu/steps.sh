@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# One step of perf/gpu.sh.
+# Runs one step of perf/gpu.sh.
 #
-# In:  steps.sh NAME, or a part of `parity`; from gpu.sh in the environment: BIN (programs), WORK (recordings, outputs), HERE
-#      (perf/), LINES_OUT, BACKENDS, FIRST_DEVICE, PYTHON, QUICK, HAS_CUFFT; from the caller's: COMPUTE_SANITIZER and NCU,
-#      where these tools are not found by themselves ("": they are not used).
+# In:  steps.sh NAME, or a part of `parity`. Environment from gpu.sh: BIN (programs), WORK (recordings, outputs), HERE
+#      (perf/), LINES_OUT, BACKENDS, FIRST_DEVICE, PYTHON, QUICK, HAS_CUFFT; from the user: COMPUTE_SANITIZER and NCU,
+#      where these tools are not found automatically ("": they are not used).
 # Out: Markdown on stdout, a line of JSON in LINES_OUT for each figure, all else on stderr. Exit status
-#      1 when something failed and 77 when what it needs is not here; stderr's last line says what.
+#      1 when something failed, 77 when requirements are missing; stderr's last line says what.
 set -euo pipefail
 
 leave_out() {
   echo "$*" >&2
   exit 77
 }
-# Problems are noted as they come, by several shells at a time: a line each.
+# Several shells may report problems at the same time, each as one line.
 problem() { echo "$*" | sed "s|$WORK/||g" | tee -a "$WORK/problems" >&2; }
 finish() {
   [[ -s $WORK/problems ]] || exit 0
@@ -25,11 +25,11 @@ finish() {
 }
 figures() { printf '{"kind": "%s", %s}\n' "$1" "$2" >>"$LINES_OUT"; }
 value_of() { sed -n "s/.*\\b$1=\\([^ ]*\\).*/\\1/p" <<<"$2"; }
-# A figure as JSON has it.
+# number TEXT: prints it as a JSON number, or null.
 number() { if [[ $1 =~ ^[0-9.e+-]+$ ]]; then echo "$1"; else echo null; fi; }
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-# tool NAME: a tool of CUDA's, in the path or in the toolkit; nothing where there is none.
+# tool NAME: prints the path of a CUDA tool, from PATH or the toolkit; nothing where it is missing.
 tool() {
   local path
   for path in "$(command -v "$1")" "${CUDA_HOME:-/usr/local/cuda}"/{bin,compute-sanitizer,nsight-compute}/"$1"; do
@@ -40,13 +40,13 @@ tool() {
   done
 }
 
-# What two backends may differ by: the limits of either against the definition in double precision,
-# together (tests/support/kernel_checks.h). Of a frame's largest value; in dB, of levels within 60.
-# Operands of 16 bits have noise at a share of the peak, so low levels have no limit in dB.
+# The allowed differences between two backends: the sum of their limits against the definition in double precision
+# (tests/support/kernel_checks.h), relative to a frame's largest value; in dB, for levels within 60 dB. Operands of 16
+# bits have noise in proportion to the peak, so low levels have no limit in dB.
 limit_linear() { case $1 in fp32) echo 2e-6 ;; fp16) echo 2.1e-3 ;; bf16) echo 1.6e-2 ;; esac; }
 limit_db() { case $1 in fp32) echo 2e-3 ;; *) echo inf ;; esac; }
 
-# compared WHAT A B OPTION...: prints the largest difference; a problem where it is too large.
+# compared WHAT A B OPTION...: prints the largest difference, and reports a problem where it is too large.
 compared() {
   local what=$1 line status=0 said
   shift
@@ -80,7 +80,7 @@ do_corpus() {
 do_tests() {
   local status=0 tests=()
   if [[ $HAS_CUFFT == 0 ]]; then tests=('--test-case=*device: fused*,mel kernels:*'); fi
-  # Without those that compare hundreds of front ends with the definition, frame by frame.
+  # Omits the tests that compare hundreds of front ends with the definition, frame by frame.
   if [[ $QUICK == 1 ]]; then
     tests+=('--test-case-exclude=*agree with the definition*,*operands of 16 bits stay*,*many frames*')
   fi
@@ -95,7 +95,7 @@ do_tests() {
   if [[ $status != 0 ]]; then problem "$(grep 'test cases:' "$WORK/tests" || echo 'the tests ended early')"; fi
 }
 
-# Beside what is measured: the device's clock, which no figure means much without.
+# Logs the device's clock meanwhile, without which figures mean little.
 do_bench() {
   local options=() sampler=''
   if [[ $QUICK == 1 ]]; then options+=(--quick); fi
@@ -115,13 +115,13 @@ do_bench() {
 
 # ---- whole jobs
 
-# run_job JOB BACKEND WORKERS DATA: one run of the whole program; its usage is printed.
+# run_job JOB BACKEND WORKERS DATA: runs the whole program once and prints its resource usage.
 run_job() {
   local job=$1 backend=$2 workers=$3 data=$4 sets=()
   if [[ $job == builder ]]; then
     sets=(--set segment.long=null --set segment.short=null --set segment.length=512)
   fi
-  # What was removed need not be written back while the next one runs.
+  # Deletes the output first, so that it is not written back during the next run.
   rm -f "$WORK/$backend.h5"
   sync -f "$WORK"
   DATA=$data OUT=$WORK/$backend.h5 "$BIN/melflow_measure_child" "$WORK/usage" \
@@ -130,8 +130,8 @@ run_job() {
   cat "$WORK/usage"
 }
 
-# jobs_row SERIES ROUNDS JOB WORKERS DATA: both backends in turn, after a run each that is not counted
-# unless there is one round only. A row of the table for each.
+# jobs_row SERIES ROUNDS JOB WORKERS DATA: alternates both backends, after an uncounted run of each
+# unless there is only one round. Prints a row of the table for each.
 jobs_row() {
   local series=$1 rounds=$2 job=$3 workers=$4 data=$5 round backend usage files wall graph peak
   files=$(find "$data" -name '*.wav' | wc -l)
@@ -187,7 +187,7 @@ do_jobs() {
 
 # ---- rows of either backend
 
-# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS SLOTS BATCH [ROWS STATISTICS]
+# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS SLOTS BATCH [ROWS STATISTICS]: runs parity.yaml.
 run_preset() {
   local status=0
   OUT=$1 PRESET=$2 DATA=$3 BACKEND=$4 MEL_PATH=$5 OPERANDS=$6 SLOTS=$7 BATCH=$8 \
@@ -202,7 +202,7 @@ parity_kinds() {
   if [[ $HAS_CUFFT == 1 ]]; then echo cufft/fp32; fi
 }
 
-# parity_of PRESET: a row of the table for each kind, path/operands.
+# parity_of PRESET: prints a row of the table for each kind, path/operands.
 parity_of() {
   local preset=$1 data=$WORK/16000 at=$WORK/parity-$1 kind path operands linear db same
   case $preset in librosa | hifigan) data=$WORK/22050 ;; esac
@@ -216,9 +216,9 @@ parity_of() {
     echo "| $preset | $path | $operands | $linear | $db |"
     figures parity "\"preset\": \"$preset\", \"path\": \"$path\", \"operands\": \"$operands\", \"of_peak\": $(number "$linear"), \"db\": $(number "$db")"
     [[ $kind == auto/fp32 ]] || continue
-    # As it is, whatever its unit: a gross error only.
+    # The preset unchanged, whatever its unit: detects gross errors only.
     compared "$preset" "$at"/{cpu,cuda}_preset.h5 --most 0.05 >/dev/null
-    # Other batches in other slots: the same bytes.
+    # Other batches in other slots must give the same bytes.
     run_preset "$at/other_" "$preset" "$data" cuda auto fp32 1 48KiB || continue
     for same in linear levels preset; do
       compared "$preset, small batches" "$at"/{cuda,other}_$same.h5 --same >/dev/null
@@ -227,8 +227,8 @@ parity_of() {
   rm -r "$at"
 }
 
-# rows_of PATH: rows of 16 bits that the device rounded, and its float32 rows rounded by the sink, are
-# the same bytes. Kaldi's powers of 16-bit samples are beyond float16: such files fail, which tests show.
+# rows_of PATH: checks that 16-bit rows rounded on the device equal its float32 rows rounded by the
+# sink. Kaldi's powers of 16-bit samples exceed float16: such files fail, which tests show.
 rows_of() {
   local path=$1 preset type same at=$WORK/rows-$1
   mkdir -p "$at"
@@ -251,7 +251,7 @@ do_parity() {
   [[ -d $WORK/16000 ]] || leave_out 'there are no recordings'
   echo '| preset | kernels | operands | of a band, over the frame'"'"'s peak | of a level within 60 dB [dB] |'
   echo '|---|---|---|---|---|'
-  # A few at a time: a start takes longer than the work. The script calls itself.
+  # Runs a few at a time, since a start takes longer than the work. The script calls itself.
   {
     printf 'parity_of %s\n' $presets
     for path in $(parity_kinds); do
@@ -267,7 +267,7 @@ do_parity() {
 
 # ---- memory checks
 
-# sanitize TOOL PROGRAM...: a line of the list.
+# sanitize TOOL PROGRAM...: prints a line of the list.
 sanitize() {
   local tool=$1 status=0
   shift
@@ -291,18 +291,18 @@ do_sanitizer() {
   SANITIZER=${COMPUTE_SANITIZER-$(tool compute-sanitizer)}
   if [[ -z $SANITIZER ]]; then leave_out 'there is no compute-sanitizer'; fi
   program=("$BIN/melflow_device_tests" '--test-case=*captured graph*,*every type*')
-  if [[ $HAS_CUFFT == 0 ]]; then  # those tests take both paths
+  if [[ $HAS_CUFFT == 0 ]]; then  # these tests take both paths
     [[ -d $WORK/few ]] || leave_out 'there are no recordings'
     program=("$BIN/melflow" run leak_two_stage --quiet --set mel.backend=cuda)
   fi
-  # Beside each other, each with the whole time: what one is too slow for costs the others nothing.
+  # In parallel, each with the whole time limit, so that one slow tool costs the others nothing.
   for tool in memcheck racecheck synccheck initcheck; do sanitize "$tool" "${program[@]}" & done
   wait
 }
 
 # ---- where the time of a kernel goes
 
-# The kernels of each geometry, launched once: instructions, shared memory and stalls by the device's own counters.
+# Launches the kernels of each geometry once, and reads the device's counters of instructions, shared memory and stalls.
 do_profile() {
   local ncu=${NCU-$(tool ncu)} geometry options=() sections=() name said=$WORK/profile
   [[ -n $ncu ]] || leave_out 'there is no ncu'
@@ -312,7 +312,7 @@ do_profile() {
     sections+=(--section "$name")
   done
   for geometry in builder two-stage speech music; do
-    # The device's clock is left alone; the log has every counter.
+    # Does not change the device's clock. The log gets every counter.
     "$ncu" --clock-control none --csv --page raw --print-units base "${sections[@]}" "$BIN/melflow_gpu_bench" \
       --device "$FIRST_DEVICE" --once "$geometry" "${options[@]}" >"$said" 2>&1 || true
     cat "$said" >&2
@@ -331,7 +331,7 @@ do_torchaudio() {
   [[ -d $WORK/leak ]] || leave_out 'there are no recordings'
   if [[ $QUICK == 1 ]]; then options+=(--quick); fi
   "$PYTHON" "$HERE/rivals/torchaudio_gpu.py" --json "$LINES_OUT" "${options[@]}" "$WORK/leak" || status=$?
-  # What it has to say stands in the log already.
+  # Its messages are in the log already.
   [[ $status == 0 ]] || exit $status
 }
 

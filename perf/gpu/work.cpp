@@ -1,4 +1,4 @@
-// What every measurement works on: front ends, packed files, memory.
+// The data of all measurements: front ends, packed files, memory.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace melflow::bench {
 namespace {
 
-// Stages put every file at such a multiple (stages/cuda_batch.cpp).
+// Stages align every file to such a multiple (stages/cuda_batch.cpp).
 constexpr std::size_t kFileAlignment = 8;
 
 MelOptions front_end(int rate, int n_fft, int hop, int n_mels, MelOptions::Log log) {

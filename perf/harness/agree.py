@@ -12,7 +12,7 @@ import random
 from measure import Failure
 
 MELFLOW_ROWS_AT = 65536  # kDataOffset of stages/output/formats/row_file.cpp
-SAMPLE = 2000  # rows
+SAMPLE = 2000  # rows compared
 
 
 def read_rows(path, offset, columns, numbers):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from measure import Failure
 
-SPARE = 4 << 30  # [bytes] that stay free on the disk: outputs go there
+SPARE = 4 << 30  # [bytes] to be left free on the disk, for outputs
 
 
 def make(setup, name, files, rate, seconds, file_format="wav16", channels=1, split_dirs=0):
@@ -32,7 +32,7 @@ def make_splits(setup, name, splits, labels, rate, seconds):
 
 def fill(setup, folder, files, rate, seconds, file_format="wav16", channels=1, split_dirs=0, seed=1):
     if not (folder / ".corpus").exists():
-        # Noise does not compress well: FLAC takes nearly as much as WAV.
+        # Noise compresses badly: FLAC takes nearly as much space as WAV.
         share = 0.2 if file_format == "mp3" else 1.0
         blocks = math.ceil((44 + share * seconds * rate * channels * 2) / 4096)
         need_room(folder, files * blocks * 4096)
@@ -72,7 +72,7 @@ def linked(source, folder, count, folders=1):
     if stamp.exists():
         return folder
     if folder.exists():
-        shutil.rmtree(folder)  # a run that was interrupted
+        shutil.rmtree(folder)  # left by an interrupted run
     originals = recordings(source)
     parts = [folder / f"part_{i:04d}" for i in range(folders)]
     for part in parts:
@@ -95,7 +95,7 @@ def warm(folders):
                 total += len(piece)
         return total
 
-    # Of many links to the same file, one is enough.
+    # Of several links to a file, one is enough.
     paths = {os.stat(path).st_ino: path for folder in folders for path in recordings(folder)}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return sum(pool.map(read, paths.values()))

@@ -15,10 +15,10 @@ from setup import Job, compared, library_rival, melflow, rivals_of, speech_corpu
 
 SPEECH = "config/pipelines/speech_16k_80mel.yaml"
 KALDI = "perf/pipelines/kaldi_80.yaml"
-SPEECH_ROWS, KALDI_ROWS = 1001, 998  # of 10 s at 16 kHz
-SUBSET = 200  # recordings that a Python library gets
+SPEECH_ROWS, KALDI_ROWS = 1001, 998  # for 10 s at 16 kHz
+SUBSET = 200  # recordings for a Python library
 BANDS = 80
-# [ln power], [dB]: libraries that compute in float and sum in another order.
+# [ln power], [dB]: for libraries that compute in float and sum in another order.
 LN_TOLERANCE, DB_TOLERANCE = 1e-2, 5e-2
 
 
@@ -69,7 +69,7 @@ def real(setup):
         remark = f"Omitted: there are no recordings in {root}; apps/demo.sh fetches them."
         return Job("real", "Real recordings", "files", [], [], [remark])
     lengths = [samples_of(path) for path in paths]
-    rows = sum(1 + n // 80 for n in lengths if n > 0)  # some hold no sample at all
+    rows = sum(1 + n // 80 for n in lengths if n > 0)  # some recordings have no samples
     ours = melflow(setup, "melflow", "config/pipelines/demo.yaml", root, len(paths), rows)
     programs, remarks = [ours], []
     for library in rivals_of(setup, remarks, ["torchaudio"]):

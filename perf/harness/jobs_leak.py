@@ -21,16 +21,16 @@ PIPELINE = "config/pipelines/leak_two_stage.yaml"
 BUILDER = "config/pipelines/dataset_builder.yaml"
 SPLITS, LABELS = {"train": 39563, "val": 7913, "test": 3958}, 10
 PLAIN = ["segment.long=null", "segment.short=null", "segment.length=512"]
-LEAK_ROWS, BUILDER_ROWS, TINY_ROWS = 237, 80, 4  # a file
+LEAK_ROWS, BUILDER_ROWS, TINY_ROWS = 237, 80, 4  # per file
 BANDS = 32
-TOLERANCE = 1e-2  # [dB] of rows that float arithmetic made in another order
-# By the table in docs/dataset-builder.md: a drive buffer of 128 KiB, 8 threads that prefetch to a depth of 16,
-# 768 files a task and four of these together, a queue of 8 that is half filled at the start;
+TOLERANCE = 1e-2  # [dB], for rows computed in float in another order
+# From the table in docs/dataset-builder.md: a drive buffer of 128 KiB, 8 threads that prefetch to a depth of 16, 768
+# files per task, four of these together, a queue of 8 that is half filled at the start;
 LEAK_SETTINGS = ["read.buffer=128KiB", "read.depth=8", "decode.queue=16", "files.files_per_task=768"]
 LEAK_SETTINGS += ["batch.files=3072", "mel.queue=8", "mel.start_at=0.5"]
-# and 8 workers, 2048 files a task, 24 requests in flight.
+# and 8 workers, 2048 files per task, 24 requests in flight.
 BUILDER_SETTINGS, BUILDER_WORKERS = ["files.files_per_task=2048", "read.depth=24"], 8
-SUBSET = 4000  # recordings that a Python library gets
+SUBSET = 4000  # recordings for a Python library
 
 
 def hand_fused(setup, name, fft, data, files, threads, windows="two-stage"):
@@ -75,7 +75,7 @@ def leak(setup):
 def builder(setup):
     splits = {name: setup.scaled(files, 10) for name, files in SPLITS.items()}
     data, files = corpora.make_splits(setup, "splits", splits, LABELS, 4096, 10), sum(splits.values())
-    # In the order of the paths, as the rivals have it.
+    # Orders splits by path, as the rivals do.
     order = [f"files.split_names=[{', '.join(sorted(SPLITS))}]"]
     ours = melflow(setup, "melflow", BUILDER, data, files, files * BUILDER_ROWS, order)
     programs = [ours, *both_hand_fused(setup, data, files, ours, "plain")]

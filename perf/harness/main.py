@@ -21,7 +21,7 @@ import report  # noqa: E402
 from measure import Failure, free_cores, measure  # noqa: E402
 from setup import REPOSITORY, Setup  # noqa: E402
 
-# Each makes a Job, its corpora first.
+# Each function makes the corpora, then returns a Job.
 JOBS = {
     "leak": [jobs_leak.leak],
     "builder": [jobs_leak.builder],
@@ -63,14 +63,14 @@ def arguments():
     python = shutil.which(options.python)
     if python is None:
         parser.error(f"--python: there is no {options.python}")
-    options.python = os.path.abspath(python)  # no further: a virtual environment is a link
+    options.python = os.path.abspath(python)  # not realpath: a virtual environment's python is a link
     return options, names
 
 
 def warm(job):
     total = corpora.warm(job.folders)
     print(f"  {total / 1e9:.2f} GB of input read", file=sys.stderr)
-    # Its pages count as available, so this is what the cache can grow to.
+    # The cached pages count as available, so the page cache can grow to this size.
     if total > 0.8 * corpora.available_memory():
         job.remarks.append(
             f"The input ({total / 1e9:.1f} GB) does not fit into memory: not a warm cache."
@@ -108,7 +108,7 @@ def main():
         directory, REPOSITORY / "build/release/bin", options.scale, options.runs, options.python,
         recordings, options.million,
     )  # fmt: skip
-    os.chdir(REPOSITORY)  # pipelines have relative paths
+    os.chdir(REPOSITORY)  # pipelines contain relative paths
     about = report.machine()
     texts, done, failures, figures = [report.heading(about, setup)], [], {}, {}
     print(texts[0], flush=True)

@@ -28,17 +28,17 @@ class Failure(Exception):
 class Program:
     name: str
     command: list
-    amount: float  # of the job's unit that it does
+    amount: float  # of work, in the job's unit
     output: Optional[pathlib.Path] = None
     env: dict = field(default_factory=dict)
-    report: Optional[pathlib.Path] = None  # where melflow's --json goes
-    rows: Optional[int] = None  # what it must make
-    own_clock: bool = False  # its "seconds=" and "cpu=" count, not the process's: a Python library
+    report: Optional[pathlib.Path] = None  # destination of melflow's --json
+    rows: Optional[int] = None  # number that it must make
+    own_clock: bool = False  # its own "seconds=" and "cpu=" count, not the process's: a Python library
     is_melflow: bool = False
-    baseline: bool = False  # the ratios' denominator
+    baseline: bool = False  # the denominator of ratios
     note: str = ""
-    prepare: Optional[Callable[[], None]] = None  # before every run, when its output is gone
-    # Looks at the output of the last run, with what the program said. Returns what it found.
+    prepare: Optional[Callable[[], None]] = None  # called before every run, after its output was removed
+    # Checks the output of the last run and what the program printed; returns the findings.
     verify: Optional[Callable[[dict], dict]] = None
 
 
@@ -71,7 +71,7 @@ def run_once(program, launcher):
             path.unlink(missing_ok=True)
     if program.prepare:
         program.prepare()
-    os.sync()  # nobody pays for writing back what another one wrote
+    os.sync()  # so that no program pays for writing back another one's data
     with tempfile.TemporaryFile("w+", encoding="utf-8") as text, tempfile.NamedTemporaryFile(
         "r", encoding="utf-8"
     ) as usage_file:

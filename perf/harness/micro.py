@@ -8,7 +8,7 @@ import subprocess
 
 from measure import Failure
 
-# The transform inside each kernel.
+# The transform that each kernel contains.
 TRANSFORM = {
     "mel/leak_512_32_int16": "fft_complex/512",
     "mel/kaldi_512_80_int16": "fft_complex/512",
@@ -35,7 +35,7 @@ def run(setup, repetitions):
     out = setup.output("micro.json")
     command = [program, f"--benchmark_out={out}", "--benchmark_out_format=json"]
     command += [f"--benchmark_repetitions={repetitions}", "--benchmark_min_time=0.1"]
-    # In turn and not one after the other, as the jobs.
+    # Alternates the benchmarks, as the jobs do.
     command += ["--benchmark_enable_random_interleaving=true"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:

@@ -10,7 +10,7 @@ from measure import Failure, Program
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 RIVAL = REPOSITORY / "perf/rivals/mel_files.py"
-HEADROOM = 64 << 20  # [bytes] beside memory.host that melflow promises not to pass
+HEADROOM = 64 << 20  # [bytes] beyond memory.host that melflow promises not to exceed
 
 
 @dataclass
@@ -20,10 +20,10 @@ class Setup:
     scale: float  # of the corpora
     runs: int
     python: str  # for the rivals
-    recordings: pathlib.Path  # of the demo
+    recordings: pathlib.Path  # the demo's
     million: bool
     cores: int = len(os.sched_getaffinity(0))
-    libraries: dict = field(default_factory=dict)  # name: whether the rivals' Python has it
+    libraries: dict = field(default_factory=dict)  # name: whether the rivals' Python has the library
 
     def scaled(self, number, least=1):
         return max(least, round(number * self.scale))
@@ -53,10 +53,10 @@ class Job:
     programs: list
     folders: list  # the input, read before the job
     remarks: list = field(default_factory=list)
-    per_unit: bool = False  # the table says how long one unit takes
-    free_cores: float = 0.0  # when it began
-    scale_up: bool = False  # times of programs that get a part are shown as for the whole
-    made: list = field(default_factory=list)  # further files, gone at the end
+    per_unit: bool = False  # whether the table shows the time per unit
+    free_cores: float = 0.0  # at the beginning
+    scale_up: bool = False  # shows the times of programs that process a part as if for the whole
+    made: list = field(default_factory=list)  # further files, removed at the end
 
 
 def melflow(

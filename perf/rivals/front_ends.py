@@ -15,8 +15,8 @@ from typing import Callable
 class Geometry:
     rate: int  # [Hz]
     columns: int
-    rows: Callable[[int], int]  # of a recording of n samples
-    batch: int = 1  # recordings that go in together
+    rows: Callable[[int], int]  # number of rows for n samples
+    batch: int = 1  # recordings per call
 
 
 JOBS = {
@@ -32,7 +32,7 @@ def torchaudio_mel(job):
     import torch
     import torchaudio
 
-    torch.set_num_threads(1)  # workers are processes
+    torch.set_num_threads(1)  # the workers are processes
     options = {
         "leak": dict(n_fft=512, hop_length=256, center=False, n_mels=32),
         "builder": dict(n_fft=512, hop_length=512, center=False, n_mels=32),
@@ -61,7 +61,7 @@ def librosa_mel(job):
     import numpy
 
     assert job == "speech"
-    # librosa.feature.melspectrogram makes its filters again for every call.
+    # librosa.feature.melspectrogram recomputes its filters in every call.
     filters = librosa.filters.mel(sr=16000, n_fft=400, n_mels=80)
 
     def front_end(samples):
@@ -85,7 +85,7 @@ def kaldi_native_fbank_mel(job):
     options.mel_opts.num_bins = 80
 
     def front_end(samples):
-        # The bank is made for each recording: the library has no other way to start a new one.
+        # Made for each recording: the library has no other way to start a new one.
         bank = kaldi_native_fbank.OnlineFbank(options)
         bank.accept_waveform(16000, samples[0] * 32768)
         bank.input_finished()

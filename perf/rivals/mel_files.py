@@ -39,7 +39,7 @@ def first_rows(paths, job, geometry):
     first = [0]
     samples = None
     for path in paths:
-        if samples is None or job == "real":  # elsewhere they are all as long as the first
+        if samples is None or job == "real":  # in all other jobs recordings are as long as the first
             samples = soundfile.info(path).frames
         first.append(first[-1] + geometry.rows(samples))
     return first
@@ -61,7 +61,7 @@ def work(share, front_end, geometry, first, out):
     for i in range(0, len(share), geometry.batch):
         numbers, paths = zip(*share[i : i + geometry.batch])
         samples = [soundfile.read(path, dtype="float32")[0] for path in paths]
-        if len(samples[0]) == 0:  # only a job without batches has such
+        if len(samples[0]) == 0:  # occurs only in a job without batches
             continue
         for number, rows in zip(numbers, front_end(numpy.stack(samples))):
             if len(rows) != first[number + 1] - first[number]:
@@ -85,7 +85,7 @@ def main():
     options = parser.parse_args()
     geometry = front_ends.JOBS[options.job]
     front_end = front_ends.LIBRARIES[options.library](options.job)
-    # What a first call does, such as compiling, is done once a process.
+    # Does the work of a first call, such as compiling, once per process.
     front_end(numpy.zeros((1, 10 * geometry.rate), "float32"))
 
     begin, cpu_begin = time.monotonic(), cpu_seconds()

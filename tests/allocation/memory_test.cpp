@@ -1,6 +1,6 @@
-// Peak resident memory of the program on long recordings stays within the budget plus 64 MiB, and
-// the rows are those of a run without a limit. Run as a program of its own, because the peak is
-// that of a process.
+// Checks that the peak resident memory of the program on long recordings stays within the budget
+// plus 64 MiB, and that the rows equal those of a run without a limit. Runs as its own program,
+// because the peak belongs to a process.
 #include <doctest/doctest.h>
 
 #include <spawn.h>
@@ -31,7 +31,7 @@ int run_program(const std::vector<std::string>& arguments) {
 
 TEST_CASE("memory: a 3-hour FLAC and a 20-minute MP3 within 256 MiB, the same rows as unlimited") {
   TempFolder folder;
-  // An hour written three times over: the decoder sees three hours either way.
+  // An hour that is written three times: the decoder sees three hours either way.
   const auto hour = test_signal(8000 * 3600);
   std::vector<float> three;
   for (int i = 0; i < 3; ++i) three.insert(three.end(), hour.begin(), hour.end());
@@ -45,8 +45,8 @@ TEST_CASE("memory: a 3-hour FLAC and a 20-minute MP3 within 256 MiB, the same ro
   const std::string tight = folder.write("tight.yaml", speech_pipeline({.memory = "256MiB"}));
   const std::string loose = folder.write(
       "loose.yaml", speech_pipeline({.memory = "16GiB", .block = "256MiB", .whole = "512MiB"}));
-  // The peak as the program reports it (VmHWM): what a parent is told counts its own memory before
-  // the program was loaded.
+  // Uses the peak that the program reports (VmHWM): the one that a parent gets includes memory from
+  // before the program was loaded.
   const auto peak_of = [&](const std::string& yaml, const std::string& out) {
     const std::string report = folder / (out + ".json");
     REQUIRE(run_program({"run", "--quiet", "--var", "DATA=" + (folder / "clips"), "--var",

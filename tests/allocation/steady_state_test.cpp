@@ -1,5 +1,5 @@
-// What a run takes from the system for one more file: no buffers, which come from the pool, and
-// few small objects of the bookkeeping. A program of its own, because it counts every `new`.
+// Checks what a run allocates from the system for one more file: no buffers, which come from the
+// pool, and few small objects for bookkeeping. Its own program, because it counts every `new`.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 
 namespace {
 
-// [bytes]; less is bookkeeping: the parts of a batch of eight files are a list of 1,280. Samples
-// and rows of a file are more than ten times as much.
+// [bytes]; smaller allocations are bookkeeping: the parts of a batch of eight files are a list of
+// 1,280. Samples and rows of a file are more than ten times as large.
 constexpr std::size_t kLarge = 2048;
 std::atomic<long> g_small{0}, g_large{0};
 
@@ -51,7 +51,7 @@ using namespace melflow::test;
 
 namespace {
 
-// One worker: with more, lists of rows that waited for an earlier file grow as threads take turns.
+// One worker: with more, lists of rows that wait for an earlier file grow as threads take turns.
 constexpr const char* kPipeline = R"(version: 1
 memory: {host: 64MiB}
 workers: 1
@@ -84,15 +84,15 @@ TEST_CASE("steady state: a file takes no large memory from the system, and few s
     write_wav(folder.file(fmt::format("many/{:04}.wav", i)), 20'000, 8000);
     if (i < kFew) write_wav(folder.file(fmt::format("few/{:04}.wav", i)), 20'000, 8000);
   }
-  of_run(folder, "few");  // whatever is made once in a process
+  of_run(folder, "few");  // for everything that is made once per process
   const Allocations few = of_run(folder, "few"), many = of_run(folder, "many");
   const auto per_file = [](long a, long b) {
     return static_cast<double>(b - a) / static_cast<double>(kMany - kFew);
   };
   MESSAGE("a file: " << per_file(few.small, many.small) << " small, "
                      << per_file(few.large, many.large) << " large");
-  // Tables with a line for each file grow now and then, and so does the pool when more files than
-  // ever before are under way.
+  // Tables with a line per file grow now and then, and so does the pool when more files than ever
+  // before are in flight.
   CHECK(per_file(few.large, many.large) < 0.1);
   CHECK(per_file(few.small, many.small) < 26);
 }

@@ -1,5 +1,4 @@
-// melflow_gpu_bench_on_host: the GPU benchmark on the emulated device. Its
-// figures mean nothing.
+// melflow_gpu_bench_on_host: the GPU benchmark on the emulated device. Its figures mean nothing.
 
 #include <chrono>
 #include <cstring>

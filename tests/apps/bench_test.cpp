@@ -1,4 +1,4 @@
-// melflow bench: who takes turns, what is printed, how it stops, and that nothing stays behind.
+// melflow bench: measurements take turns; its output, how it stops, and that it leaves no files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ const char* const kAlways[] = {"read files in the page cache, ",
                                "write rows into HDF5",
                                "write rows into a flat file",
                                "the graph, "};
-// And either these, or it is said why not.
+// These are measured, or the reason why not is printed.
 const char* const kSometimes[] = {"read files from the disk, 32 at once",
                                   "decode Ogg Vorbis, 1 core", "decode MP3, 1 core"};
 
@@ -95,7 +95,7 @@ TEST_CASE("bench: the rate counts what all threads did, each with work of its ow
   const double seconds = Slice::seconds_since(began);
   CHECK(made == 3);
   CHECK(calls == 3);
-  CHECK(rate * seconds >= 15);  // the time in between is shorter
+  CHECK(rate * seconds >= 15);  // rate_on measures a shorter time
 }
 
 TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing is left behind") {
@@ -157,7 +157,7 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
     fs::create_directory(folder / "disk");
     Process process(folder, command("disk", {"--seconds", "3600", "--json"}));
     process.wait_until([&] { return !fs::is_empty(folder / "disk"); });
-    // Signals are taken from before the first file on.
+    // Signals are handled before the first file exists.
     process.wait_until([&] {
       return std::any_of(fs::directory_iterator(folder / "disk"), fs::directory_iterator(),
                          [](const auto& entry) { return !fs::is_empty(entry.path()); });
@@ -188,7 +188,7 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
   };
   refused({"--dir", "nowhere"}, "--dir nowhere: No such file or directory");
   refused({"--dir", "file"}, "--dir file: this is not a folder");
-  // What cannot be written there, not even by root.
+  // Folders in which not even root can write.
   refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ", 1);
   refused({"--json=no/b.json"}, "--json: no/b.json", 1);
   refused({"--seconds", "0"},

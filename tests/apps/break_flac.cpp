@@ -1,7 +1,7 @@
-// Preloaded into melflow: libFLAC crashes or hangs on files of certain sample rates, behind their
+// Preloaded into melflow: libFLAC crashes or hangs on files of certain sample rates, after their
 // first frame.
 //
-// In:  11025 Hz: SIGSEGV; 12000 Hz: abort; 22050 Hz: hangs, after it made the file MELFLOW_HANGS.
+// In:  11025 Hz: SIGSEGV; 12000 Hz: abort; 22050 Hz: hangs, after creating the file MELFLOW_HANGS.
 #include <FLAC/stream_decoder.h>
 #include <dlfcn.h>
 #include <fcntl.h>

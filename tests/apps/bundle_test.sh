@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The bundle where it is unpacked: with the machine's glibc, with its own where the machine says that
-# its glibc is old, and where there is nothing but a shell.
+# Tests the unpacked bundle: with the machine's glibc, with its own where the machine reports an old
+# glibc, and where there is only a shell.
 #
-# In:  bundle_test.sh BUILD_FOLDER. The last part needs busybox-static and namespaces; without them it
-#      says that it was omitted.
+# In:  bundle_test.sh BUILD_FOLDER. The last part needs busybox-static and namespaces; without these it
+#      is omitted with a message.
 set -euo pipefail
 build=$1
 folder=$(mktemp -d)
@@ -22,7 +22,7 @@ bundles=("$folder"/root/opt/*)
 bin=${bundles[0]}/bin own=${bundles[0]}/glibc
 "$bin/melflow_make_corpus" --out "$folder/root/data/clips" --files 3 --rate 4096 --seconds 2 2>/dev/null
 
-# job WHERE OUT COMMAND...: a whole job, the same on every path.
+# job WHERE OUT COMMAND...: runs a whole job, the same in every case.
 job() {
   local where=$1 out=$2
   shift 2
@@ -44,14 +44,14 @@ status=0
 "$bin/melflow" run no-such-file.yaml 2>/dev/null || status=$?
 [[ $status != 0 ]] || fail 'an exit status was lost'
 
-# What the GPU check takes from its own folder is there.
+# The files that the GPU check uses from its own folder exist.
 grep -oh '\$HERE/[A-Za-z0-9_./]*' "${bundles[0]}/perf/gpu/steps.sh" | sort -u >"$folder/named"
 [[ $(wc -l <"$folder/named") -ge 3 ]] || fail 'the GPU check names no files'
 while read -r file; do
   [[ -f ${bundles[0]}/perf${file#'$HERE'} ]] || fail "the GPU check's $file is not in it"
 done <"$folder/named"
 
-# ---- where the machine says that it has an older one, another library, or nothing
+# ---- where the machine reports an older glibc, another C library, or nothing
 for version in 'glibc 2.17' 'musl' ''; do
   printf '#!/bin/sh\n%s\n' "${version:+echo $version}" >"$folder/old/getconf"
   chmod +x "$folder/old/getconf"
@@ -61,7 +61,7 @@ for version in 'glibc 2.17' 'musl' ''; do
   same_rows old || fail "other rows: '$version'"
 done
 
-# ---- where there is nothing but a shell, no network either
+# ---- where there is only a shell, and no network
 busybox=$(command -v busybox || true)
 mkdir "$folder"/root/{bin,dev,proc}
 touch "$folder/root/dev/null"

@@ -28,12 +28,12 @@ def main(trace_path, report_path):
             check(e["ts"] >= 0, f"ts: {e}")
     titles = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
 
-    # Spans of one track nest or follow each other.
+    # Spans of one track are nested or consecutive.
     tracks = collections.defaultdict(list)
     for e in spans:
         check(e["dur"] >= 0 and e["tid"] in titles, f"dur, track: {e}")
         tracks[e["tid"]].append(e)
-    exact = 0.0015  # [us], of two rounded figures
+    exact = 0.0015  # [us], for two rounded figures
     for track in tracks.values():
         open_until = []
         for e in sorted(track, key=lambda e: (e["ts"], -e["dur"])):
@@ -45,7 +45,7 @@ def main(trace_path, report_path):
     workers = [t for t in titles.values() if t.startswith("worker ")]
     check(1 <= len(workers) <= report["workers"], f"workers: {titles}")
 
-    # Flows begin, go on and end, each within a span of its track.
+    # Flows begin, continue and end, each within a span of its track.
     ways = collections.defaultdict(list)
     for e in flows:
         ways[e["id"]].append(e)

@@ -1,4 +1,4 @@
-// The command line: verbs, help, wrong usage, wrong configurations, and what needs no run.
+// The command line: verbs, help, wrong usage, wrong configurations, and everything without a run.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr const char* kToyYaml =
 
 long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// The program with its pipelines.
+// Installs the program and its pipelines in a folder.
 std::string install(const TempFolder& folder) {
   fs::create_directories(folder / "share/melflow");
   fs::copy(fs::path(test::source_path("config/pipelines")), folder / "share/melflow/pipelines",
@@ -158,7 +158,7 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
       INFO(given << ": " << e.err);
       CHECK_FALSE(has(e.out, "warning"));
     }
-    // The names of the nodes are a promise: --set counts on them.
+    // The names of the nodes are part of the interface: --set uses them.
     const Ended e =
         run(folder, {melflow, "validate", name, "--json"}, {{"DATA", "d"}, {"OUT", "o"}});
     const auto config = nlohmann::ordered_json::parse(e.out)["config"];
@@ -283,7 +283,7 @@ TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a p
   CHECK(count >= 16);
 }
 
-// A comment in the file that init writes says "one of a, b, c" of the option before it.
+// A comment in the file that init writes lists "one of a, b, c" for the option before it.
 TEST_CASE("cli: every choice that init offers is accepted") {
   const TempFolder folder;
   REQUIRE(run(folder, {kMelflow, "init", "p.yaml"}).code == 0);
@@ -300,7 +300,7 @@ TEST_CASE("cli: every choice that init offers is accepted") {
       const std::string choice = option + "=" + c->str();
       CAPTURE(choice);
       const Ended e = run(folder, {kMelflow, "validate", "p.yaml", "--set", choice});
-      // Some choices need another option as well, which is another complaint.
+      // Some choices also need another option, which gives another message.
       CHECK_FALSE(has(e.err + e.out, "is not one of"));
       CHECK_FALSE(has(e.err + e.out, "unknown option"));
       offered.insert(choice);
@@ -327,7 +327,7 @@ TEST_CASE("cli: every stage is shown with an example, and one option of it alone
   const TempFolder folder;
   for (const std::string& name : Registry::global().names()) {
     const Ended e = run(folder, {kMelflow, "stages", name});
-    if (e.code == 2) continue;  // of this program with tests alone
+    if (e.code == 2) continue;  // a verb that only this test program has
     INFO(name);
     CHECK(e.code == 0);
     CHECK(has(e.out, "\nExample:\n  " + name + ": {stage: " + name));

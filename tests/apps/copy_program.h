@@ -1,4 +1,4 @@
-// The program as it is installed, elsewhere than it was built.
+// Installs the program elsewhere than where it was built.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace melflow::test {
 
-/// Copies it and its library as `cmake --install` lays them out, without share/, and gives its
-/// path.
+/// Copies the program and its library as `cmake --install` places them, without share/, and returns
+/// the program's path.
 inline std::string copy_program(const TempFolder& folder) {
   namespace fs = std::filesystem;
   const fs::path built = fs::path(MELFLOW_PROGRAM).parent_path().parent_path();

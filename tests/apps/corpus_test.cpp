@@ -1,5 +1,5 @@
-// What a run says of its corpus: files that it does not take, texts that paths do not have, which
-// files failed.
+// A run's messages about its corpus: files that it does not take, texts that paths do not have,
+// files that failed.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 const std::string kWrite = "  write: {stage: hdf5_write, from: mel, path: out.h5}\n";
 
-// Two recordings of spk1, two of spk2, and what is no recording.
+// Two recordings of spk1, two of spk2, and files that are no recordings.
 void write_corpus(const TempFolder& folder) {
   for (const char* name : {"spk1/a.wav", "spk1/b.wav", "spk2/c.wav", "spk2/d.wav"})
     test::write_clip(folder / (std::string("data/") + name), 16'000, 0.5);
@@ -81,7 +81,7 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
     };
     for (const Row& row : rows) {
       const std::string words = row.words;
-      // Without them a defect would wait for ever, or take all memory.
+      // Without these limits a defect would wait for ever, or take all memory.
       const Ended e =
           run(folder,
               {"/bin/sh", "-c", "ulimit -v 8000000; exec timeout 20 " MELFLOW_PROGRAM " " + words});
@@ -193,7 +193,7 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
   CHECK(has(ran.err, missing));
   CHECK(has(ran.err, "1 of 3 files failed, 2 are ok"));
   CHECK(has(ran.err, "r2#t=0,0.25: read: failed: wav.scp:2: r2 is a command"));
-  // What would end the run is an error.
+  // A problem that would end the run is an error.
   write_text(folder / "text", "u1 caf\xE9\n");
   const Ended refused = exits(78, melflow_in(folder, {"validate", "p.yaml"}));
   CHECK(has(refused.err, "text:1: 'caf\\xe9' is not UTF-8"));
@@ -202,11 +202,11 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
           .dump(),
       "is not UTF-8"));
   CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 1);
-  // So with a table beside a folder, which is not searched.
+  // The same for a table beside a folder, which is not searched.
   write_text(folder / "labels.csv", "path,age\nspk1/a.wav,x\n");
   write_pipeline(folder, ", label_file: labels.csv, targets: [age]");
   CHECK(has(melflow_in(folder, {"validate", "p.yaml"}).err, "labels.csv:2: age is 'x'"));
-  // A list that is not there is a warning, as a pipeline may be checked elsewhere.
+  // A missing list is only a warning, since a pipeline may be checked elsewhere.
   write_pipeline(folder, ", manifest: gone.csv");
   CHECK(melflow_in(folder, {"validate", "p.yaml"}).code == 0);
 }
@@ -285,7 +285,7 @@ TEST_CASE("corpus: where every file is skipped, nothing is written and the run h
   const Ended e = exits(1, melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"}));
   CHECK(has(e.err, "all files were skipped (4) by segment: shorter than one window: "));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
-  // The reason stands before the tables.
+  // The reason comes before the tables.
   CHECK(e.out.find("spk1/a.wav: segment: skipped") < e.out.find("\nnode "));
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("corpus: an update tells of labels that get other numbers") {
   const Filled<write_corpus> folder;
   write_pipeline(folder, ", labels: parent_dir");
   CHECK(melflow_in(folder, {"run", "p.yaml"}).code == 0);
-  test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // a new last one
+  test::write_clip(folder / "data/spk3/e.wav", 16'000, 0.5);  // becomes the last file
   const Ended last = exits(0, melflow_in(folder, {"update", "p.yaml"}));
   CHECK(last.err.find("other numbers") == std::string::npos);
   test::write_clip(folder / "data/spk0/f.wav", 16'000, 0.5);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The manual page and the completion that a package of the program has.
+# Tests the manual page and the completion of the program's package.
 #
 # In:  tests/apps/deb_test.sh PROGRAM REPOSITORY
 set -euo pipefail
@@ -19,7 +19,7 @@ odd=$(grep -E "^['.]" <<<"$page" | grep -vE '^[.](TH|SH|B|I|nf|fi)( |$)' || true
 
 PATH=$(dirname "$program"):$PATH
 source "$repository/apps/deb/completion.bash"
-expect() { # what is written so far, what has to be among the completions, what must not
+expect() { # typed so far, required completion, forbidden completion
   read -ra COMP_WORDS <<<"$1"
   [[ $1 != *' ' ]] || COMP_WORDS+=('')
   COMP_CWORD=$((${#COMP_WORDS[@]} - 1))

@@ -1,4 +1,4 @@
-// How the report of the program says what devices were used for; NVML is one with known figures.
+// The program's report on the use of devices, with an NVML whose figures are known.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

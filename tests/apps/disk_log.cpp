@@ -1,10 +1,10 @@
-// Preloaded into a program: writes down what it does to files, for power_walk.py, which makes from
-// that what a disk may hold after a power failure.
+// Preloaded into a program: records its operations on files for power_walk.py, which computes from
+// these what a disk may contain after a power failure.
 //
 // In:  MELFLOW_DISK_LOG=FILE   gets a record for each call: a Head, then its two texts
-//      MELFLOW_BOOT=FILE       is read in place of the kernel's name for this start of the machine
+//      MELFLOW_BOOT=FILE       is read instead of the kernel's identifier of the current boot
 //
-// A call and its record are one step, so that the records are in the order of the calls.
+// A call and its record are one step, so the records are in the order of the calls.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void put(const char* what, uint64_t file, uint64_t at, const std::string& first 
   syscall(SYS_close, fd);
 }
 
-// The number of a regular file; 0 for what is none.
+// Returns the number of a regular file; 0 for anything else.
 uint64_t number_of(int fd) {
   struct stat st {};
   return syscall(SYS_fstat, fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_ino : 0;
@@ -130,7 +130,7 @@ PWRITE(pwrite64)
 PWRITEV(pwritev)
 PWRITEV(pwritev64)
 
-// What was copied is read back.
+// Reads the copied bytes back for the record.
 ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t bytes,
                         unsigned flags) {
   static const auto real =

@@ -1,4 +1,4 @@
-// `melflow update --dry-run`: what it says is what the update then does, and it changes nothing.
+// `melflow update --dry-run`: announces exactly what the update then does, and changes nothing.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Bytes and modification time of every file below.
+// Returns bytes and modification time of every file below.
 std::map<std::string, std::pair<std::string, fs::file_time_type>> state_of(
     const TempFolder& folder) {
   std::map<std::string, std::pair<std::string, fs::file_time_type>> out;
@@ -46,7 +46,7 @@ struct Corpus {
     words.insert(words.end(), {"p.yaml", "--var", "OUT=" + out});
     return test::run(folder, words);
   }
-  // What is said, after a look at whether anything has changed.
+  // Returns the announcement, after checking that nothing has changed.
   Json dry_run(const std::string& out, const std::string& how = "") const {
     std::vector<std::string> words{"update", "--dry-run", "--json"};
     if (!how.empty()) words.push_back(how);
@@ -108,7 +108,7 @@ TEST_CASE("dry run: what an update would do, and does") {
     const Json report = Json::parse(done.out);
     for (const Json& stage : report["stages"])
       if (stage["name"] == "read") CHECK(stage["items_in"] == 4);
-    // The update names what it did, and a later one does not do it again.
+    // The update names what it did, and a later update does not repeat it.
     for (const Json& stage : report["stages"]) {
       if (stage["stage"] != sink) continue;
       CHECK(stage["summary"]["dropped"] == Json{"5.wav"});
@@ -229,7 +229,7 @@ TEST_CASE("dry run: each of several outputs says what it would take") {
   const Json report = Json::parse(done.out);
   for (const Json& stage : report["stages"])
     if (stage["name"] == "read") CHECK(stage["items_in"] == 10);
-  // What one of them is refused for, all are.
+  // If one output is refused, all are.
   for (int i = 0; i < 6; ++i) fs::remove(corpus.folder / fmt::format("clips/{}.wav", i));
   const Ended refused = exits(1, corpus.melflow({"update", "--dry-run"}, "out.h5"));
   CHECK(has(refused.err, "out.h5: 6 of its 9 files with rows"));
@@ -240,7 +240,7 @@ TEST_CASE("dry run: what an interrupted run left to be completed is not") {
   const Corpus corpus("", "hdf5_write");
   REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
   const fs::path undo = corpus.folder / "out.h5.undo", commit = corpus.folder / "out.h5.commit";
-  write_text(corpus.folder / "out.h5.journal", "melflow log 1\n");  // beside nothing
+  write_text(corpus.folder / "out.h5.journal", "melflow log 1\n");  // there is no output beside it
   write_text(undo, "melflow undo 2\n");
   const auto refused = [&](const fs::path& left) {
     const auto before = state_of(corpus.folder);

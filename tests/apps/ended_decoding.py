@@ -27,7 +27,7 @@ graph:
   mel: {{stage: mel, from: batch, sample_rate: 16000, n_mels: 40, n_fft: 512, hop: 256}}
   write: {{stage: npy_write, from: mel, path: {out}.npy, checkpoint: 64KiB}}
 """
-DEADLINE = 120  # [s] of a run that hangs itself
+DEADLINE = 120  # [s], for a hanging run to end itself
 ENDED_TWICE = "the program ended twice while this file was being decoded, the second time while nothing else was"
 HUNG_TWICE = ENDED_TWICE.split(", the second")[0] + ", the second time since its decoder did not come back"
 RATES = {"segv.flac": 11025, "abort.flac": 12000, "hang.flac": 22050}
@@ -174,7 +174,7 @@ def kills_cost_none(new):
         time.sleep(0.01)
     process.kill()
     ended(process, (-9,), "a run that is killed")
-    # Not broken now, and not alone under way at both ends: it is made.
+    # Neither damaged now, nor the only file in flight at both ends: it is computed.
     os.rename(os.path.join(folder.work, "killed", "hang.flac"), os.path.join(folder.work, "hang.flac"))
     ended(folder.run("killed", workers=1), None, "the run that ends itself")
     os.rename(os.path.join(folder.work, "hang.flac"), os.path.join(folder.work, "killed", "hang.flac"))

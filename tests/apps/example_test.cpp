@@ -1,4 +1,4 @@
-// The worked example of docs/dataset-builder.md, on real recordings of two languages.
+// The example of docs/dataset-builder.md, on real recordings of two languages.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ TEST_CASE("example: languages are told apart by an output and a script") {
   std::smatch found;
   REQUIRE(std::regex_search(trained.out, found, std::regex("test: (\\d+) of (\\d+) recordings")));
   CHECK(std::stoi(found[2]) >= 100);
-  CHECK(std::stoi(found[1]) >= 0.85 * std::stoi(found[2]));  // by chance: one half
+  CHECK(std::stoi(found[1]) >= 0.85 * std::stoi(found[2]));  // one half by chance
 }
 
 }  // namespace melflow::example_test

@@ -1,4 +1,4 @@
-// What a configuration expects of its run: judged by hand-made reports, and by the program.
+// A configuration's expectations on its run, checked on hand-made reports and by the program.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

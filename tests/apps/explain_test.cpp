@@ -1,4 +1,4 @@
-// `melflow validate --explain`: what a plan makes of a configuration.
+// `melflow validate --explain`: the plan that a configuration results in.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -11,7 +11,7 @@
 namespace melflow::test::explain_test {
 namespace {
 
-// The words of the line of an option of a node: name, value, where from.
+// Returns the words of the line for a node's option: name, value, origin.
 std::string line_of(const std::string& text, const std::string& node, const std::string& option) {
   std::istringstream lines(text);
   bool is_there = false;

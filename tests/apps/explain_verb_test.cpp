@@ -1,4 +1,4 @@
-// melflow explain: a trial that leaves nothing behind, and what it says.
+// melflow explain: a trial that leaves no files, and its output.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -16,7 +16,7 @@ namespace {
 const std::string kMelflow = MELFLOW_PROGRAM;
 const std::string kToy = MELFLOW_TOY_PROGRAM;
 
-// A few recordings into features.h5 and, by a tap, into a folder.
+// Makes a few recordings, which go into features.h5 and, by a tap, into a folder.
 void write_recordings(const TempFolder& folder) {
   for (unsigned i = 0; i < 6; ++i)
     test::write_clip(folder / ("clips/" + std::to_string(i) + ".wav"), 16000, 0.5, i + 1);
@@ -25,7 +25,7 @@ void write_recordings(const TempFolder& folder) {
                                        "  look: {stage: tap, from: mel, path: taps}\n");
 }
 
-// One item at a time, each of which waits: more at once would help.
+// One item at a time, each of which waits: more concurrency would help.
 std::vector<std::string> waiting(const std::vector<std::string>& more) {
   std::vector<std::string> out{kToy,    "explain",        "toy.yaml", "--no-progress",
                                "--set", "work.wait_ms=5", "--set",    "work.concurrency=1"};
@@ -130,7 +130,7 @@ TEST_CASE("explain: a cache is used where there is one, and none is left where t
   after.erase(".stdout");
   after.erase(".stderr");
   CHECK(after == before);
-  // Another pipeline's cache is in the same folder; neither it nor its own is touched.
+  // Another pipeline's cache is in the same folder; neither that nor its own is touched.
   CHECK(run(folder, {kMelflow, "run", "cached.yaml", "-q"}).code == 0);
   write_text(folder / "deep/cache/other.melcache", "of another");
   const auto caches = [&] {

@@ -1,15 +1,15 @@
-// Preloaded into a program: one call of the system fails, the n-th of its kind, and no other.
+// Preloaded into a program: one system call fails, the n-th of its kind, and no other.
 //
-// In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of what was asked for is
-//                                read or written; "lost": of pwrite, nothing is written, and
-//                                nobody is told; "wrong": the first name of a .wav file in it
-//                                becomes another one; "kill": the program ends there
+// In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of the bytes are read or
+//                                written; "lost": pwrite writes nothing, but succeeds; "wrong":
+//                                the first name of a .wav file in the data is changed; "kill": the
+//                                program ends there
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
 //
-// "malloc" is any request for at least 64 KiB of memory. Seen are the calls of the program and its
-// libraries, not those that libc makes for itself (of which fopen is one), nor what a ring of
-// requests does in the kernel.
+// "malloc" is any request for at least 64 KiB of memory. This sees the calls of the program and its
+// libraries, but neither those that libc makes itself (fopen, for example), nor the work of a
+// request ring (io_uring) in the kernel.
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ constexpr const char* kNames[kKinds] = {
     "open",  "opendir", "readdir", "stat",   "read",  "pread", "write",     "pwrite", "ftruncate",
     "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread", "malloc"};
 
-constexpr size_t kLargeMemory = 64 << 10;  // bytes of an allocation that is counted
+constexpr size_t kLargeMemory = 64 << 10;  // smallest allocation that is counted [bytes]
 
 std::atomic<long> counts[kKinds];
 
@@ -75,7 +75,7 @@ void log_line(const char* text, int size) {
 struct Fault {
   int kind = -1;
   long n = 0;
-  int error = 0;  // 0: a short call
+  int error = 0;  // 0: a partial read or write
   bool is_lost = false, is_wrong = false, kills = false;
 
   Fault() {
@@ -96,7 +96,7 @@ const Fault& fault() {
   return it;
 }
 
-// True for the one call that is to fail; `what` is for the log.
+// Returns true for the one call that should fail; `what` is for the log.
 bool is_it(Kind kind, const char* what) {
   const long n = ++counts[kind];
   if (kind != fault().kind || n != fault().n) return false;
@@ -113,7 +113,7 @@ bool fails(Kind kind, const char* what = "") {
   return true;
 }
 
-// Of a call that moves bytes: true, it fails; or fewer are asked for.
+// For a call that moves bytes: returns true if it should fail, or reduces `bytes`.
 bool fails(Kind kind, const char* what, size_t& bytes) {
   if (!is_it(kind, what)) return false;
   if (fault().error == 0) {
@@ -132,7 +132,7 @@ struct AtExit {
   }
 } const at_exit;
 
-// What is written in place of `from`.
+// Returns the data to write instead of `from`.
 std::string spoiled(const void* from, size_t bytes) {
   std::string out(static_cast<const char*>(from), bytes);
   const size_t name = out.find(".wav");
@@ -156,7 +156,7 @@ WRAP_OPENATS(fails(kOpen, path) ? -1 : real(at, path, flags, mode))
 FOPEN(fopen)
 FOPEN(fopen64)
 
-// What is compiled with checks of sizes calls these.
+// Code that is compiled with size checks calls these.
 #define OPEN_2(name)                                             \
   int name(const char* path, int flags) {                        \
     static const auto real = next<int(const char*, int)>(#name); \
@@ -183,7 +183,7 @@ struct dirent64* readdir64(DIR* folder) {
 }
 
 WRAP_STATS(fails(kStat, path) ? -1 : real(path, st))
-// NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot be in parentheses
 #define FSTAT(name, type)                                  \
   int name(int fd, type* st) noexcept {                    \
     static const auto real = next<int(int, type*)>(#name); \
@@ -264,7 +264,7 @@ FTRUNCATE(ftruncate64)
   }
 FSYNC(fsync)
 FSYNC(fdatasync)
-// As Linux does: it is closed, and an earlier write of it was lost.
+// As in Linux: the file is closed, and the error reports an earlier write that was lost.
 int close(int fd) {
   static const auto real = next<int(int)>("close");
   if (fails(kClose)) {
@@ -313,7 +313,7 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*star
   return fails(kThread) ? EAGAIN : real(id, attributes, start, argument);
 }
 
-// Large ones, also of libraries and of operator new.
+// Large allocations, also by libraries and operator new.
 // NOLINTBEGIN(bugprone-reserved-identifier): glibc's own
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);

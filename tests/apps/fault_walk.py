@@ -30,9 +30,9 @@ except ImportError as e:
     sys.exit(3)
 
 FILES = 30
-SECONDS = 240  # a run takes less than one; only one that hangs gets there
+SECONDS = 240  # a run takes less than one second; only a hanging one reaches the limit
 
-# What each call may fail with; the first is the one that hurts most.
+# The errors with which each call may fail; the most harmful one first.
 ERRORS = {
     "open": [errno.EIO, errno.EMFILE, errno.EINTR],
     "opendir": [errno.EIO, errno.EMFILE],
@@ -54,7 +54,7 @@ ERRORS = {
     "malloc": [errno.ENOMEM],
 }
 
-SILENT = ("lost", "wrong")  # the program is told that all is well
+SILENT = ("lost", "wrong")  # the program is told that the call succeeded
 
 PIPELINE = """
 version: 1
@@ -75,7 +75,7 @@ class Case:
 
     def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False, resamples=False):
         self.sink, self.files, self.write, self.engine, self.updates = sink, files, write, engine, updates
-        self.resamples = resamples  # long recordings, too
+        self.resamples = resamples  # with long recordings
         self.ending = "npy" if sink == "npy_write" else "h5"
         self.outputs = ["out.npy", "out.index.npy", "out.index.json"] if self.ending == "npy" else ["out.h5"]
 
@@ -138,7 +138,7 @@ class Output:
     def __init__(self, path):
         self.all, rows, paths, offset, count, status = (read_npy if path.endswith(".npy") else read_h5)(path)
         for name in ("warnings", "index_hash", "@index_hash", "run_hash", "@run_hash"):
-            self.all.pop(name, None)  # who warns and goes on is honest; the hashes are also of what was said
+            self.all.pop(name, None)  # a warning makes loss honest; the hashes also cover the warnings
         self.status = dict(zip(paths, status.tolist()))
         self.rows = {p: rows[o:o + n].tobytes() for p, o, n in zip(paths, offset, count)}
         self.whole = (len(rows) == sum(count))
@@ -208,7 +208,7 @@ class Walk:
             for error in ERRORS[call][:1 if only_part else None]:
                 for n in range(1, self.counts[call] + 1, every):
                     yield call, n, error
-            if only_part and call == "pwrite":  # one of them has the names of files
+            if only_part and call == "pwrite":  # one of these writes has the names of files
                 for n in range(1, self.counts[call] + 1):
                     yield call, n, "wrong"
 
@@ -247,18 +247,18 @@ class Walk:
                 out = Output(path)
             except (OSError, KeyError, ValueError, RuntimeError) as e:
                 if error in SILENT and "deflate" in self.case.write:
-                    return ""  # nor chunks of them
+                    return ""  # nor are chunks complete
                 return f"the output cannot be read: {e}"
             if ended.returncode == 3:
                 return out.lie(self.clean, "normalize" in self.case.write)
             if error in SILENT and self.difference(out) in ("mel", "rows"):
-                return ""  # who loses rows and says nothing is not found out
+                return ""  # silent loss of rows cannot be detected
             return "" if out.is_same(self.clean) else "the output is another one: " + self.difference(out)
         if not ended.stderr.strip():
             return "nothing is said"
         if self.bytes_of(folder) == self.earlier:
             return ""
-        if os.path.exists(path + ".undo"):  # the next update begins with that
+        if os.path.exists(path + ".undo"):  # the next update begins by undoing
             self.start(folder, ["update", self.yaml])
         try:
             if Output(path).is_same(self.clean):
@@ -274,7 +274,7 @@ class Walk:
 
 
 def main():
-    # --part: what runs with the tests, some cases, calls and one error each.
+    # --part: the cases for the regular tests, with some calls and one error each.
     arguments = walks.arguments(part=False, cases="", calls="")
     runs, red = 0, 0
     with tempfile.TemporaryDirectory(prefix="melflow_faults_") as work, \

@@ -1,4 +1,4 @@
-// Feature settings: inspect --features and compare, of files and of pipelines.
+// Feature settings: inspect --features and compare, on files and on pipelines.
 #include <doctest/doctest.h>
 #include <hdf5.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
 
-// The resample stage and the mel stage's options are what differs between pipelines.
+// Returns a pipeline; only the resample stage and the options of mel vary.
 std::string pipeline(const std::string& mel, const std::string& before = "decode",
                      const std::string& resample = "") {
   return "version: 1\n"
@@ -107,7 +107,7 @@ TEST_CASE("compare: sinks that write no rows have no features beside those that 
                                     "  copy: {stage: audio_write, from: decode, path: copies}\n"
                                     "  end: {stage: discard, from: read}\n");
   exits(0, folder.melflow({"compare", "a.yaml", "c.yaml"}));
-  // Without rows there are the samples' own.
+  // Without rows, the settings are those of the samples.
   write_text(folder / "d.yaml",
              "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n  read: {stage: "
              "disk_read, from: files}\n  decode: {stage: decode, from: read, downmix: 2}\n  copy: "
@@ -208,7 +208,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
   const Ended lacks = exits(1, folder.melflow({"compare", "two.yaml", "names.yaml"}));
   CHECK(has(lacks.out, "\nmfcc: only in two.yaml\ncepstra_file: only in names.yaml\n"));
 
-  // One of them against a file, or a pipeline with one output.
+  // One of them compared with a file, or with a pipeline of one output.
   CHECK(folder.melflow({"compare", "mfcc.h5", "two.yaml", "--output", "mfcc"}).code == 0);
   CHECK(folder.melflow({"compare", "two.yaml", "mfcc.h5", "--output", "write"}).code == 1);
   CHECK(folder.melflow({"compare", "two.yaml", "two.yaml", "--output", "mfcc"}).code == 0);
@@ -218,7 +218,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
     int code;
     const char* message;
   };
-  // A file of rows is compared with the output that writes it, whatever the others are.
+  // A file of rows is compared with the output that writes it, whatever other outputs there are.
   CHECK(folder.melflow({"compare", "mfcc.h5", "two.yaml"})
             .out.starts_with("mfcc: equal: same features (fingerprint "));
   fs::create_directories(folder / "old");

@@ -230,7 +230,7 @@ TEST_CASE("features: show draws the first recording with rows, or several one be
     return run(folder, more);
   };
   const auto height =
-      [&](const std::string& picture) {  // of the PNG's header, the highest byte first
+      [&](const std::string& picture) {  // in the PNG header, the highest byte first
         const std::string bytes = read_text(folder / picture);
         REQUIRE(bytes.size() > 24);
         unsigned pixels = 0;

@@ -1,4 +1,4 @@
-// A cache that several processes use: what the whole program makes of it.
+// A cache that several processes use, with the whole program.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -33,7 +33,7 @@ std::vector<std::string> command(const std::string& name) {
   return {MELFLOW_PROGRAM, "run", name + ".yaml", "--json", "-q"};
 }
 
-// What the source says of its feed.
+// Returns the source's summary of its feed.
 nlohmann::json feed_of(const Ended& e) {
   return nlohmann::json::parse(e.out)["stages"][0]["summary"];
 }
@@ -61,7 +61,7 @@ TEST_CASE("feed: two processes that build one cache are both right") {
   write_pipeline(folder, "two", ", feed: cache, cache_path: cache");
   REQUIRE(run(folder, command("plain")).code == 0);
   Process one(folder, command("one"));
-  // The other one runs in a folder of its own, on the same files and cache.
+  // The other process runs in its own folder, on the same files and cache.
   std::filesystem::copy_file(folder / "two.yaml", other / "two.yaml");
   std::filesystem::create_directory_symlink(folder / "clips", other / "clips");
   one.wait_until([&] { return cache_size(folder) > 0; });

@@ -1,4 +1,4 @@
-// Figures of a run, worked out by hand.
+// Figures of a run, compared with hand calculations.
 #include "apps/profile/figures.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ TEST_CASE("figures: files that an update kept are no work of the run") {
 
 TEST_CASE("figures: the disk may read more than was asked for, and may not be known at all") {
   RunReport r = known_run();
-  r.usage.disk_read_bytes = 4000;  // read ahead
+  r.usage.disk_read_bytes = 4000;  // read-ahead
   CHECK(run_figures(r).page_cache_share == 0);
   r.usage.has_disk = false;
   CHECK(run_figures(r).page_cache_share == 0);

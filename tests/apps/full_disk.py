@@ -18,7 +18,7 @@ import tempfile
 
 import walks
 
-FILES, SAMPLES = 240, 40000  # some 18 MB of rows
+FILES, SAMPLES = 240, 40000  # about 18 MB of rows
 
 PIPELINE = """
 version: 1
@@ -54,7 +54,7 @@ def contents(folder):
     return walks.contents(os.path.join(folder, "disk"))
 
 
-# `resumed`: takes for each run that went on whether it did so where the one before had ended.
+# `resumed`: gets, for each resumed run, whether it continued where the one before had ended.
 def wrong(program, folder, whole, resumed):
     ended = start(program, folder)
     if ended.returncode == 0:

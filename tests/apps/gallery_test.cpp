@@ -1,4 +1,4 @@
-// Every pipeline of docs/gallery.md, on real recordings of two languages and of another rate.
+// Runs every pipeline of docs/gallery.md on real recordings of two languages and of another rate.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ struct Recording {
   double seconds = 0;
 };
 
-// Some recordings of each folder: DATA/03/digits/1.wav and so on.
+// Copies some recordings of each folder: DATA/03/digits/1.wav and so on.
 std::vector<Recording> fill(const fs::path& data, const fs::path& audio) {
   std::map<fs::path, std::vector<fs::path>> folders;
   for (const auto& entry : fs::recursive_directory_iterator(audio))
@@ -52,13 +52,13 @@ std::vector<Recording> fill(const fs::path& data, const fs::path& audio) {
   return out;
 }
 
-// The path, in a folder that is there.
+// Creates the folder of a path and returns the path.
 std::string in_folder(const fs::path& path) {
   fs::create_directories(path.parent_path());
   return path;
 }
 
-// A WAV file with the same samples and another rate in its header.
+// Copies a WAV file with another rate in its header.
 void copy_with_rate(const fs::path& from, const fs::path& to, std::uint32_t rate) {
   fs::copy_file(from, to);
   std::fstream file(to, std::ios::in | std::ios::out | std::ios::binary);
@@ -71,7 +71,7 @@ void copy_with_rate(const fs::path& from, const fs::path& to, std::uint32_t rate
   file.write(reinterpret_cast<const char*>(&rate), sizeof rate);
 }
 
-// The same samples under another rate, without the nodes that make variants.
+// Compares with the same samples under another rate, without the nodes that make variants.
 void check_speeds(const test::TempFolder& run, std::string text, const fs::path& data,
                   const std::vector<Recording>& corpus) {
   for (const auto& [from, to] : std::map<std::string, std::string>{{"\n  takes: [^\n]*", ""},
@@ -113,8 +113,8 @@ void check_speeds(const test::TempFolder& run, std::string text, const fs::path&
   }
 }
 
-// By the levels of the frames that mark_sound documents, at each recording's own rate: a row for
-// each half second that a stretch has at 16 kHz.
+// Checks by the levels of the frames that mark_sound documents, at each recording's own rate: a row
+// for each half second of a stretch at 16 kHz.
 void check_stretches(const test::TempFolder& run, const fs::path& data) {
   const double limit = std::pow(10.0, -4.5);
   const FeatureFile made(run / "parts.h5");
@@ -178,7 +178,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   const std::size_t lengthy = count([](const Recording& r) { return r.seconds >= 4; });
   REQUIRE(narrow < all);
   REQUIRE(lengthy > 0);
-  // Outputs, and how many recordings each has rows of; 0: as the checks below say.
+  // Outputs, and the number of recordings with rows in each; 0: see the checks below.
   const std::map<std::string, std::map<std::string, std::size_t>> expected{
       {"Log-mel of a folder", {{"mel.h5", all}}},
       {"Whisper's windows, with splits by speaker", {{"whisper.h5", all}}},
@@ -242,7 +242,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       if (files > 0) CHECK(ok_files(run / name) == files);
     }
     if (title.starts_with("A choice")) {
-      // No silence alone, so at most these; all of them that are not silent are there.
+      // Silence is omitted, so these are the most possible; all that are not silent are there.
       const auto is_chosen = [](const Recording& r) {
         return !test::has(r.path, "digits/") && r.bytes > 2048 && r.seconds >= 0.5 &&
                r.seconds <= 20;
@@ -300,7 +300,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     } else if (title.starts_with("Utterances between")) {
       check_stretches(run, folder / "data");
     } else if (title.starts_with("Channels as")) {
-      // The same of mono files with these samples.
+      // Runs the same pipeline on mono files with these samples.
       test::write_text(
           run / "mono.yaml",
           std::regex_replace(std::regex_replace(text, std::regex(", downmix: each"), ""),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# perf/gpu.sh where the device is emulated: every step runs, rows agree, results are there
-# as soon as they are known, and stay when it is stopped.
+# Tests perf/gpu.sh on an emulated device: every step runs, rows agree, and results exist as soon as
+# they are known and stay when the script is stopped.
 #
 # In:  gpu_check_test.sh BIN SOURCE
 set -euo pipefail
@@ -13,15 +13,15 @@ fail() {
   cat "$folder"/said "$folder"/out/gpu-* >&2 || true
   exit 1
 }
-# check OPTION...: its exit status, and in said what it says.
+# check OPTION...: runs the script; returns its exit status, and its messages in `said`.
 check() {
   TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --seconds 3600 --limit 1800 --python no-python --bundle "$folder/bundle" \
     --out "$folder/out" "$@" >"$folder/said" 2>&1
 }
-# Nothing is left behind: no folder, and nobody who has the device open.
+# Checks that no folder, and no process that has the device open, is left.
 nothing_left() {
   if compgen -G "$folder/melflow-gpu.*" >/dev/null; then fail 'its folder was left behind'; fi
-  while pgrep -f "$folder/bundle.* --hold" >/dev/null; do sleep 0.1; done  # or the test's limit ends it
+  while pgrep -f "$folder/bundle.* --hold" >/dev/null; do sleep 0.1; done  # else the test's time limit ends it
 }
 
 mkdir -p "$folder/bundle"/{bin,libexec}
@@ -33,7 +33,7 @@ ln -s "$bin/melflow_on_host_gpu" "$programs/melflow"
 ln -s "$bin/melflow_gpu_bench_on_host" "$programs/melflow_gpu_bench"
 ln -s "$bin/melflow_gpu_bench_on_host" "$folder/bundle/bin/melflow_gpu_bench"
 ln -s "$bin/melflow_emulated_tests" "$programs/melflow_device_tests"
-# Tools of a machine that has devices are not those of this test.
+# This test does not use the real tools of a machine that has devices.
 export COMPUTE_SANITIZER='' NCU=''
 md=$folder/out/gpu-emulated.md lines=$folder/out/gpu-emulated.jsonl
 
@@ -59,7 +59,7 @@ fi
 nothing_left
 
 # ---- a second call in the same folder adds to the results of the first, or replaces them
-# But for the benchmark, which leaves nothing there and takes longest.
+# Without the benchmark, which leaves no files there and takes longest.
 check --work "$folder/work" --add --steps corpus,tests,jobs,parity,profile,sanitizer,torchaudio ||
   fail "a second call in the same folder: exit status $?"
 [[ $(grep -c '^## ' "$md") == 17 && $(grep -c '"step"' "$lines") == 15 ]] || fail 'the second call added nothing'
@@ -68,14 +68,14 @@ check --work "$folder/work" --steps corpus || fail "exit status $?"
 [[ $(grep -c '^## ' "$md") == 2 && $(grep -c '"step"' "$lines") == 1 ]] || fail 'the third call replaced nothing'
 nothing_left
 
-# ---- a device that is open to one program at a time is not kept open
+# ---- a device that can be open in only one program at a time is not kept open
 mkdir "$folder/smi"
 printf '#!/bin/sh\necho Exclusive_Process\n' >"$folder/smi/nvidia-smi"
 chmod +x "$folder/smi/nvidia-smi"
 PATH=$folder/smi:$PATH check --steps corpus || fail "exit status $?"
 grep -q '^Compute mode: Exclusive_Process' "$md" || fail 'the compute mode is not in the report'
 
-# ---- what was measured decides, whatever else is missing
+# ---- existing measurements lead to decisions, whatever else is missing
 cat >"$folder/lines" <<'LINES'
 {"kind":"kernel","geometry":"builder: 80","case":"fused, fp32","windows_per_second":1e9}
 {"kind":"kernel","geometry":"builder: 80","case":"fused, fp16","windows_per_second":1.2e9}
@@ -119,7 +119,7 @@ diff "$folder/expected" "$folder/table" >&2 || fail 'decides otherwise'
 "$programs/melflow_gpu_bench" --decide "$folder/lines" >"$folder/table"
 [[ $(grep -c '| open |' "$folder/table") == 10 ]] || fail 'decides without figures'
 
-# ---- what is measured is out before the next is
+# ---- each measurement is written before the next one begins
 mkfifo "$folder/rows"
 rm "$folder/lines"
 "$programs/melflow_gpu_bench" --json "$folder/lines" >"$folder/rows" &  # takes minutes on a host
@@ -139,7 +139,7 @@ check --cpu || fail "on the processor: exit status $?"
 grep -q '| two-stage | cpu |' "$folder"/out/cpu-*.md || fail 'no job ran on the processor'
 if grep -q '| cuda |' "$folder"/out/cpu-*.md; then fail 'a job ran on a device'; fi
 
-# ---- a difference is a failure: rows of a device whose kernels are wrong
+# ---- a difference is a failure: rows of a device with wrong kernels
 rm "$programs/melflow_compare_rows"
 printf '#!/bin/sh\necho "rows=1 largest=0.5 row=0 other_bits=1"\nexit 1\n' >"$programs/melflow_compare_rows"
 chmod +x "$programs/melflow_compare_rows"
@@ -159,7 +159,7 @@ for tool in memcheck racecheck synccheck initcheck; do
   grep -q -- "- FAILED: $tool: errors were found" "$md" || fail 'what a sanitizer finds is not in the report'
 done
 
-# ---- a profiler: it launches each kernel once, and what it counts is for a window; or it cannot count
+# ---- a profiler: it launches each kernel once, and counts are per window; or it cannot count
 cat >"$folder/ncu" <<'NCU'
 #!/bin/sh
 until [ "${1##*/}" = melflow_gpu_bench ]; do shift; done
@@ -179,13 +179,13 @@ printf '#!/bin/sh\necho "==ERROR== ERR_NVGPUCTRPERM: no permission"\nexit 1\n' >
 NCU=$folder/ncu check --steps profile || fail "exit status $?"
 grep -q '_left out: ncu cannot profile here: ==ERROR== ERR_NVGPUCTRPERM' "$md" || fail 'it does not say that ncu cannot count'
 
-# ---- a step that never ends is given up, and does not stop the others
+# ---- a step that never ends is abandoned, and does not stop the others
 mkfifo "$folder/reached"
 rm "$programs/melflow_device_tests"
 printf '#!/bin/sh\necho "at most 0.001 dB"\necho $$ >%s\nexec tail -f /dev/null\n' "$folder/reached" \
   >"$programs/melflow_device_tests"
 chmod +x "$programs/melflow_device_tests"
-exec 8<>"$folder/reached"  # so that nobody waits for it here
+exec 8<>"$folder/reached"  # so that opening it blocks nobody
 status=0
 check --limit 1 --steps tests,torchaudio || status=$?
 [[ $status == 1 ]] || fail "a step without an end gave exit status $status"
@@ -199,7 +199,7 @@ check --seconds 0 --steps tests || status=$?
 [[ $status == 1 ]] || fail "no time at all gave exit status $status"
 grep -q 'failed: no time was left' "$md" || fail 'that no time was left is not in the report'
 
-# ---- stopped in the middle: what was there stays
+# ---- stopped in the middle: earlier results stay
 for signal in TERM HUP KILL; do
   TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" --out "$folder/out" \
     --steps corpus,tests,parity >"$folder/said" 2>&1 &
@@ -211,7 +211,7 @@ for signal in TERM HUP KILL; do
   grep -q '_ok; ' "$md" || fail "$signal: the recordings are not in the report"
   grep -q '"step": "corpus", "state": "ok"' "$lines" || fail "$signal: there is no line of what was done"
   if [[ $signal == KILL ]]; then
-    # Nothing more can be done: the table is made later, and what was started is stopped here.
+    # After KILL nothing more can be done: the table is made later, and processes are stopped here.
     "$programs/melflow_gpu_bench" --decide "$lines" | grep -q '^| question ' || fail 'killed: nothing can follow'
     kill -KILL -- "-$(ps -o pgid= -p "$endless" | tr -d ' ')"
     rm -r "$folder"/melflow-gpu.*

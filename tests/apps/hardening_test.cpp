@@ -1,5 +1,5 @@
-// What the compiler and the linker were told to put into the program against overruns
-// (CMakeLists.txt), as it is built.
+// The protection against overruns that compiler and linker were told to build into the program
+// (CMakeLists.txt).
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The page of a run in a browser: it is shown, and the browser complains about nothing.
+// Shows the page of a run in a browser, which must not complain.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -33,7 +33,7 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
                        "  write: {stage: hdf5_write, from: mel, path: o.h5}\n");
   exits(0, test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"}));
   const Ended shown = exits(0, browse(folder, "file://$PWD/r.html"));
-  // What it made of the page, which has a title, drawings and a table.
+  // The browser's view of the page, which has a title, drawings and a table.
   CHECK(has(shown.out, "<title>melflow: 1 file, 1 ok, 0 skipped, 0 failed</title>"));
   CHECK(has(shown.out, "class=\"h\">write</text>"));
   CHECK(has(shown.out, "</details>"));

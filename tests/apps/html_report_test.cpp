@@ -1,4 +1,4 @@
-// `--report`: the page of a run. What is drawn is in the JSON report of the same run.
+// `--report`: the page of a run, which draws the contents of the JSON report of the same run.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -21,13 +21,13 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// Tags that are open at the end, or that close what is not open; "" where none are.
+// Returns tags that are never closed, or that close nothing; "" for none.
 std::string unbalanced(const std::string& page) {
   static const std::regex tag("<(/?)([a-z0-9]+)([^<>]*)>");
   std::vector<std::string> open;
   for (std::sregex_iterator it(page.begin(), page.end(), tag), end; it != end; ++it) {
     const std::string name = (*it)[2], rest = (*it)[3];
-    // HTML closes these by itself.
+    // HTML closes these implicitly.
     if (name == "meta" || name == "td" || name == "th" || rest.ends_with('/')) continue;
     if ((*it)[1].length() == 0) {
       open.push_back(name);
@@ -123,7 +123,7 @@ TEST_CASE("html report: is drawn of what a JSON report has, and of one that has 
   const std::string page = html_report(report);
   CHECK(unbalanced(page) == "");
   CHECK(has(page, "Over time"));
-  // 100 files a second from 0.1 to 0.2 s, then none: axes of 0.5 s and 100 a second.
+  // 100 files per second from 0.1 to 0.2 s, then none: axes of 0.5 s and 100 per second.
   CHECK(has(page, "M408.0,26.0L752.0,136.0"));
   CHECK_FALSE(has(page, "nan"));
   CHECK_FALSE(has(page, "Workers"));
@@ -135,8 +135,8 @@ TEST_CASE("html report: is drawn of what a JSON report has, and of one that has 
   const std::string with_workers = html_report(report);
   CHECK(unbalanced(with_workers) == "");
   CHECK(has(with_workers, "Workers: what each was in"));
-  // Row 1 from 26 to 48: read has its lower half from 0.1 to 0.3 s, mel a quarter upon it, then all
-  // of it.
+  // Row 1 from 26 to 48: `read` fills its lower half from 0.1 to 0.3 s; `mel` adds a quarter, then
+  // fills all of it.
   CHECK(has(with_workers, "M236.0,37.0H580.0V48.0H236.0Z"));
   CHECK(has(with_workers, "M236.0,31.5H580.0V37.0H236.0ZM580.0,26.0H924.0V48.0H580.0Z"));
 }
@@ -151,8 +151,8 @@ TEST_CASE("html report: series of a run") {
     CAPTURE(std::string(name));
     CHECK(series[name].size() == series["seconds"].size());
   }
-  // Each worker is somewhere for no more than all of the time, and all together as long as the
-  // stages were busy.
+  // No worker is busy for more than the whole time, and all together are busy as long as the
+  // stages.
   const Json& workers = series["workers"];
   double sum = 0, busy = 0;
   for (const Json& row : workers["rows"])
@@ -205,7 +205,7 @@ TEST_CASE("html report: an axis of time has round labels, and room for the last 
       CHECK(labels == row.labels);
       std::smatch box;
       REQUIRE(std::regex_search(drawing, box, width));
-      CHECK(last <= std::stod(box[1]));  // half of a label of letters 7 wide
+      CHECK(last <= std::stod(box[1]));  // half of a label whose letters are 7 wide
     }
   }
 }

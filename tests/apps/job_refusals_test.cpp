@@ -1,5 +1,5 @@
-// What plan, work and merge refuse, and what they fix: parts that are missing, damaged or of
-// another plan, inputs that changed, programs that would make other bytes, workers that are gone.
+// What plan, work and merge refuse, and what they repair: missing, damaged or foreign parts,
+// changed inputs, programs that would write other bytes, workers that are gone.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kParts = 4;
 
-// A corpus of 12 recordings, what one machine makes of it, and a job of four parts.
+// A corpus of 12 recordings, the output of one machine, and a job of four parts.
 struct Example {
   TempFolder folder;
   std::string expected;
@@ -104,7 +104,7 @@ TEST_CASE("job: what has no end in place of one of its files is refused at once"
         REQUIRE(mkfifo(path.c_str(), 0600) == 0);
       else
         fs::create_symlink(device, path);
-      // Without them a defect would wait for ever, or take all memory.
+      // Without these limits a defect would wait for ever, or take all memory.
       const Ended e =
           test::run(example.folder, {"/bin/sh", "-c",
                                      std::string("ulimit -v 8000000; exec timeout 20 ") +
@@ -141,7 +141,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
   CHECK(has(cut.err, "job/parts/0001.h5: this file is damaged: it has "));
   CHECK(has(cut.err, fmt::format("; remove it, then `melflow work {}` makes it again\n",
                                  example.folder / "job")));
-  example.check_mends();  // by its size alone
+  example.check_mends();  // detected by its size alone
   spoil(part, 70000);
   fs::remove(part);
   example.check_mends();
@@ -227,7 +227,7 @@ TEST_CASE("job: what was planned is not changed by hand") {
     const Ended worked = exits(1, example.work());
     CHECK(has(worked.err, row.message));
   }
-  // A line more is seen by those, too, that read none of it.
+  // An additional line is noticed even by programs that read none of it.
   const Example example;
   REQUIRE(example.work().code == 0);
   std::ofstream(example.folder / "job/manifest.jsonl", std::ios::app) << "{}\n";
@@ -251,7 +251,7 @@ TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives i
                   {{"number", number}, {"machine", "m"}, {"boot", boot}}, "x");
   };
   using Seconds = Claims::Seconds;
-  // Of another machine: only patience tells.
+  // A worker of another machine: only patience tells that it is gone.
   REQUIRE(claim(0, "far"));
   sign("far", 1, "another boot");
   Claims patient(job, "patient", Seconds(3600)), impatient(job, "impatient", Seconds(0));
@@ -259,26 +259,26 @@ TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives i
   CHECK(impatient.take(0)->work == "0000.impatient");
   CHECK(!patient.take(0));
   CHECK(Claims::read(job, 0)->worker == "impatient");
-  // One that has left no sign, and a claim that was not written to its end, likewise.
+  // The same for a worker without a heartbeat, and for an incomplete claim.
   REQUIRE(claim(1, "nobody"));
   write_text(job.in("claims/0002.json"), "{\"wor");
   for (const std::size_t part : {1U, 2U}) {
     CHECK(!patient.take(part));
     CHECK(impatient.take(part).has_value());
   }
-  // Of this machine, which has ended: at once, with its work.
+  // A worker of this machine that has ended: taken over at once, with its work.
   REQUIRE(claim(3, "near"));
   sign("near", 1, RunJournal::boot_now());
   write_text(job.in("workers/near.lock"), "");
   CHECK(patient.take(3)->work == "0003.near");
   CHECK(!fs::exists(job.in("workers/near.json")));
-  // What is left goes on under its name.
+  // Partial work is continued under its name.
   patient.leave(3, "0003.near");
   CHECK(!Claims::read(job, 3));
   CHECK(impatient.take(3)->work == "0003.near");
   impatient.give_up(3);
   CHECK(impatient.take(3)->work == "0003.impatient");
-  // Of this machine, which lives.
+  // A worker of this machine that lives.
   const WorkerSign me(job);
   const_cast<WorkerSign&>(me).give(WorkerSign::At{0, 1, 3});
   impatient.give_up(0);
@@ -317,7 +317,7 @@ TEST_CASE("job: two workers that make one part at the same time do no harm") {
   REQUIRE(example.work().code == 0);
   const std::string part = test::read_text(job.part_path(1));
   const auto record = PartRecord::read(job, 1);
-  // The second one ends behind the first.
+  // The second one ends after the first.
   fs::remove(job.done_path(1));
   REQUIRE(example.work().code == 0);
   CHECK((test::read_text(job.part_path(1)) == part));

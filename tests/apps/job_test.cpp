@@ -1,4 +1,4 @@
-// melflow plan, work, merge and status: the output is that of one machine, whoever makes the parts.
+// melflow plan, work, merge, status: any machines' output equals that of a single machine.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFiles = 30;
 
-// Recordings of three labels; some are none, or shorter than a window.
+// Recordings of three labels; some are no sound, or shorter than a window.
 void make_corpus(const TempFolder& folder) {
   for (unsigned i = 0; i < kFiles; ++i) {
     const std::string path = fmt::format("data/{}/{:02}.wav", "abc"[i % 3], i);
@@ -34,7 +34,7 @@ void make_corpus(const TempFolder& folder) {
   }
 }
 
-// What some pipelines say of these.
+// Tables that some pipelines read for these recordings.
 void write_tables(const TempFolder& folder) {
   std::string table = "path,tags,level,speaker,split\n", spans = "path,start,end\n";
   for (unsigned i = 0; i < kFiles; ++i) {
@@ -69,7 +69,7 @@ std::map<std::string, std::string> outputs(const TempFolder& folder) {
   return out;
 }
 
-// What one machine makes, which is gone then.
+// Returns the output of one machine, which is then removed.
 std::map<std::string, std::string> made_by_one(const TempFolder& folder, int code = 3) {
   exits(code, melflow_in(folder, {"run", "p.yaml", "-q"}));
   auto out = outputs(folder);
@@ -140,7 +140,7 @@ TEST_CASE(
   const Filled<make_corpus> folder;
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   const auto expected = made_by_one(folder);
-  plan(folder, "1");  // a file each
+  plan(folder, "1");  // one file per part
   work(folder);
   CHECK(melflow_in(folder, {"merge", "job", "-q"}).code == 3);
   CHECK((outputs(folder) == expected));

@@ -22,7 +22,7 @@ import kill_walk
 import walks
 
 NAMES = ["hdf5", "npy", "splits", "deflate", "float16", "normalize", "blocks", "late", "samples"]
-PART = "60KiB"  # eight files or so
+PART = "60KiB"  # about eight files
 
 
 class JobWalk:
@@ -98,7 +98,7 @@ class JobWalk:
             planned = step("plan", [self.place("plan", chance)] if kind == 6 else [])
             if planned.returncode != 0 and b"there is a job already" not in planned.stderr:
                 return f"plan: exit {planned.returncode}: {planned.stderr.decode(errors='replace')[:300]}", killed, went_on
-            if kind in (4, 5):  # at the same time
+            if kind in (4, 5):  # several programs at the same time
                 both = [self.begin(folder, self.place("work", chance), "work", *verbs["work"]) for _ in range(kind - 3)]
                 both.append(self.begin(folder, {}, "work", *verbs["work"]))
                 for process in both:
@@ -134,7 +134,7 @@ def main():
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         kill_walk.make_corpus(os.path.join(work, "corpus"))
         jobs = {name: JobWalk(work, arguments.melflow, arguments.library, name) for name in names}
-        rounds = {name: [0, 0, 0] for name in names}  # jobs, kills, that went on
+        rounds = {name: [0, 0, 0] for name in names}  # jobs, kills, those that were resumed
         number = 0
         while kills < arguments.kills:
             batch = [(names[(number + i) % len(names)], number + i) for i in range(4 * arguments.jobs)]

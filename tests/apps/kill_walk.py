@@ -91,7 +91,7 @@ def make_corpus(folder):
     noise = random.Random(1)
     for i in range(FILES):
         path = os.path.join(folder, "abc"[i % 3], f"{i:02}.wav")
-        if i % 13 == 7:  # one that fails, and says why
+        if i % 13 == 7:  # fails, with a reason
             with open(path, "wb") as f:
                 f.write(b"no sound")
         else:

@@ -1,5 +1,5 @@
-// Runs in which one thing is made to hold the others back, and what the report then names. Stages
-// burn processor time or wait for each other; how long that takes on a busy machine does not
+// Runs in which one resource is made to hold the others back, and the limit that the report names.
+// Stages burn processor time or wait for each other; how long that takes on a busy machine does not
 // matter.
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ struct Piece {
   [[nodiscard]] static std::size_t rows() { return 1; }
 };
 
-// Works on a core for so many milliseconds of the thread's own processor time.
+// Uses a core for this much of the thread's own processor time.
 void burn(double milliseconds) {
   const auto spent = [] {
     timespec t{};
@@ -50,7 +50,7 @@ struct Ran {
   Limits limits;
 };
 
-// A stage between a source of so many pieces and their end.
+// Runs a stage between a source of `pieces` pieces and a sink.
 Ran ran(std::size_t pieces, int workers, const std::function<void()>& work,
         const OptionList& options = {}) {
   Compose graph(Registry{});
@@ -75,7 +75,7 @@ Ran ran(std::size_t pieces, int workers, const std::function<void()>& work,
 TEST_CASE("limits of a job: one slot of a stage that computes, among workers with nothing to do") {
   const Watchdog watchdog("limits: slots");
   const Limits l = ran(60, 4, [] { burn(3); }, {{"concurrency", 1}}).limits;
-  CHECK((l.cause == Cause::slots || l.cause == Cause::cores));  // cores: on a machine with one
+  CHECK((l.cause == Cause::slots || l.cause == Cause::cores));  // cores: on a machine with one core
   if (l.cause == Cause::slots) CHECK(l.node == "stage");
   CHECK(l.heaviest == "stage");
   if (l.cause == Cause::slots && available_cpus() > 1) {
@@ -120,7 +120,7 @@ TEST_CASE("limits of a job: fewer files than workers") {
   const Watchdog watchdog("limits: few files");
   const auto [report, l] = ran(2, 8, [] { burn(20); });
   CAPTURE(limits_text(l, report));
-  // On two cores two files are enough, and others may have them meanwhile.
+  // With two cores two files are enough, and other programs may use the cores meanwhile.
   CHECK((report.cores <= 2 || l.cause == Cause::few_files || l.cause == Cause::cores));
   for (const Hint& h : l.hints)
     for (const auto& [option, value] : h.sets) CHECK(std::stoi(value) <= 2);

@@ -1,5 +1,5 @@
-// What held a run back, of runs written by hand. The expected figures are worked out beside each:
-// ten seconds, 1,000 files, so 100 files/s, and a stage's ceiling is its slots over its busy
+// The limits of hand-made runs. The calculation of the expected figures is beside each: a run takes
+// ten seconds for 1,000 files, so 100 files/s, and a stage's ceiling is its slots over its busy
 // seconds times 1,000.
 #include "apps/profile/limits.h"
 
@@ -36,7 +36,7 @@ StageReport stage_of(const StageOf& s) {
   return out;
 }
 
-// files → read → mel → write, on four workers and as many cores.
+// files → read → mel → write, on four workers and four cores.
 RunReport run_of(const std::vector<StageOf>& stages, std::size_t files = 1000) {
   RunReport r;
   r.graph_seconds = kSeconds;
@@ -136,7 +136,7 @@ TEST_CASE("limits: compression takes most of the time: a lower level, or none") 
             "would help: write.level: 1 → about 246 files/s (173 to 265), now "
             "100; the same rows in a file 5.0% larger\n"));
   CHECK(limits_json(l)["hints"][0]["output_size"] == doctest::Approx(1.05));
-  // At level 1 only the compression itself is left.
+  // With level 1 set already, the only cheaper value is no compression.
   packing = packed("30", "0.64");
   packing.set("level", Value::scalar("1"));
   packing.set("level_1", packed("30", "0.64"));
@@ -146,7 +146,7 @@ TEST_CASE("limits: compression takes most of the time: a lower level, or none") 
   CHECK(l.hints[0].sets == Sets{{"write.compression", "none"}});
   CHECK(l.hints[0].likely == doctest::Approx(100 * 37.1 / 7.1));
   CHECK(l.hints[0].output_size == doctest::Approx(1 / 0.64));
-  // A node that was put there has no option, and where little is packed, little is gained.
+  // A node that was inserted has no option, and where little is compressed, little is gained.
   stage(r, "write").option.is_settable = false;
   CHECK(find_limits(r).nothing_to_gain());
   stage(r, "write").option.is_settable = true;
@@ -185,7 +185,7 @@ TEST_CASE("limits: waiting until all is on disk is what an option asks for") {
         "would help: write.sync: false → saves 65% of the time; where the machine fails soon after "
         "the run, the output may then be lost\n");
   CHECK(limits_json(l)["sync"]["set"]["write.sync"] == "false");
-  // Little of it, or not the limit.
+  // Too little of it, or not the limit.
   stage(r, "write").summary = {{"sync_seconds", Value::scalar("2")}};
   CHECK(limits_json(find_limits(r))["sync"].is_null());
   stage(r, "write").summary = {{"sync_seconds", Value::scalar("9")}};
@@ -224,7 +224,7 @@ TEST_CASE("limits: where decoding is most of the work, stored samples would help
   CHECK(has(text(), "51% of the work"));
   stage(r, "files").summary = {{"feed", Value::scalar("cache")}};
   CHECK_FALSE(has(text(), "cache"));
-  // A source of another kind has no such option.
+  // Another kind of source has no such option.
   stage(r, "files").summary.clear();
   stage(r, "files").stage = "synthetic";
   CHECK_FALSE(has(text(), "cache"));
@@ -256,7 +256,7 @@ TEST_CASE("limits: where other programs have the cores, a hint promises less") {
   CHECK(disturbed.hints[0].low == doctest::Approx(100));
   CHECK(disturbed.hints[0].likely == doctest::Approx(calm.hints[0].low));
   CHECK(disturbed.hints[0].high == doctest::Approx(calm.hints[0].high));
-  // With more workers than cores they take them from each other.
+  // With more workers than cores, workers compete with each other.
   r.workers = 8;
   CHECK(find_limits(r).taken_share == 0);
 }
@@ -271,7 +271,7 @@ TEST_CASE("limits: one worker and one slot: both are needed") {
 }
 
 TEST_CASE("limits: workers that wait inside of a stage: more of them than there are cores") {
-  // 39.1 s in stages, of which a core worked 10.1: 4 / 0.258 = 15.5.
+  // 39.1 s in stages, in 10.1 of which a core worked: 4 / 0.258 = 15.5.
   const RunReport r =
       run_of({{"fetch", 4, 30, 1, true, kFollows}, {"mel", 4, 9, 9, true, kFollows}});
   const Limits l = find_limits(r);
@@ -305,13 +305,13 @@ TEST_CASE("limits: the disk") {
   CHECK(l.share == doctest::Approx(0.95));
   REQUIRE_FALSE(l.hints.empty());
   CHECK(l.hints[0].sets.front().first == "read.concurrency");
-  CHECK(l.hints[0].low == doctest::Approx(100));  // it may have given all that it has
+  CHECK(l.hints[0].low == doctest::Approx(100));  // the disk may be at its limit
   CHECK(has(limits_text(l, r),
             "limited by: the disk: read waited for it 95% of the time, at 200 MB/s\n"));
-  // The same out of the page cache: what it waits for is not the disk.
+  // The bytes came from the page cache, so the run did not wait for the disk.
   r.usage.disk_read_bytes = 0;
   CHECK(find_limits(r).cause == Cause::slots);
-  // No accounts of the disk.
+  // The system does not count disk reads.
   r.usage.has_disk = false;
   CHECK(find_limits(r).cause == Cause::slots);
 }
@@ -334,21 +334,21 @@ TEST_CASE("limits: memory that files wait for") {
   CHECK(l.hints[0].sets == Sets{{"memory.host", "512MiB"}});
   r.memory_wanted = (std::size_t{1500} << 20) + 1;
   CHECK(find_limits(r).hints.at(0).sets == Sets{{"memory.host", "1501MiB"}});
-  CHECK(l.hints[0].likely == doctest::Approx(4000 / 17.1));  // 250, but the workers end before
-  // Where a resource is used up, files wait for memory because of that.
+  CHECK(l.hints[0].likely == doctest::Approx(4000 / 17.1));  // 250, but workers limit it first
+  // Where a resource is exhausted, files wait for memory because of that.
   stage(r, "mel").time.busy = stage(r, "mel").cpu_seconds = 33;
   CHECK(find_limits(r).cause == Cause::cores);
 }
 
 TEST_CASE("limits: a source that waits for memory while it is ahead costs nothing") {
-  // Of all that runs on the workers 34.6 of 40 s: nothing is used up. The source waits 1.4 s of 10.
+  // All work on the workers takes 34.6 of 40 s: nothing is exhausted. The source waits 1.4 s of 10.
   RunReport r = run_of({{"read", 4, 1.5, 1}, {"mel", 4, 33, 33}});
   r.memory_wait_seconds = 1.4;
-  CHECK(find_limits(r).cause == Cause::memory);  // both stages had nothing to do for 7 s of 40
+  CHECK(find_limits(r).cause == Cause::memory);  // both stages were idle for 7 s of 40
   CHECK(find_limits(r).share == doctest::Approx(0.14));
   for (const char* name : {"read", "mel"}) {
     RunReport fed = r;
-    // It had nothing to do for 0.8 s only, and else no worker.
+    // The stage was idle for only 0.8 s; for the rest it had no worker.
     StageTime& time = stage(fed, name).time;
     time.waiting_core = time.waiting_input - 0.8;
     time.waiting_input = 0.8;
@@ -357,7 +357,7 @@ TEST_CASE("limits: a source that waits for memory while it is ahead costs nothin
     CHECK(l.cause == Cause::uneven);
     CHECK(l.hints.empty());
   }
-  // Where files had to wait for longer than that, as much counts as the stage lost.
+  // Where files waited longer than the stage was idle, the stage's idle time counts.
   StageTime& time = stage(r, "mel").time;
   time = {.busy = 33, .waiting_input = 4.8, .waiting_core = 2.2};
   const Limits l = find_limits(r);
@@ -393,15 +393,15 @@ TEST_CASE("limits: the last file") {
 }
 
 TEST_CASE("limits: the last files, of which there are fewer than slots") {
-  // 21.1 of 40 s. Three files from 4 s on, two from 5 s, one from 6 s to 10 s: of four slots 1 s of
-  // one, 1 s of two and 4 s of three had none.
+  // 21.1 of 40 s. Three files are in flight from 4 s on, two from 5 s, one from 6 s to 10 s: of
+  // four slots, one is idle for 1 s, two for 1 s and three for 4 s.
   RunReport r = run_of({{"decode", 4, 21, 21}});
   r.last_closings = {1, 2, 4, 5, 6, 10};
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::ending);
   CHECK(l.node == "decode");
   CHECK(l.share == doctest::Approx(15.0 / 40));
-  // Two cores, and no stage that waits: two slots, which one file left alone for 4 s of 10.
+  // Two cores and no stage that waits make two slots; one of them is idle for 4 s of 10.
   r.cores = 2;
   stage(r, "decode").time.busy = stage(r, "decode").cpu_seconds = 15;
   CHECK(find_limits(r).cause == Cause::ending);
@@ -409,18 +409,18 @@ TEST_CASE("limits: the last files, of which there are fewer than slots") {
 }
 
 TEST_CASE("limits: what passes between stages takes workers and cores, too") {
-  // 19.1 s in stages, and as much beside them.
+  // 19.1 s in stages, and as much outside of them.
   RunReport r = run_of({{"read", 4, 4, 4}, {"mel", 4, 15, 15}});
   CHECK(find_limits(r).cause == Cause::uneven);
   r.graph_cpu_seconds = 38.2;
-  stage(r, "mel").service.calls = 1000;  // it was for threads that had nothing to do
+  stage(r, "mel").service.calls = 1000;  // the rest was spent by idle threads
   CHECK(find_limits(r).cause == Cause::uneven);
   stage(r, "mel").service.calls = 10'000'000;
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::cores);
   CHECK(l.share == doctest::Approx(38.2 / 40));
   CHECK(l.heaviest_share == doctest::Approx(15 / 19.1));
-  // The accounts of the stages are from samples, and may say more than the process had.
+  // The stages' figures are estimated from samples, and may exceed the process's total.
   r.graph_cpu_seconds = 10;
   CHECK(find_limits(r).ceilings.front().used == doctest::Approx(19.1 / 40));
 }
@@ -436,7 +436,7 @@ TEST_CASE("limits: audio that is loaded for one run") {
   CHECK(has(limits_text(l, r),
             "or: files.feed: cache with files.cache_path: FOLDER → later runs of the same files "
             "save loading it, 75% of the time\n"));
-  // Loading and computing at the same time would take 30 s of 40, half of the gain 34.3.
+  // Loading and computing concurrently would take 30 s instead of 40; half of that gain gives 34.3.
   CHECK(l.files_per_second == doctest::Approx(25));
   REQUIRE(l.hints.size() == 1);
   CHECK(l.hints[0].sets == Sets{{"files.feed", "stream"}});
@@ -460,7 +460,7 @@ TEST_CASE("limits: audio that is loaded by too few workers") {
   CHECK(l.hints[0].likely == doctest::Approx(200));
   CHECK(l.hints[1].sets == Sets{{"files.feed", "stream"}});
   CHECK(l.hints[1].likely == doctest::Approx(100));
-  // An option that is no node's own cannot be set.
+  // An option of an inserted node cannot be set.
   stage(r, "files").option.is_settable = false;
   CHECK(find_limits(r).hints.size() == 1);
 }
@@ -481,7 +481,7 @@ TEST_CASE("limits: fewer files than slots") {
   CHECK(l.cause == Cause::few_files);
   CHECK(l.share == doctest::Approx(0.5));
   CHECK(has(limits_text(l, r), "limited by: too few files: 2, where more"));
-  // As many as there are cores are enough, however many workers there are.
+  // As many files as cores are enough, however many workers there are.
   RunReport crowded = run_of({{"decode", 8, 14, 14}}, 2);
   crowded.workers = 8;
   crowded.cores = 2;
@@ -564,8 +564,8 @@ TEST_CASE("limits: nothing is said of a run in which nothing was done") {
 }
 
 TEST_CASE("limits: what no ceiling is below is the limit, and hints never exceed the ceilings") {
-  // Property, over a grid: the share of the named resource is the greatest, or within 5 % of it;
-  // hints go up from low to high, are worth it and at most three.
+  // Property, over a grid: the named resource has the largest share, or one within 5 % of it; hints
+  // have low <= likely <= high, are worthwhile, and are at most three.
   for (const int workers : {1, 2, 4, 8})
     for (const int slots : {1, 2, 4})
       for (const double busy : {0.5, 5.0, 9.5, 19.0, 38.0})
@@ -579,7 +579,7 @@ TEST_CASE("limits: what no ceiling is below is the limit, and hints never exceed
           CAPTURE(slots);
           CAPTURE(busy);
           REQUIRE(l.is_known);
-          if (l.ceilings.front().used > 1) continue;  // more than there was: no run is like that
+          if (l.ceilings.front().used > 1) continue;  // more than available: no run is like that
           double greatest = 0;
           for (const Ceiling& c : l.ceilings) greatest = std::max(greatest, c.used);
           CHECK(l.ceilings.front().used * 1.0501 >= greatest);
@@ -628,12 +628,12 @@ TEST_CASE(
     "limits: a change is as predicted by the middle of its pairs, not where one of them comes "
     "near") {
   struct Row {
-    double low, likely, high;  // [files/s], of 100 without it
+    double low, likely, high;  // [files/s]; 100 without the change
     std::vector<double> with;
     bool agrees;
   };
   const Row rows[] = {
-      {113, 127, 140, {98, 90, 120}, false},  // the best pair is what was predicted
+      {113, 127, 140, {98, 90, 120}, false},  // the best pair reaches the prediction
       {113, 127, 140, {114, 90, 150}, true},
       {113, 127, 140, {113, 150, 90}, false},
       // Half of the gain to one and a half times it, whatever low and high are.

@@ -1,4 +1,4 @@
-// Nodes that are put in where a pipeline needs them: segment and batch.
+// Nodes that are inserted where a pipeline needs them: segment and batch.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace melflow::missing_nodes_test {
 using Json = nlohmann::json;
 using namespace melflow::test;
 
-// `nodes` between decode and write, which takes `last`.
+// `nodes` come between decode and write, whose input is `last`.
 std::string pipeline(const std::string& nodes, const std::string& last = "mel") {
   return "version: 1\n"
          "graph:\n"
@@ -38,7 +38,7 @@ struct Corpus {
     all.insert(all.end(), more.begin(), more.end());
     return test::run(folder, all);
   }
-  // The nodes of a run in the order of the data, with their stages; and its output.
+  // Returns the nodes of a run in the order of the data, with their stages; and its output.
   Json nodes(const std::string& text, std::vector<std::string> sets = {}) {
     std::vector<std::string> more{"--json"};
     for (std::string& set : sets) more.insert(more.end(), {"--set", std::move(set)});

@@ -1,4 +1,4 @@
-// The program's readers on what npy_write made: inspect, show and compare say what they say of
+// The program's readers on outputs of npy_write: inspect, show and compare print the same as for
 // HDF5.
 #include <doctest/doctest.h>
 
@@ -72,7 +72,7 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
       return out.substr(out.find('\n'));  // without the first line, which names the file
     };
     CHECK(has(text("out.npy"), "fr/d\\xe9j\\xe0.wav"));
-    std::string named = text("out.npy");  // the sink of its own kind is all that differs
+    std::string named = text("out.npy");  // only the kind of sink differs
     const std::size_t sink = named.find("npy_write:");
     REQUIRE(sink != named.npos);
     CHECK(named.replace(sink, 9, "hdf5_write") == text("out.h5"));
@@ -121,7 +121,7 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
     REQUIRE(at != std::string::npos);
     return text.replace(at, from.size(), to);
   };
-  std::string shifted = index;  // the second record's offset, its first field
+  std::string shifted = index;  // the second record's first field is its offset
   const std::size_t header = index.find('\n') + 1;
   ++shifted[header + (index.size() - header) / 4];
   const std::string damaged =

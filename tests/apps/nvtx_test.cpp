@@ -1,4 +1,4 @@
-// What a profiler sees of a run: a tool that NVTX loads (nvtx_log/) writes every range down.
+// A run as a profiler sees it: a tool that NVTX loads (nvtx_log/) records every range.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ struct Ranges {
   std::map<std::string, std::size_t> pushed, started;  // by node
   std::map<std::string, std::set<std::string>> colors;
   std::set<std::string> domains;
-  std::string wrong;  // a pop or an end too many or too few; "" when all is well
+  std::string wrong;  // extra or missing pops and ends; "" when all is well
 };
 
 Ranges read_ranges(const std::string& log) {
@@ -80,7 +80,7 @@ Profiled profile(const char* program, const std::string& mel) {
   return {read_ranges(test::read_text(folder / "log.txt")), nlohmann::json::parse(e.out)["stages"]};
 }
 
-// A range for everything that went through a node, in a colour of its own.
+// Checks that each call of a node has a range, with a colour for each node.
 void check_ranges(const Profiled& p, const std::set<std::string>& asynchronous) {
   CHECK(p.ranges.wrong == "");
   CHECK(p.ranges.domains == std::set<std::string>{"melflow"});
@@ -98,7 +98,7 @@ void check_ranges(const Profiled& p, const std::set<std::string>& asynchronous) 
       CHECK(started == in);
       CHECK(pushed == 0);
     } else if (stage["stage"] == "batch" || stage["stage"] == "cuda_accumulate") {
-      // Of what is put together, what was not full is asked for at the end.
+      // Partial batches are requested at the end.
       CHECK(pushed >= in);
       CHECK(pushed <= in + out);
     } else {

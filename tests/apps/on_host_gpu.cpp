@@ -1,5 +1,5 @@
-// melflow_on_host_gpu: the program, on the emulated device. With
-// melflow_gpu_bench_on_host it lets a machine without a GPU try whatever runs on one.
+// melflow_on_host_gpu: the program, on the emulated device. With melflow_gpu_bench_on_host, a
+// machine without a GPU can try everything that runs on one.
 
 #include "apps/program.h"
 #include "tests/emulated/host_gpus.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A stage of one's own against the installed package: `melflow init --stage`, its build, its test, and
-# the program with that stage in it, outside of this tree.
+# A user's own stage with the installed package: `melflow init --stage`, its build, its test, and
+# the program with that stage, outside of this tree.
 #
 # In:  own_stage_test.sh BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
@@ -19,7 +19,7 @@ says() {
   "$@" >"$folder/said" || fail "$* failed"
   grep -q -- "$text" "$folder/said" || fail "$*: does not say '$text': $(<"$folder/said")"
 }
-# refused CODE TEXT COMMAND...: the command ends with that status and says that.
+# refused CODE TEXT COMMAND...: the command ends with that status and prints that text.
 refused() {
   local code=$1 text=$2 status=0
   shift 2
@@ -42,7 +42,7 @@ says "  cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH=$folder/installed" "$me
 sed -n '/^  cd mine$/,/^  ctest /p' said >commands
 if grep -rqi loudness mine; then fail "the name is not everywhere: $(grep -rli loudness mine)"; fi
 
-# ---- the project, by the very lines that it printed
+# ---- the project, built by the commands that init printed
 bash -e commands >log 2>&1 || fail "$(tail -n 30 log)"
 grep -q '100% tests passed, 0 tests failed out of 1' log || fail "$(<log)"
 
@@ -63,18 +63,18 @@ END
 says '^6 files: 3 ok, 3 skipped, 0 failed' "$own" run mine/peak_level.yaml --var DATA=tones --var OUT=o.h5
 grep -q 'level: skipped: has a level of -inf dB, below min_db -40' said || fail "$(<said)"
 says 'peak_level: min_db=-40' "$own" inspect o.h5
-# Files that come with melflow are found from there, too.
+# Files that come with melflow are found by such a program, too.
 refused 78 'demo.yaml:13:11: the variable DATA is not set' "$own" run demo
 
 # The loader refuses the library of another minor version.
 sed 's/\(MELFLOW_[0-9]*\.\)[0-9]/\1x/' "$own" >other_version
 chmod +x other_version
 refused 1 "version \`MELFLOW_0.x' not found" env LD_LIBRARY_PATH="$folder/installed/lib" ./other_version --version
-# Nothing of the libraries inside meets others of the same name.
+# No symbol of the libraries inside may conflict with others of the same name.
 nm -DC --defined-only "$folder"/installed/lib/libmelflow.so.0 | grep -v ' melflow::' | grep -vE ' (for|to) melflow::| A MELFLOW_' >said || true
 [[ ! -s said ]] || fail "the library shows more than melflow: $(head -n 3 said)"
 
-# ---- the stage of docs/own-stage.md that makes several results of a recording
+# ---- the stage of docs/own-stage.md that makes several results per recording
 sed -n '/^\/\/ halves:/,/^```/p' "$source/docs/own-stage.md" | sed '$d' >mine/halves.cpp
 [[ $(wc -l <mine/halves.cpp) -le 40 ]] || fail "halves has $(wc -l <mine/halves.cpp) lines"
 echo 'melflow_add_program(melflow_halves halves.cpp)' >>mine/CMakeLists.txt
@@ -114,7 +114,7 @@ bare/build/bare texts >counts 2>reasons || status=$?
 [[ $(tr -s ' \n' ' ' <counts) == ' 2 be 2 not 1 or 2 to ' ]] || fail "word_count: $(<counts)"
 grep -qx 'texts/c.txt: is not a text' reasons || fail "word_count: $(<reasons)"
 
-# ---- where libraries are missing: here, and where melflow is built; install_deps.sh has all of them
+# ---- missing libraries: here, and where melflow is built; install_deps.sh has all of them
 refused 1 '  apt-get install libfmt-dev' \
   cmake -S mine -B mine/other -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
 for package in $(sed -n 's/^ *apt-get install //p' said); do

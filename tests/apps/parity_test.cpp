@@ -28,7 +28,7 @@ Ended verify(const TempFolder& folder, const std::vector<std::string>& more,
 
 fs::path vectors() { return fs::path(test::source_path("tests/golden/presets.json")); }
 
-// The case of that name, of a copy to be altered.
+// Returns the case of that name, to be altered.
 Json& case_of(Json& all, const std::string& name) {
   for (Json& one : all["cases"])
     if (one["name"] == name) return one;
@@ -208,7 +208,7 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
   CHECK(has(lacking.err, "/python -m pip install numpy kaldi-native-fbank, or name another "));
 }
 
-// A stand-in for the libraries: it answers with zeros, and says what it was asked.
+// A stand-in for the libraries returns zeros and records its input.
 TEST_CASE("parity: --reference compares every frame of every file with the answer") {
   const TempFolder folder;
   write_text(folder / "zeros.py",
@@ -251,7 +251,7 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
       CHECK(one["largest_difference"].get<double>() >= one["worst"]["error"].get<double>());
 }
 
-// Refused before the library is called, so that empty modules do for it.
+// Refused before the library is called, so empty modules are enough.
 TEST_CASE("parity: an option that the library has nothing like is named, with what it has") {
   const TempFolder folder;
   write_text(folder / "numpy.py", "def fromfile(path, dtype): return []\n");
@@ -289,7 +289,7 @@ TEST_CASE("parity: an option that the library has nothing like is named, with wh
   }
 }
 
-// Of silence Kaldi gives nothing but its floor, so that a stand-in knows what is right.
+// For silence Kaldi returns only its floor, so a stand-in knows the right result.
 TEST_CASE("parity: --set changes both sides, and what a library is off itself is allowed") {
   const TempFolder folder;
   write_text(
@@ -327,7 +327,7 @@ TEST_CASE("parity: --set changes both sides, and what a library is off itself is
   };
   const Ended right = exits(0, asked(""));
   CHECK_FALSE(has(right.out, "resampled"));
-  // What the library says that it is off itself is allowed, and no more.
+  // The error that the library states for itself is allowed, and no more.
   exits(0, asked("OWN=0.5"));
   CHECK(has(exits(1, asked("OWN=0.4")).out, "  a.wav: frame 0, column 2: "));
   CHECK(exits(1, asked("UNKNOWN='n_mels hop'")).err ==
@@ -368,7 +368,7 @@ TEST_CASE("parity: a linear value far below its frame's peak is held to more tha
   for (std::size_t c = 0; c < values.size() && altered == values.size(); ++c)
     if (values[c].get<double>() < 1e-4 * peak) altered = c;
   REQUIRE(altered < values.size());
-  // A thousandth of it: 1e-7 of the peak.
+  // A change of a thousandth: 1e-7 of the peak.
   values[altered] = values[altered].get<double>() * 1.001;
   write_text(folder / "v.json", all.dump());
   const Ended e = exits(1, verify(folder, {"--vectors", "v.json"}));
@@ -377,7 +377,7 @@ TEST_CASE("parity: a linear value far below its frame's peak is held to more tha
   CHECK(has(e.out, " here in double, "));
 }
 
-// A stand-in for Kaldi, as above: silence, of which it gives its floor, and what it was asked.
+// A stand-in for Kaldi, as above: returns the floor for silence, and records its input.
 TEST_CASE("parity: the mel settings of a pipeline are compared with the library of its preset") {
   const TempFolder folder;
   write_text(folder / "floor.py",
@@ -417,9 +417,9 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(question["sample_rate"] == 8000);
   CHECK(question["n_mels"] == 20);
 
-  // --set changes the pipeline; without recordings the test signals are computed.
+  // --set changes the pipeline; without recordings the test signals are compared.
   const Ended set = asked({"p.yaml", "--set", "mel.n_mels=23", "--json"});
-  CHECK(set.code == 1);  // these are not silent
+  CHECK(set.code == 1);  // the test signals are not silent
   const Json document = Json::parse(set.out);
   CHECK(document["pipeline"] == "p.yaml");
   CHECK(document["node"] == "mel");
@@ -428,14 +428,14 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
   CHECK(document["changed"] == Json({"sample_rate", "n_fft", "win_length", "hop"}));
   CHECK(Json::parse(read_text(folder / "asked.json"))["inputs"] == 5);
 
-  // Another preset, another library; the one that is named.
+  // Without a preset no library is chosen, unless --reference names one.
   CHECK(has(asked({"p.yaml", "--set", "mel.preset=none", "a.wav"}).err,
             "p.yaml: mel has no preset, which would say which library is meant; give --reference, "
             "one of librosa, "));
   (void)asked({"p.yaml", "--reference", "torchaudio", "a.wav"});
   CHECK(Json::parse(read_text(folder / "asked.json"))["reference"] == "torchaudio");
 
-  // Several nodes.
+  // A pipeline with several mel nodes.
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");

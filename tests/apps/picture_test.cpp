@@ -1,4 +1,4 @@
-// Pictures: colours, ticks, and where things are in a spectrogram.
+// Pictures: colours, ticks, and positions in a spectrogram.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ TEST_CASE("picture: levels far below the highest one are as dark as they get") {
   const Canvas c = draw(s);
   int dark = 0;
   for (int y = 0; y < c.height(); ++y) dark += c.at(c.width() / 2, y) == colour_of(0) ? 1 : 0;
-  CHECK(dark == 30 * 10);  // bands 0 to 29, of 10 pixels each
+  CHECK(dark == 30 * 10);  // bands 0 to 29, 10 pixels each
 }
 
 TEST_CASE("picture: one below the other, plots begin in the same column") {
@@ -115,7 +115,7 @@ TEST_CASE("picture: one below the other, plots begin in the same column") {
   const Canvas both = draw({narrow, wide});
   const int height = draw(narrow).height();
   REQUIRE(both.height() > 3 * height / 2);
-  // The first column that is dark or coloured in a row of pixels between two ticks.
+  // Returns the first dark or coloured column in a row of pixels between two ticks.
   const auto edge = [&](int y) {
     for (int x = 0; x < both.width(); ++x)
       if (both.at(x, y) == both.at(x, y + 1) && both.at(x, y) == both.at(x, y + 9) &&
@@ -133,7 +133,7 @@ TEST_CASE("picture: several share their colours where the unit is one, and their
   const auto level = [](std::size_t frames, float value, const char* unit) {
     Spectrogram s = ramp(frames, 40);
     std::fill(s.values.begin(), s.values.end(), value);
-    s.values.front() = value - 10;  // so that there is a range
+    s.values.front() = value - 10;  // so that the range is not empty
     s.unit = unit;
     return s;
   };
@@ -148,10 +148,10 @@ TEST_CASE("picture: several share their colours where the unit is one, and their
   CHECK(count_of(shared, 0.25) > 40 * 90);
   const Canvas apart = draw({level(90, -10, "dB"), level(90, -40, "ln power")});
   CHECK(count_of(apart, 0.25) == 0);
-  // Half as long is half as wide, also where frames are joined: the short one alone would be wide.
+  // Half as long is half as wide, also with averaged frames: alone, the short one would be wide.
   for (const std::size_t frames : {std::size_t{60}, std::size_t{2000}}) {
     const Canvas both = draw({ramp(2 * frames, 40), ramp(frames, 40)});
-    const auto width_at = [&both](int y) {  // of the highest band
+    const auto width_at = [&both](int y) {  // at the highest band
       int longest = 0;
       for (int x = 0, run = 0; x < both.width(); ++x) {
         run = both.at(x, y) == colour_of(1) ? run + 1 : 0;
@@ -170,7 +170,7 @@ TEST_CASE("picture: several share their colours where the unit is one, and their
 
 TEST_CASE("picture: low bands are at the bottom, and cells are whole pixels") {
   const Canvas c = draw(ramp(90, 40));
-  // Of the column in the middle of the plot: the lowest pixel is dark, the highest bright.
+  // In the middle column of the plot, the lowest pixel is dark, the highest bright.
   const int x = c.width() / 2;
   std::vector<Rgb> column;
   for (int y = 0; y < c.height(); ++y) column.push_back(c.at(x, y));

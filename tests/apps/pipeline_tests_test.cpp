@@ -1,5 +1,5 @@
-// melflow test: tests in the YAML. Expected values are worked out beside each: a band of silence is
-// the floor of its logarithm, 10 log10(1e-10) = -100 dB.
+// melflow test: tests in the YAML. Calculations of expected values are beside each: a band of
+// silence has the floor of its logarithm, 10 log10(1e-10) = -100 dB.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 8 kHz, frames of 256 samples every 80, the first around sample 0: 101 of a second.
+// 8 kHz, frames of 256 samples every 80, the first centred on sample 0: 101 in a second.
 constexpr const char* kMel =
     "preset: librosa, sample_rate: 8000, n_fft: 256, win_length: 256, hop: 80, n_mels: 20, log: "
     "db, top_db: 80";
 constexpr const char* kWrite = "  write: {stage: hdf5_write, from: mel, path: '${OUT}'}\n";
 constexpr const char* kSilence = "{stage: synthetic, kind: silence, rate: 8000, count: 3}";
 
-// A pipeline whose data and output are variables without a value, and one test of it.
+// Writes a pipeline whose data and output are variables without values, with one test.
 void write_pipeline(const TempFolder& folder, const std::string& input, const std::string& expect,
                     const std::string& more = "") {
   write_text(folder / "p.yaml", test::nodes_to_mel("root: '${DATA}'", kMel) + kWrite +
@@ -51,7 +51,7 @@ TEST_CASE("test: a pipeline does what its tests say") {
   CHECK(e.err.empty());
   CHECK(e.out.starts_with("ok   "));
   CHECK(has(e.out, " s  p.yaml: one\n1 test: 1 passed, 0 failed\n"));
-  // Nothing is left, and the tests are no part of a run or of what it stores.
+  // No files are left, and the tests are neither part of a run nor of its output.
   CHECK(names_in(folder.path()) == Names{".stderr", ".stdout", "p.yaml"});
   fs::create_directory(folder / "data");
   test::write_clip(folder / "data/a.wav", 8000, 1);
@@ -137,7 +137,7 @@ TEST_CASE("test: real recordings, where the YAML says, from any folder") {
   for (const std::size_t i : {0, 1, 2}) CHECK(json["tests"][i]["failures"].empty());
   CHECK(json["tests"][3]["name"] == "said otherwise");
   CHECK(has(json["tests"][3]["failures"][0].get<std::string>(), "broken.wav: \"decode: failed: "));
-  // By name, and with another value of an option.
+  // Runs one test by its name, and with another value of an option.
   const Ended one = exits(0, melflow_in(folder, {"test", "here/p.yaml", "--name", "list"}));
   CHECK(has(one.out, "1 test: 1 passed"));
   const Ended set = exits(
@@ -184,7 +184,7 @@ TEST_CASE("test: branches, options and variables of a test, and a reference by n
   CHECK(fs::exists(folder / "kept/00-routed/s_write/short.wav"));
   const Ended again = exits(2, melflow_in(folder, {"test", "p.yaml", "--keep", "kept"}));
   CHECK(has(again.err, "--keep: kept is there and not empty"));
-  // A reference of another length, and one that is too near.
+  // A reference of another length, and one that is too close.
   std::string text = test::read_text(folder / "p.yaml");
   text.replace(text.find("row: 299"), 8, "row: 298");
   text.replace(text.find("within: 200"), 11, "within: 1e-3");

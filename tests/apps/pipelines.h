@@ -9,7 +9,7 @@
 
 namespace melflow::test {
 
-/// Lines up to a node `mel`; `files` and `mel`: options of theirs.
+/// Returns lines up to a node `mel`; `files` and `mel`: their options.
 inline std::string nodes_to_mel(const std::string& files, const std::string& mel) {
   return fmt::format(R"(version: 1
 graph:
@@ -23,7 +23,7 @@ graph:
                      files, mel);
 }
 
-/// `count` items through the toy program's stages into toy.out.
+/// Writes a pipeline of `count` items through the toy program's stages into toy.out.
 inline void write_toy(const TempFolder& folder, int count, const std::string& name = "toy.yaml") {
   write_text(folder / name, fmt::format(R"(version: 1
 workers: 2

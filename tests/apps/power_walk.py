@@ -47,7 +47,7 @@ class Disk:
 
     def __init__(self, folder, before):
         self.folder = os.path.realpath(folder)
-        self.start = before  # name: bytes, of what was there and is safe
+        self.start = before  # name: bytes, for files that existed before and are safe
         self.calls = []  # (what, file, at, data or names)
 
     def read(self, log, numbers):
@@ -62,7 +62,7 @@ class Disk:
             a, b = data[place:place + first], data[place + first:place + first + second]
             place += first + second
             what = what.rstrip(b"\0").decode()
-            if what == "create":  # a number may be that of a file which is gone
+            if what == "create":  # a number may have belonged to a file that was removed
                 count += 1
                 here[number] = f"#{count}"
             file = here.get(number)

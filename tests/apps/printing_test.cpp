@@ -1,5 +1,5 @@
-// What is printed of names, labels, values and reasons that somebody else has chosen: nothing that
-// steers a terminal, no more than can be read, and with --quiet what failed all the same.
+// Printing of names, labels, values and reasons from outside: nothing controls the terminal,
+// lengths are limited, and with --quiet failures are still printed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
 
-// Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its
-// end.
+// Clears the screen, ends a line, sets a title, writes from right to left, and ends in bytes that
+// are not UTF-8.
 const std::string kEvil =
     "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B"
     "31m\xE2\x80\xAE\x07\x9B";
 const std::string kShown = "x\\u001b[2J\\u000d\\nfake: ok\\u007f\\u009b31m\\u202e\\u0007\\x9b";
 
-// Nothing but lines of characters that are shown.
+// Whether a text has only lines of visible characters.
 bool is_harmless(const std::string& text) {
   for (const char* code : {"\xC2\x9B", "\xE2\x80\xAE"})
     if (has(text, code)) return false;
@@ -171,7 +171,7 @@ TEST_CASE("printing: nor can paths from the command line, wherever they are told
 
 TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
   const TempFolder folder;
-  const std::string evil = kEvil.substr(0, kEvil.size() - 1);  // all of it UTF-8
+  const std::string evil = kEvil.substr(0, kEvil.size() - 1);  // all of it is UTF-8
   test::write_clip(folder / "data/good.wav", 8000, 0.3, 1);
   test::write_text(folder / ("data/" + evil + ".wav"), "no sound");
   write_pipeline(folder);
@@ -226,7 +226,7 @@ TEST_CASE(
     arguments.emplace_back("--json");
     CHECK(nlohmann::json::parse(melflow_in(folder, arguments).out)["warnings"] ==
           nlohmann::json::array({"--set: " + stored}));
-    // None of a run that had none.
+    // No warning for a run that had none.
     arguments[4] = "mel.n_mels=20";
     CHECK(melflow_in(folder, arguments).err.empty());
     CHECK(nlohmann::json::parse(melflow_in(folder, {"inspect", out, "--json"}).out)["warnings"] ==
@@ -298,7 +298,7 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
     INFO(text);
     CHECK(has(text, "\n  x08.wav: decode: failed: is not an audio file"));
   }
-  CHECK(has(all, cut));  // after those that failed
+  CHECK(has(all, cut));  // listed after the failed files
   CHECK(has(made.out, "(begins with 'no sound') (x00.wav, x01.wav, x02.wav, …)\n" + cut));
   CHECK_FALSE(has(few, cut));
   CHECK_FALSE(has(few, "  x11.wav: "));

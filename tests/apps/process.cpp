@@ -45,7 +45,7 @@ Process::Process(const TempFolder& folder, std::vector<std::string> command, con
   }
   pid_ = fork();
   if (pid_ != 0) return;
-  // In the child; a failure shows as status 127.
+  // In the child; failures become exit status 127.
   if (chdir(folder.path().c_str()) != 0) _exit(127);
   const int flags = O_WRONLY | O_CREAT | O_TRUNC;
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
@@ -77,7 +77,7 @@ void Process::type(const std::string& keys) const {
 void Process::wait_until(const std::function<bool()>& is_so) const {
   while (!is_so()) {
     siginfo_t ended{};
-    // Left there for wait().
+    // Leaves the child to wait().
     waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
     if (ended.si_pid != 0)
       throw std::runtime_error("the process ended too early: " + read_text(folder_ / ".stderr"));
@@ -94,7 +94,7 @@ bool Process::has_terminals() {
   return works;
 }
 
-// False once the last one who has the other side of the terminal open is gone.
+// Returns false once nobody has the other side of the terminal open.
 bool Process::read_terminal() {
   char buffer[4096];
   const ssize_t n = read(terminal_, buffer, sizeof(buffer));

@@ -1,4 +1,4 @@
-// Runs a program and sees what it prints and how it ends.
+// Runs a program and captures its output and exit status.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace melflow::test {
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-/// Whether a text has a part; in a failure message it is the text.
+/// Whether a text has a part; failure messages show the text.
 struct Has {
   std::string text;
   bool is_so;
@@ -34,26 +34,26 @@ struct Ended {
   std::string out, err;
 };
 
-/// Runs inside `folder`, where stdout and stderr go into files.
+/// Runs a program inside `folder`; stdout and stderr go into files.
 class Process {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
-  /// With `terminal`, stderr is one (a pseudo terminal of 100 columns).
+  /// With `terminal`, stderr is a pseudo terminal of 100 columns.
   Process(const TempFolder& folder, std::vector<std::string> command, const Variables& set = {},
           bool terminal = false);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Whether this machine has any.
+  /// Whether this machine has pseudo terminals.
   static bool has_terminals();
 
   void send(int signal) const;
-  /// At its terminal.
+  /// Types at its terminal.
   void type(const std::string& keys) const;
-  /// Waits until something is so. Throws std::runtime_error when the process ends before.
+  /// Waits until a condition holds. Throws std::runtime_error when the process ends before.
   void wait_until(const std::function<bool()>& is_so) const;
-  /// Waits until the terminal shows that. Throws std::runtime_error when the process ends before.
+  /// Waits until the terminal shows a text. Throws std::runtime_error when the process ends before.
   void read_until(const std::string& text);
   /// Waits for the end.
   Ended wait();
@@ -64,12 +64,12 @@ class Process {
   const TempFolder& folder_;
   pid_t pid_ = -1;
   int terminal_ = -1;
-  std::string drawn_;  // there, so far
+  std::string drawn_;  // the terminal's output so far
 };
 
 Ended run(const TempFolder& folder, std::vector<std::string> command,
           const Process::Variables& set = {});
-/// What has ended with this exit status; ends the test, where it is another.
+/// Returns `ended` if it has this exit status; otherwise ends the test.
 Ended exits(int code, Ended ended, std::source_location at = std::source_location::current());
 /// Runs melflow.
 Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,

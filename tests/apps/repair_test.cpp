@@ -1,4 +1,4 @@
-// melflow repair: rows that are another are made again, and nothing else is.
+// melflow repair: changed rows are computed again, and nothing else is.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ void make_output(const TempFolder& folder, const std::string& sink) {
   run_pipeline(folder, "root: data, splits: top_dir", sink);
 }
 
-// Turns over a bit of a byte.
+// Flips a bit of a byte.
 void spoil(const std::string& path, std::uint64_t where) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   const auto at = static_cast<std::streamoff>(where);
@@ -49,7 +49,7 @@ void spoil(const std::string& path, std::uint64_t where) {
   file.put(static_cast<char>(byte ^ 16));
 }
 
-// All files of the output, by name.
+// Returns all files of the output, by name.
 std::map<std::string, std::string> outputs(const TempFolder& folder) {
   std::map<std::string, std::string> out;
   for (const auto& entry : fs::directory_iterator(folder.path()))
@@ -58,9 +58,9 @@ std::map<std::string, std::string> outputs(const TempFolder& folder) {
   return out;
 }
 
-// Turns over a bit in the middle of the rows.
+// Flips a bit in the middle of the rows.
 void spoil(const std::string& path) {
-  std::uint64_t at = 64 * 1024 + 20000;  // where they are in chunks
+  std::uint64_t at = 64 * 1024 + 20000;  // if rows are in chunks
   {
     const FeatureFile file(path);
     if (file.rows_at())
@@ -125,7 +125,7 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");
     const auto spoiled = outputs(folder);
-    // Where all are gone, the folder is the wrong one, or a disk is not mounted.
+    // If all recordings are missing, the folder is wrong, or a disk is not mounted.
     fs::rename(folder / "data", folder / "elsewhere");
     const Ended refused = exits(1, melflow_in(folder, {"repair", "o.npy"}));
     CHECK(has(refused.err, "its recordings were in the folder 'data', which does not exist here"));
@@ -211,7 +211,7 @@ TEST_CASE("repair: whichever byte is another, the output is right again or refus
       if (ended.code == 1) {
         CHECK((now == damaged));
         CHECK(has(ended.err, "melflow: "));
-      } else if (has(ended.out, "nothing is changed")) {  // bytes that mean nothing
+      } else if (has(ended.out, "nothing is changed")) {  // bytes without a meaning
         CHECK((now == damaged));
       } else {
         CHECK(ended.code == 0);
@@ -249,7 +249,7 @@ TEST_CASE("repair: files of two runs are told apart") {
     make_output(folder, sink);
     const auto first = outputs(folder);
     REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
-    CHECK((outputs(folder) == first));  // two runs of one corpus fit together
+    CHECK((outputs(folder) == first));  // the files belong together again
     test::write_wav(folder / "data/val/5.wav", 5000, 8000, 9);
     REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
     CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
@@ -264,7 +264,7 @@ TEST_CASE("repair: files of two runs are told apart") {
     REQUIRE(melflow_in(folder, {"update", "p.yaml", "-q"}).code == 0);
     CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
     if (ending == ".h5") continue;
-    // Rows of one run, and what another says of them; as many.
+    // Rows of one run and an index of another, with equally many rows.
     const std::string rows = test::read_text(folder / "o.val.npy");
     test::write_wav(folder / "data/val/5.wav", 5000, 8000, 10);
     REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
@@ -282,7 +282,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   spoil(folder / "o.npy");
   const auto before = outputs(folder);
   const Ended verified = melflow_in(folder, {"verify", "o.npy"});
-  std::string spoiled;  // of the recordings
+  std::string spoiled;  // a recording's file
   for (const char* name : {"train/0.wav", "train/1.wav", "train/2.wav", "train/3.wav", "val/4.wav"})
     if (has(verified.out, name)) spoiled = name;
   REQUIRE_MESSAGE(!spoiled.empty(), verified.out);
@@ -294,7 +294,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
                         spoiled + " gives now is not what was written"),
                 normalised.err);
   CHECK((outputs(folder) == before));
-  // One that gives no rows any more costs its own.
+  // A recording that no longer gives rows loses only its own.
   test::write_text(folder / ("data/" + spoiled), "no sound");
   exits(3, melflow_in(folder, {"repair", "o.npy"}));
   CHECK(melflow_in(folder, {"verify", "o.npy"}).code == 0);

@@ -1,4 +1,4 @@
-// melflow report: what changed between two runs, and what is noise.
+// melflow report: the changes between two runs, and noise.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ TEST_CASE("report: five in a hundred is noise, and what other programs took of t
 }
 
 TEST_CASE("report: calls that differ much say little when there are few of them") {
-  // Standard deviation: 1.2816 x 100 us above the middle at 90 %; so 100 us, of a mean of 100 us.
+  // The 90 % quantile is 1.2816 x 100 us above the median: standard deviation and mean are 100 us.
   const auto spread = [](double busy, double calls) {
     return RunSpeed::Stage{"mel", busy, busy, calls, 1e-4, 2.2816e-4, 3.3263e-4};
   };
@@ -90,7 +90,7 @@ TEST_CASE("report: two documents of the program, beside each other") {
   };
   run_into("a.json", "work.wait_ms=0");
   run_into("b.json", "work.wait_ms=20");
-  // Enough of a difference for any machine, if nobody took its cores, which is so by decree.
+  // Significant on any machine; the reports are edited to say that no cores were taken.
   for (const char* name : {"a.json", "b.json"}) {
     auto json = nlohmann::ordered_json::parse(read_text(folder / name));
     json["limit"]["taken_by_others"] = 0;

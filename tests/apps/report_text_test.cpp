@@ -1,4 +1,4 @@
-// The summary of a run whose figures are known.
+// The summary of a run with known figures.
 #include "apps/report/report_text.h"
 
 #include <doctest/doctest.h>
@@ -66,7 +66,7 @@ TEST_CASE("report text: tables and what explains them fit 100 columns") {
 TEST_CASE("report text: rates, times of a call, and what the machine did") {
   const std::string text = tables_text(long_run());
   CAPTURE(text);
-  // 39,563 files of 80 kB and 237 rows in ten seconds, 100 s of work in them.
+  // 39,563 files of 80 kB and 237 rows in ten seconds, with 100 s of work.
   CHECK(
       has(text, "3,956      317       317  937,643  10.00  95.00   0.012  1.4  250  1,250,000\n"));
   CHECK(has(text, "processor: 8.0 of 16 cores used (88.00 s in the program"));

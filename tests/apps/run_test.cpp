@@ -1,4 +1,4 @@
-// melflow run: exit statuses, what goes to stdout and what to stderr, and stopping.
+// melflow run: exit statuses, output on stdout and stderr, and stopping.
 #include <doctest/doctest.h>
 
 #include <signal.h>
@@ -45,7 +45,7 @@ TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
   CHECK_FALSE(has(e.out, "failed, ok with a warning, or skipped"));
 }
 
-// A recording that turns out to be too long has given rows by then; they are not in the output.
+// A recording that turns out to be too long has rows by then; they are not in the output.
 TEST_CASE("run: the rows that are told are those in the output that this run computed") {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "data");
@@ -170,7 +170,7 @@ TEST_CASE("run: the report says how deep queues were, and how long a node waited
   CHECK(edges[0]["queue"] == 8);
   CHECK(edges[0]["start"]["depth"] == 4);
   CHECK(edges[0]["start"]["wait_seconds"] > 0);
-  CHECK(edges[1]["queue"] >= 2);  // twice as many as there are workers
+  CHECK(edges[1]["queue"] >= 2);  // twice the number of workers
 }
 
 TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
@@ -243,7 +243,7 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
 
 TEST_CASE("run: the second signal ends at once with 130") {
   const Toy folder(20'000);
-  // Nobody makes that file: there will be no clean end.
+  // Nobody creates that file, so there is no clean end.
   Process process(folder, command({"--set", "work.until=never", "--set", "work.begun=begun"}));
   let_it_begin(process, folder);
   process.send(SIGINT);

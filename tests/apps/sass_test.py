@@ -13,8 +13,8 @@ source = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(source / "perf/gpu"))
 import sass  # noqa: E402
 
-# Lane k stores a word at words k and 2 k of shared memory and four at 4 k; all lanes read one word, and two; lanes from
-# 16 on go round a loop once more.
+# Lane k stores a word at words k and 2 k of shared memory and four words at 4 k; all lanes read one
+# word, and two; lanes from 16 on run a loop once more.
 LISTING = """
 .text.known:
         /*0000*/                   S2R R0, SR_TID.X ;

@@ -68,7 +68,7 @@ TEST_CASE("series: a long run has longer steps, and never more points than there
 TEST_CASE("series: what is no point of the graph's run is omitted") {
   Series s = of_two();
   s.add(sample(0, 0), 0, 0, 0);    // no graph runs
-  s.add(sample(0.1, 1), 0, 0, 0);  // that of a filling pass
+  s.add(sample(0.1, 1), 0, 0, 0);  // the graph that loads the audio
   s.add(sample(0.2), 0, 0, 0);
   s.add(sample(0.21), 0, 0, 0);  // too soon
   CHECK(s.seconds == std::vector<double>{0.2});
@@ -96,7 +96,7 @@ TEST_CASE("series: workers' times are of workers alone, in steps that are as lon
   CHECK(times.from == doctest::Approx(2));
   CHECK(times.step == doctest::Approx(0.2));
   REQUIRE(times.workers.size() == 2);
-  const bool is_first = times.workers[0][1].empty();  // threads have no order
+  const bool is_first = times.workers[0][1].empty();  // the order of threads is undefined
   const auto &a = times.workers[is_first ? 0 : 1], &b = times.workers[is_first ? 1 : 0];
   REQUIRE(a[0].size() == 1);
   CHECK(a[0][0] == doctest::Approx(0.1));

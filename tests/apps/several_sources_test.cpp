@@ -1,4 +1,4 @@
-// Several corpora in one output, by the program: jobs, what is recomputed, and what is said.
+// Several corpora in one output, with the program: jobs, recomputing, and messages.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Recordings of two corpora with names in common; one is no sound.
+// Recordings of two corpora with common names; one is no sound.
 void make_corpora(const TempFolder& folder, const std::string& options = "labels: top_dir",
                   const std::string& write = "path: out.h5") {
   for (unsigned i = 0; i < 12; ++i)

@@ -1,13 +1,11 @@
-// Preloaded into a program: a disk that several machines share, and the machine it runs on, as such
-// disks and machines are.
+// Preloaded into a program: simulates a disk that several machines share, and such a machine.
 //
 // In:  MELFLOW_CLOCK=S      the time of day is S seconds off
-//      MELFLOW_MACHINE=FILE the identity of this start of the machine, in place of the kernel's
-//                           file
-//      MELFLOW_LOCKS=none   there are no locks of files; =own: they hold on this machine alone, so
-//                           that each is given
-//      MELFLOW_STALE=N      a name in the folders of job/ is looked for N times before it is seen,
-//                           unless this program has made it; making a new file of that name fails
+//      MELFLOW_MACHINE=FILE the identity of this boot of the machine, instead of the kernel's file
+//      MELFLOW_LOCKS=none   file locks are not supported; =own: they hold on this machine alone, so
+//                           that each request succeeds
+//      MELFLOW_STALE=N      a name in the folders of job/ is looked up N times before it is found,
+//                           unless this program has made it; creating a new file of that name fails
 //                           at once, as servers guarantee
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +30,10 @@ long number(const char* name) {
   return text == nullptr ? 0 : atol(text);
 }
 
-// How often a name is still not seen.
+// Counts for how many look-ups a name is still not found.
 class View {
  public:
-  // True once for each time that it is not.
+  // Returns true for each look-up that does not find it.
   bool misses(const char* path) {
     static const long times = number("MELFLOW_STALE");
     const char* inside = strstr(path, "job/");

@@ -118,7 +118,7 @@ def no_locks(disk):
     b = disk.run("work", "job", "--patience", "0.3s", machine="b", locks="none")
     if b.returncode or part not in disk.names("done"):
         return f"work: exit {b.returncode}: {b.stderr}"
-    return disk.merged()  # without locks it would leave a warning in its output
+    return disk.merged()  # without locks its output would have a warning
 
 
 def stale_views(disk):

@@ -31,7 +31,7 @@ import walks
 
 SECONDS = 30
 OTHER = 4711  # another user
-HUGE = 1 << 40  # [bytes], without a block on disk
+HUGE = 1 << 40  # [bytes], without blocks on disk
 
 PIPELINE = """
 version: 1

@@ -1,4 +1,4 @@
-// Sound files made on the spot.
+// Generates sound files.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace melflow::test {
 
-/// A 16-bit mono WAV file of test_signal(). Makes the folders above it.
+/// Writes a 16-bit mono WAV file of test_signal(), and the folders above it.
 inline void write_clip(const std::filesystem::path& path, int sample_rate, double seconds,
                        unsigned seed = 1) {
   std::filesystem::create_directories(path.parent_path());

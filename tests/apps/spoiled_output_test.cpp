@@ -1,4 +1,4 @@
-// Outputs in which numbers cannot be true: every verb that reads one says so, and none crashes.
+// Outputs with impossible numbers: every verb that reads one reports that, and none crashes.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
 
-// The demo with statistics, into HDF5 or .npy.
+// Runs the demo with statistics, into HDF5 or .npy.
 void make_output(const TempFolder& folder, const std::string& out) {
   std::string text = test::read_text(test::source_path("config/pipelines/demo.yaml"));
   text.replace(text.rfind("path: ${OUT}"), 12, "path: ${OUT}\n    statistics: all");
@@ -29,8 +29,8 @@ void make_output(const TempFolder& folder, const std::string& out) {
 }
 
 struct Row {
-  const char *kind, *says;  // "": it is as good as before
-  bool with_all = false;    // verbs, not only inspect
+  const char *kind, *says;  // "": the file is as good as before
+  bool with_all = false;    // all verbs, not only inspect
 };
 
 void check_verb(const TempFolder& folder, const Row& row, std::vector<std::string> command,

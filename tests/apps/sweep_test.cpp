@@ -1,4 +1,4 @@
-// melflow sweep: which combinations are run, what is said of them, and what is left alone.
+// melflow sweep: the combinations that are run, the messages about them, and what is left alone.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -56,11 +56,11 @@ TEST_CASE("sweep: every combination is run as often as asked, and the fastest co
   CHECK(sets.size() == 6);
   CHECK(sets.contains(R"({"workers":"2","mel.n_mels":"30"})"));
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
-  // Nothing is left beside it.
+  // No files are left beside it.
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     left.insert(entry.path().filename());
-  CHECK(left.size() <= 4);  // data, p.yaml, what the process printed
+  CHECK(left.size() <= 4);  // data, p.yaml, the output of the process
 }
 
 TEST_CASE("sweep: sizes of the corpus come in their order, each held against the smallest") {
@@ -124,7 +124,7 @@ TEST_CASE("sweep: a table for people") {
   CHECK(has(e.out, "1.00"));
 }
 
-// The figures of the cells, row by row, and the one that is marked must be those of --json.
+// The figures of the cells, row by row, and the marked one must equal those of --json.
 TEST_CASE("sweep: a picture of two options has a cell for each combination") {
   const TempFolder folder;
   const Ended e = exits(0, sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30",

@@ -1,5 +1,5 @@
-// What libraries have in common that are preloaded into a program: the call that each of theirs
-// stands before, and wrappers of calls that libc has under several names.
+// Helpers of libraries that are preloaded into a program: finding the wrapped call, and wrapping
+// calls that libc has under several names.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,22 +10,21 @@
 
 namespace melflow::test {
 
-/// The call of that name in the library behind this one.
+/// Returns the call of that name in the next library.
 template <class F>
 F* next(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 
-/// The argument after the flags of open(), where there is one.
+/// Returns the argument after the flags of open(), if there is one.
 inline mode_t mode_of(int flags, va_list list) {
   return (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
 }
 
 }  // namespace melflow::test
 
-// Each gives what the expression `result` does, in which the arguments have the names that stand
-// here, and `real` is the call behind this one. To be written in extern "C", with `using namespace
-// melflow::test`.
+// Each wrapper returns the expression `result`, in which the arguments have the names used here,
+// and `real` is the wrapped call. To be used in extern "C", with `using namespace melflow::test`.
 #define WRAP_OPEN(name, result)                                                           \
   int name(const char* path, int flags, ...) {                                            \
     [[maybe_unused]] static const auto real = next<int(const char*, int, mode_t)>(#name); \
@@ -48,7 +47,7 @@ inline mode_t mode_of(int flags, va_list list) {
   }
 #define WRAP_OPENATS(result) WRAP_OPENAT(openat, result) WRAP_OPENAT(openat64, result)
 
-// NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot be in parentheses
 #define WRAP_STAT(name, type, result)                              \
   int name(const char* path, type* st) noexcept {                  \
     static const auto real = next<int(const char*, type*)>(#name); \

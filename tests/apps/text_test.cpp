@@ -87,7 +87,7 @@ TEST_CASE("text: a line for each node says how busy it was meanwhile and what wa
       INFO(width);
       CHECK(static_cast<int>(line.size()) <= width);
     }
-  // No work, no mark; and nothing before the graph is there.
+  // Without work nothing is marked; and there are no lines before the graph exists.
   for (const std::string& line : stage_lines(plan, now, now, 80))
     CHECK(line.find("busiest") == std::string::npos);
   CHECK(stage_lines(plan, {}, now, 80).empty());

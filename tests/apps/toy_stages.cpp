@@ -1,5 +1,5 @@
-// Three stages that need no audio: a source that counts, a stage that takes its time and fails when
-// told to, a sink that keeps nothing. And one for graphs with audio, which never lets them end.
+// Three stages without audio: a source that counts, a stage that takes time and fails on demand, a
+// sink that keeps nothing. And a stage for graphs with audio that never lets them end.
 #include <chrono>
 #include <fstream>
 #include <thread>

@@ -1,4 +1,4 @@
-// `--trace`: what is in it agrees with the accounts of the same run.
+// `--trace`: its contents agree with the figures of the same run.
 #include "apps/report/trace_json.h"
 
 #include <doctest/doctest.h>

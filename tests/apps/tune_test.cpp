@@ -1,5 +1,5 @@
-// melflow tune: what is proposed, when a gain is real, how a file is edited, and the verb as a
-// whole.
+// melflow tune: the proposed changes, when a gain is real, how a file is edited, and the whole
+// verb.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -40,14 +40,14 @@ TEST_CASE("tune: hints come first, then all usual values, then what belongs to t
   limits.node = "read";
   limits.hints = {{{{"memory.host", "2GiB"}}}, {{{"workers", "4"}}}};
   TuningSearch search(two_options(), 1);
-  CHECK(search.next({}, limits) == Settings{{"workers", "4"}});  // memory.host is no such option
+  CHECK(search.next({}, limits) == Settings{{"workers", "4"}});  // memory.host is not tunable
   CHECK(search.next({}, limits) == Settings{{"read.queue", "auto"}, {"workers", "auto"}});
   std::set<Settings> at_limit{search.next({}, limits), search.next({}, limits)};
   CHECK(at_limit == std::set<Settings>{{{"read.queue", "64"}}, {{"read.queue", "auto"}}});
   std::set<Settings> others{search.next({}, limits), search.next({}, limits)};
   CHECK(others == std::set<Settings>{{{"workers", "2"}}, {{"workers", "auto"}}});
   CHECK(search.next({}, limits).empty());
-  // Upon a change that was kept, the others are new again.
+  // After a change that was kept, the others are tried again.
   CHECK(search.next({{"workers", "2"}}, limits).size() == 2);
 }
 

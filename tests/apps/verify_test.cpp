@@ -1,4 +1,4 @@
-// melflow verify, and what relies on the hashes that it checks; times on a command line.
+// melflow verify, and the verbs that rely on the hashes it checks; times on a command line.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ void make_output(const TempFolder& folder, const std::string& sink) {
   exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
 }
 
-// Another byte, where there are rows.
+// Changes a byte where rows are stored.
 void spoil(const TempFolder& folder, const std::string& name) {
   std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(0, std::ios::end);
@@ -83,15 +83,14 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
     CHECK(has(all.out, "computed from the audio once more, those of 6 files are the same"));
     const Ended some = melflow_in(folder, {"verify", name, "--recompute", "2", "--json"});
     CHECK(Json::parse(some.out)["recomputed"]["same"] == 2);
-    // An index whose hashes are those of other rows: what was written is read back right, and is
-    // not what the audio gives. So the recordings change behind the output's back, with their
-    // times.
+    // An index whose hashes belong to other rows: stored rows match their hashes, but are not those
+    // of the audio. To get there, recordings are changed and their modification times restored.
     const auto time = std::filesystem::last_write_time(folder / "data/3.wav");
     test::write_wav(folder / "data/3.wav", 4000 + 500 * 3, 8000, 77);
     std::filesystem::last_write_time(folder / "data/3.wav", time);
     CHECK(has(exits(1, melflow_in(folder, {"verify", name, "--recompute", "100%"})).out,
               "those of 5 files are the same, bit for bit; those of 1 file are not:\n  3.wav"));
-    // What is known to have changed is no error of the output; what cannot be read any more is.
+    // A recording known to have changed is no error of the output; an unreadable one is.
     test::write_wav(folder / "data/3.wav", 4000, 8000, 77);
     std::filesystem::remove(folder / "data/4.wav");
     const Ended changed =

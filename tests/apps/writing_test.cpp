@@ -1,4 +1,4 @@
-// What the program writes beside outputs, where that cannot be written, and where it must not be.
+// Files that the program writes besides outputs: failures, and where none may be written.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
                       {"--help", 1},
                       {"--version", 1},
                       {"run --json toy.yaml", 1},
-                      // The output counts; its summary is lost, which is said.
+                      // The output counts; losing its summary is reported.
                       {"run toy.yaml", 0}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.arguments));
@@ -53,7 +53,7 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
         exits(row.code, shell(folder, "\"$0\" " + std::string(row.arguments) + " >/dev/full"));
     CHECK(has(e.err, "stdout"));
   }
-  // Who does not want to read on is no error.
+  // A reader that stops early is no error.
   CHECK(shell(folder, "set -o pipefail; \"$0\" stages --markdown | head -n 1").code != 1);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("writing: init makes a whole file or none") {
   CHECK(shell(folder, "\"$0\" init --force /dev/full").code == 1);
   write_text(folder / "old.yaml", "old");
   CHECK(shell(folder, "\"$0\" init old.yaml").code == 1);
-  // A limit of no blocks at all stands for a full disk.
+  // A file size limit of 0 blocks stands for a full disk.
   exits(1, shell(folder, "ulimit -f 0; \"$0\" init --force old.yaml 2>/dev/null"));
   CHECK(read_text(folder / "old.yaml") == "old");
   CHECK_FALSE(std::filesystem::exists(folder / "old.yaml.part"));
@@ -120,8 +120,8 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
     CHECK_FALSE(std::filesystem::exists(folder / "begun"));
   }
   CHECK(read_text(folder / "toy.yaml") == yaml);
-  // What can be opened and not written is known after it; the earlier report is replaced as a
-  // whole.
+  // A file that can be opened but not written is detected only afterwards; an earlier report is
+  // replaced as a whole.
   CHECK(shell(folder, "\"$0\" run toy.yaml --json=/dev/full").code == 1);
   write_text(folder / "r.json", "old");
   CHECK(shell(folder, "ulimit -f 0; \"$0\" run toy.yaml --json=r.json >/dev/null 2>&1").code == 1);

@@ -1,6 +1,6 @@
 """Wrong command lines for messages.py."""
 
-# What is typed; `a.yaml` is the pipeline above, `clips` has a recording and what is none.
+# Command lines; `a.yaml` is the pipeline above, `clips` has a recording and a file that is none.
 COMMANDS = [
     "",
     "rnu a.yaml",

@@ -29,7 +29,7 @@ graph:
     path: out.h5
 """
 
-# What is written in place of what in the pipeline above.
+# Replacements in the pipeline above: old text, new text.
 EDITS = [
     # Names of other libraries
     ("    hop: 10ms", "    hop_length: 10ms"),
@@ -44,7 +44,7 @@ EDITS = [
     ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, input: files}"),
     ("graph:", "pipeline:"),
     ("version: 1", "version: 1\nthreads: 4"),
-    # Slips of the keyboard
+    # Typing errors
     ("    n_mels: 80", "    n_mles: 80"),
     ("    stage: mel", "    stage: mle"),
     ("    from: batch", "    from: bacth"),
@@ -200,13 +200,13 @@ EDITS = [
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: flac, dtype: float32}'),
     ('    path: out.h5', '    path: out.h5\n  end: {stage: null, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  end: {stage: discard, from: decode, path: nowhere}'),
-    # Samples where a time is meant, and the other way round
+    # Samples where a time is meant, and vice versa
     ("    hop: 10ms", "    hop: 10"),
     ("    hop: 10ms", "    hop: 10ms\n    win_length: 25"),
     ("    hop: 10ms", "    hop: 0.01"),
     ("    n_fft: 512", "    n_fft: 25ms"),
     ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, length: 3}"),
-    # Values that others have
+    # Values of other libraries
     ("    log: db", "    log: db\n    window: hanning"),
     ("    log: db", "    log: db\n    normalize: true"),
     ("    path: out.h5", "    path: out.h5\n    compression: gzip"),

@@ -1,4 +1,4 @@
-// The filterbank in pieces for lanes against its plain form.
+// Compares the filterbank in pieces for lanes with its plain form.
 
 #include "cuda/band_pieces.h"
 
@@ -52,7 +52,7 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
       const BandView view = tables.view();
       const auto n_bins = static_cast<std::size_t>(plan.n_bins());
       std::vector<float> dense(static_cast<std::size_t>(n_mels) * n_bins, 0.0F);
-      // Where the partial sums of the bands are, and how many of them are written.
+      // Where the bands' partial sums are stored, and how many of them are written.
       const BandCounts& counts = view.counts;
       std::vector<int> band_of(static_cast<std::size_t>(counts.partials()), -1);
       for (int quad = 0; quad < counts.quads; ++quad)
@@ -90,8 +90,8 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
 TEST_CASE("band pieces: lanes share the work evenly, and seldom read from the same bank") {
   struct Row {
     int n_fft, n_mels, sample_rate;
-    double most;        // steps over what a perfect share would take
-    double most_reads;  // over steps
+    double most;        // steps relative to a perfect distribution
+    double most_reads;  // relative to steps
   };
   for (const Row& row :
        {Row{512, 32, 4096, 1.6, 1.4}, Row{400, 80, 16000, 1.6, 1.2}, Row{512, 80, 16000, 1.6, 1.2},
@@ -103,7 +103,7 @@ TEST_CASE("band pieces: lanes share the work evenly, and seldom read from the sa
     const BandTables tables(front_end.bands, front_end.weights, plan.n_bins(), 32,
                             FusedTables::steps_of);
     const double share = std::ceil(static_cast<double>(plan.weights().size()) / 32);
-    // Reads of the power that hit the same bank, over all lanes of a step.
+    // Counts reads of the power that hit the same bank, over all lanes of a step.
     const BandView view = tables.view();
     int reads = 0;
     for (int round = 0; round < view.counts.rounds; ++round) {

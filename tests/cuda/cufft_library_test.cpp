@@ -1,4 +1,4 @@
-// Where cuFFT is looked for, and what is said when it is not there.
+// Where cuFFT is searched for, and the message when it is missing.
 
 #include "cuda/cufft_library.h"
 

@@ -1,5 +1,4 @@
-// What is said of devices during a run, by an NVML with known figures, and by one that is not as it
-// should be.
+// What a run reports about devices, with an NVML whose figures are known and with a defective one.
 #include "cuda/device_monitor.h"
 
 #include <dlfcn.h>
@@ -22,10 +21,10 @@ using namespace melflow::test;
 
 constexpr std::chrono::hours never{1};
 constexpr std::chrono::milliseconds often{1};
-// For the end of a thread that may get no core for a while.
+// Waits for the end of a thread that may get no core for a while.
 constexpr std::chrono::hours patient{1};
 
-// MELFLOW_NVML is this file as long as the object lives.
+// Sets MELFLOW_NVML to this file as long as the object lives.
 class NvmlFile {
  public:
   explicit NvmlFile(const char* path) { setenv("MELFLOW_NVML", path, 1); }
@@ -34,7 +33,7 @@ class NvmlFile {
   ~NvmlFile() { unsetenv("MELFLOW_NVML"); }
 };
 
-// The one with figures, as fresh.
+// The NVML with known figures, in its initial state.
 class Fake {
  public:
   Fake() : file_(MELFLOW_FAKE_NVML), handle_(dlopen(MELFLOW_FAKE_NVML, RTLD_NOW)) {
@@ -77,7 +76,7 @@ TEST_CASE(
     "device monitor: mean and greatest of many samples, of the device at that place on the bus") {
   const test::Watchdog watchdog("device monitor: samples");
   const Fake nvml;
-  // As CUDA_VISIBLE_DEVICES=1,0 would number them.
+  // In the order that CUDA_VISIBLE_DEVICES=1,0 would give them.
   DeviceMonitor monitor({device(0, "bus:1"), device(1, "bus:0")}, patient, often);
   nvml->wait(0, 5);
   nvml->wait(1, 5);

@@ -1,4 +1,4 @@
-// Numbers of 16 bits on the host: what a device's own conversions give.
+// Conversions to 16-bit numbers on the host, with the results of a device's own conversions.
 
 #include "cuda/number_types.h"
 
@@ -31,11 +31,11 @@ TEST_CASE("number types: every float16 and bfloat16 is itself again") {
 }
 
 TEST_CASE("number types: bfloat16 is rounded to nearest, ties to even") {
-  CHECK(bfloat16_bits(1.0F + 0x1p-8F) == 0x3F80);      // between 1 and 1 + 2^-7: even
-  CHECK(bfloat16_bits(1.0F + 3 * 0x1p-8F) == 0x3F82);  // a tie again, up this time
+  CHECK(bfloat16_bits(1.0F + 0x1p-8F) == 0x3F80);      // a tie, rounded to even: down to 1
+  CHECK(bfloat16_bits(1.0F + 3 * 0x1p-8F) == 0x3F82);  // another tie, rounded up
   CHECK(bfloat16_bits(1.0F + 0x1.1p-8F) == 0x3F81);
   CHECK(bfloat16_bits(-1.0F - 0x1.1p-8F) == 0xBF81);
-  CHECK(bfloat16_bits(std::numeric_limits<float>::max()) == 0x7F80);  // beyond the largest
+  CHECK(bfloat16_bits(std::numeric_limits<float>::max()) == 0x7F80);  // exceeds the largest value
 }
 
 TEST_CASE("number types: operands keep both parts of a point in their places") {

@@ -1,4 +1,4 @@
-// A timeline is there for a tool only; what it draws is in tests/apps/nvtx_test.cpp.
+// A timeline exists only for a profiling tool; tests/apps/nvtx_test.cpp tests its contents.
 #include "cuda/timeline.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// cuda_gpu.cpp over a CUDA runtime that writes down what it is asked for: which calls there are, in
-// which order, on which device, and what becomes of each that fails.
+// Tests cuda_gpu.cpp on a CUDA runtime that records calls: which calls are made, in which order, on
+// which device, and the consequences of each failure.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace melflow::test;
 
 namespace {
 
-// Page-locked and device memory, given back in time.
+// Page-locked and device memory, freed in time.
 class Memory {
  public:
   Memory(Gpu& gpu, std::size_t bytes) : Memory(gpu, bytes, bytes) {}
@@ -128,7 +128,7 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
     CHECK(reached == 0);
     stream->wait();
     CHECK(reached == 1);
-    // A step is a millisecond.
+    // A step takes a millisecond.
     CHECK(stream->between(0, 1) == doctest::Approx(0.002));
     CHECK(stream->between(1, 2) == doctest::Approx(0.003));
     CHECK(test::cuda_error_of([&] {
@@ -219,7 +219,7 @@ TEST_CASE("cuda gpu: no memory is a null pointer, any other failure an error wit
   const auto gpus = look_for_gpus();
   const auto gpu = gpus->open(0);
   CHECK(gpu->allocate(1001) == nullptr);
-  // It is not found again by the next call that looks.
+  // The next call that checks for errors does not find it again.
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(gpu->allocate_pinned(2001) == nullptr);
   CHECK(cudaGetLastError() == cudaSuccess);
@@ -231,7 +231,7 @@ TEST_CASE("cuda gpu: no memory is a null pointer, any other failure an error wit
         "cudaSetDevice on device 0: cudaErrorDevicesUnavailable, a sentence about it");
 }
 
-// Everything that a device does in its life, so that every one of its calls can fail once.
+// Makes every kind of call that a device needs, so that each of them can fail once.
 TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind") {
   const FrontEnd front_end = *test::front_end_of_columns();
   for (const Path path : {Path::fused, Path::cufft}) {
@@ -276,8 +276,8 @@ TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind
         CAPTURE(at);
         CAPTURE(runtime.failed());
         CHECK(runtime.complaints() == "");
-        // Only the report needs a bus, what the list misses may be opened all the same, and what
-        // fails at the end is not reported.
+        // Only the report needs a bus, a device that the list misses may be opened anyway, and
+        // failures at the end are not reported.
         const bool is_needed = runtime.failed() != "bus id" && runtime.failed() != "properties";
         const bool is_end = at == calls - 1;
         CHECK((!error.empty() || is_end || (!lasting && !is_needed)));

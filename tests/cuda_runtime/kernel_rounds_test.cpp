@@ -1,6 +1,6 @@
-// Every frame is worked on once, by no more blocks than it takes: by the barriers that lanes wait
-// at and the places that they read, as many for each frame. Rows would not show it, for what is
-// computed twice is the same.
+// Every frame is computed once, by no more blocks than necessary: checked by the barriers and reads
+// of all lanes, whose number per frame is constant. Rows would not show it, since computing one
+// twice gives the same result.
 #include <doctest/doctest.h>
 
 #include "cuda/mel_kernels.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kCapacity = 100;
 
-// Of a launch for kCapacity frames, of which there are that many.
+// Counts the work of a launch with room for kCapacity frames, of which `frames` exist.
 LaneCounts counts_of(const FrontEnd& front_end, Path path, std::uint32_t frames) {
   RecordingRuntime runtime;
   const LaneCounts before = lane_counts();
@@ -53,7 +53,7 @@ LaneCounts counts_of(const FrontEnd& front_end, Path path, std::uint32_t frames)
 TEST_CASE("kernels: every frame is worked on once, however many there are") {
   FrontEnd plain = *front_end_of_columns();
   plain.condition.reset();
-  plain.settings.n_fft = 512;  // a frame a warp
+  plain.settings.n_fft = 512;  // one frame per warp
   plain.settings.n_bins = 257;
   FrontEnd conditioned = *front_end_of_columns();
   conditioned.settings = plain.settings;
@@ -69,7 +69,7 @@ TEST_CASE("kernels: every frame is worked on once, however many there are") {
         const LaneCounts all = counts_of(*front_end, path, frames);
         CHECK(all.waits == none.waits + frames * (one.waits - none.waits));
         CHECK(all.reads == none.reads + frames * (one.reads - none.reads));
-        // Eight frames a block; of the fused kernel what the device has room for, 2 on each of 3.
+        // Eight frames per block; the fused kernel has as many blocks as fit: 2 on each of 3.
         const unsigned of_path = path == Path::fused ? 6 : 13 + 13;
         CHECK(all.blocks == of_path + (front_end == &plain ? 0 : 13));
       }

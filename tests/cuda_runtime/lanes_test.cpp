@@ -1,5 +1,5 @@
-// The emulated device finds what it is there to find: barriers that a lane misses, memory beside a
-// block's own, tables that have not arrived.
+// Checks that the emulated device detects barriers that a lane misses, accesses beside a block's
+// own memory, and tables that have not arrived.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace melflow::test;
 
 namespace {
 
-// A kernel's argument, as a kernel takes it: in memory.
+// A kernel's argument, passed in memory.
 struct Argument {
   const std::function<void()>* of_lane;
   char more[KernelLaunch::most_argument_bytes - sizeof(void*)];
@@ -39,7 +39,7 @@ extern thread_local unsigned char shared_memory[];
 }
 
 TEST_CASE("lanes: each runs once, between barriers in its order") {
-  if constexpr (kSanitized) return;  // lanes that write the same vector are a race
+  if constexpr (kSanitized) return;  // to a sanitizer, lanes that write the same vector are a race
   for (const LaneOrder order : {LaneOrder::rising, LaneOrder::falling, LaneOrder::shuffled}) {
     std::vector<unsigned> before, behind;
     CHECK(run(
@@ -74,7 +74,7 @@ TEST_CASE("lanes: barriers that not all reach, or not the same ones, are found")
           if (threadIdx.x < 32) __syncthreads();
         }).find("a block waits for ever: some of its warps wait at __syncthreads()") == 0);
   CHECK(run(33, [] {}) == "a block of 33 threads");
-  // And the next launch is as if nothing had been.
+  // The next launch is unaffected.
   CHECK(run(64, [] { __syncthreads(); }) == "");
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("lanes: a block's shared memory is NaN at first, and fenced") {
             },
             LaneOrder::rising, 64) == "");
   CHECK(is_nan);
-  if constexpr (!kSanitized)  // one of those would end the program
+  if constexpr (!kSanitized)  // a sanitizer would end the program here
     CHECK(run(
               32, [] { cuda::shared_memory[32 + threadIdx.x] = 1; }, LaneOrder::rising, 63) ==
           "a block writes behind its shared memory");
@@ -106,7 +106,7 @@ TEST_CASE("emulated device: what a stream has not waited for is not there") {
   cudaHostAlloc(&pinned, 8, cudaHostAllocPortable);
   auto* const out = static_cast<std::uint32_t*>(pinned);
   const std::uint32_t value = 5;
-  // A copy of pageable memory is on the stream 0, for which only some streams wait.
+  // A copy of pageable memory goes to stream 0, for which only some streams wait.
   cudaMemcpy(memory, &value, 4, cudaMemcpyHostToDevice);
   cudaMemcpyAsync(out, memory, 4, cudaMemcpyDeviceToHost, stream);
   cudaMemcpyAsync(out + 1, memory, 4, cudaMemcpyDeviceToHost, other);
@@ -115,7 +115,7 @@ TEST_CASE("emulated device: what a stream has not waited for is not there") {
   cudaStreamSynchronize(other);
   CHECK(out[1] == 5);
   CHECK(runtime.complaints().find("changed") == std::string::npos);
-  // What is copied may not change before it is.
+  // Memory to be copied must not change before the copy.
   out[0] = 1;
   cudaMemcpyAsync(memory, out, 4, cudaMemcpyHostToDevice, stream);
   out[0] = 2;

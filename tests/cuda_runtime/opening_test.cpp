@@ -1,4 +1,4 @@
-// Devices opened where the system has no thread to give, one after another, over a CUDA runtime in
+// Opens devices where the system has no threads to give, one after another, on a CUDA runtime in
 // which any call can fail.
 #include <doctest/doctest.h>
 
@@ -68,7 +68,7 @@ TEST_CASE("opening: whichever call fails, the other device is there, and nothing
       const Opening::Result result = open_all(gpus);
       CAPTURE(runtime.failed());
       REQUIRE(result.slots != nullptr);
-      // One device is lost, or one slot, or nothing that is needed.
+      // The failed call costs one device, one slot, or nothing.
       CHECK(result.slots->count() >= 2);
       CHECK(result.left_out.size() + result.slots->devices().size() >= 1);
       if (result.slots->devices().size() == 1 && gpus.list().size() == 2)

@@ -1,5 +1,5 @@
-// SlotPool on a CUDA runtime that writes down its calls: how many there are where memory is short,
-// and what becomes of a device that does nothing any more.
+// SlotPool on a CUDA runtime that records calls: the number of slots where memory is short, and a
+// device that stops working.
 #include <doctest/doctest.h>
 
 #include "tests/cuda_runtime/slots_on_runtime.h"
@@ -11,7 +11,7 @@ using namespace melflow::test;
 TEST_CASE("slots: there are fewer where memory is short, and one at least") {
   const std::size_t in = SlotMemory::bytes_in({kSampleBytes, kFrames});
   const std::size_t out = SlotMemory::bytes_out({kSampleBytes, kFrames}, 4 * kColumns);
-  const std::size_t scratch = 1024 + 512;  // conditioned frames and their places
+  const std::size_t scratch = 1024 + 512;  // conditioned frames and their positions
   const std::size_t tables = [] {
     RecordingRuntime runtime;
     const cuda::MelKernels kernels(*front_end_of_columns(), {}, kFrames);
@@ -61,7 +61,7 @@ TEST_CASE("slots: there are fewer where memory is short, and one at least") {
 }
 
 TEST_CASE("slots: a device that hangs is given up, and nothing is called on it any more") {
-  // What it holds stays, so that this runtime has to.
+  // Leaks: slots of the hanging device remain, so this runtime must, too.
   static auto* const runtime = new RecordingRuntime({{}, {}});
   ClockedGpus gpus;
   {
@@ -70,7 +70,7 @@ TEST_CASE("slots: a device that hangs is given up, and nothing is called on it a
     SlotPool slots(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
     std::vector<SlotPool::Lease> taken{slots.take(), slots.take()};
     REQUIRE(taken[0]->owner().info().index == 0);
-    // A device that has nothing to do is not one that hangs.
+    // An idle device is not a hanging one.
     gpus.time = 1000;
     taken[0]->check();
     submit(*taken[0], 1);
@@ -89,7 +89,7 @@ TEST_CASE("slots: a device that hangs is given up, and nothing is called on it a
     (void)runtime->take_calls();
     taken[0]->finish();
     taken[0].reset();
-    // The other one goes on.
+    // The other device continues.
     CHECK(slots.take()->owner().info().index == 1);
     CHECK(slots.failures() == std::vector<std::string>{error});
     taken[1].reset();
@@ -97,11 +97,11 @@ TEST_CASE("slots: a device that hangs is given up, and nothing is called on it a
     runtime->hangs = false;
     (void)runtime->take_calls();
   }
-  // Of the device that works, and of no other.
+  // Only the working device is synchronised.
   CHECK(runtime->take_calls() == "synchronise stream, synchronise stream");
   CHECK(runtime->streams.size() == 2);
   CHECK(runtime->complaints().find("waited for") == std::string::npos);
-  // It may come back to its slots whenever it likes.
+  // The hanging device may access its slots at any later time.
   runtime->run();
 }
 

@@ -1,4 +1,4 @@
-// SlotPool on the recording runtime, and batches whose rows are known.
+// SlotPool on the recording runtime, and batches with known rows.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace melflow::test {
 
-/// The devices of the recording runtime, by a clock that a test moves.
+/// The devices of the recording runtime, with a clock that the test sets.
 class ClockedGpus final : public cuda::Gpus {
  public:
   [[nodiscard]] bool may_have_some() const override { return true; }
@@ -33,8 +33,8 @@ class ClockedGpus final : public cuda::Gpus {
 constexpr std::uint32_t kFrames = 100;
 constexpr std::size_t kColumns = 4;
 
-/// Rows by which a test knows them again: frames are a sample long, so that all of their bins are
-/// its square, and of these column c has c + 1. Two kernels, so that there is memory between them.
+/// Rows that a test can recognise: frames are one sample long, so that all bins equal its square,
+/// and column c sums c + 1 of them. Uses two kernels, so that memory between them is needed.
 inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
   auto out = std::make_shared<cuda::FrontEnd>();
   cuda::Settings& s = out->settings;
@@ -53,7 +53,7 @@ inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
   return out;
 }
 
-/// But for rounding.
+/// Compares up to rounding.
 inline bool is_row_of(const float* row, std::int16_t sample) {
   for (std::size_t c = 0; c < kColumns; ++c) {
     const float exact =
@@ -71,7 +71,7 @@ inline cuda::SlotSettings slot_settings(std::vector<int> devices, int slots) {
   return out;
 }
 
-/// Frame t begins with the sample `first` + t.
+/// Fills a slot so that frame t begins with the sample `first` + t.
 inline void fill(cuda::Slot& slot, std::int16_t first, std::uint32_t frames) {
   auto* samples = reinterpret_cast<std::int16_t*>(slot.samples());
   for (std::uint32_t t = 0; t < frames; ++t) {
@@ -96,7 +96,7 @@ inline bool has_rows_of(const cuda::Slot& slot, std::int16_t first,
 
 constexpr std::size_t kSampleBytes = kFrames * 8 * sizeof(std::int16_t);
 
-/// What a call says that throws CudaError, "" for one that does not.
+/// Returns the message of the CudaError that a call throws, "" for none.
 template <class F>
 std::string cuda_error_of(F&& f) {
   try {

@@ -1,5 +1,5 @@
-// SlotPool on a CUDA runtime that writes down its calls: what a batch is made of, when it is
-// recorded, which slot is next, and what becomes of everything when a call fails.
+// SlotPool on a CUDA runtime that records calls: the steps of a batch, when it is recorded, which
+// slot is next, and the consequences when a call fails.
 #include <doctest/doctest.h>
 
 #include "tests/cuda_runtime/slots_on_runtime.h"
@@ -16,7 +16,7 @@ std::string plain_batch(std::uint32_t frames) {
          std::to_string(4 * kColumns * frames) + ", mark, call";
 }
 
-// Of the next batches, one after another in the same slot.
+// Returns the calls of each of the next batches, one after another in the same slot.
 std::vector<std::string> calls_of(RecordingRuntime& runtime, SlotPool& slots,
                                   const std::vector<std::uint32_t>& frames) {
   std::vector<std::string> out;
@@ -33,7 +33,7 @@ std::vector<std::string> calls_of(RecordingRuntime& runtime, SlotPool& slots,
   return out;
 }
 
-// Without the questions for the last batch's times, which come first.
+// Removes the queries of the last batch's times, which come first.
 std::string behind_times(const std::string& calls) {
   const std::string times = "elapsed, elapsed, elapsed, ";
   return calls.starts_with(times) ? calls.substr(times.size()) : calls;
@@ -62,8 +62,8 @@ TEST_CASE(
     CHECK(done.wait(tags, 0));
     CHECK(tags == std::vector<void*>{&early, &late});
     CHECK(has_rows_of(*slot, 7, 60));
-    // A step is a millisecond: the copy in and its mark, two kernels and theirs, the copy out and
-    // its.
+    // A step takes a millisecond: the copy in and its mark, two kernels and their mark, the copy
+    // out and its mark.
     const SlotTimes t = slots.times();
     CHECK(t.copy_in == doctest::Approx(0.002));
     CHECK(t.compute == doctest::Approx(0.003));
@@ -87,7 +87,7 @@ TEST_CASE("slots: equal batches are recorded once and launched as a whole, where
     CHECK(behind_times(calls[1]) ==
           "begin recording, " + plain_batch(100) + ", end recording, instantiate, launch graph");
     CHECK(behind_times(calls[2]) == "launch graph");
-    CHECK(behind_times(calls[3]) == "launch graph");  // as large, up to a tenth
+    CHECK(behind_times(calls[3]) == "launch graph");  // similar in size, up to a tenth
     CHECK(behind_times(calls[4]) == plain_batch(60));
     CHECK(behind_times(calls[5]).starts_with("begin recording, "));
     CHECK(slots.times().replayed == 4);
@@ -114,7 +114,7 @@ TEST_CASE("slots: what cannot be recorded, or launched from its recording, goes 
       ClockedGpus gpus;
       SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
       calls_of(runtime, slots, {100});
-      // Behind the three times of the first batch.
+      // Counted after the three times of the first batch.
       const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 11 : 12;
       runtime.fail_at(runtime.calls() + 3 + before, cudaErrorMemoryAllocation);
       const auto calls = calls_of(runtime, slots, {100, 100, 100});
@@ -143,7 +143,7 @@ TEST_CASE(
       order.push_back(taken.back()->owner().info().index);
     }
     CHECK(order == std::vector<int>{0, 1, 2, 0, 1, 2});
-    // Device 1 has none under way, 2 one, 0 two.
+    // Device 1 has no batch in flight, device 2 one, device 0 two.
     Slot* const first_free = taken[4].get();
     taken[4].reset();
     Slot* const next_free = taken[1].get();
@@ -151,12 +151,12 @@ TEST_CASE(
     taken[5].reset();
     taken[1] = slots.take();
     CHECK(taken[1].get() == first_free);
-    // One each: the one that was asked for longer ago, which is 2.
+    // Each has one batch in flight: takes the device that was asked longer ago, which is 2.
     taken[5] = slots.take();
     CHECK(taken[5]->owner().info().index == 2);
     taken[4] = slots.take();
     CHECK(taken[4].get() == next_free);
-    // Only of some.
+    // Chooses among some devices only.
     taken[0].reset();
     taken[1].reset();
     taken[2].reset();
@@ -172,7 +172,7 @@ TEST_CASE("slots: a device that fails is out, the others go on, and without any 
     ClockedGpus gpus;
     SlotPool slots(gpus, front_end_of_columns(), slot_settings({0, 1}, 2), kSampleBytes, kFrames);
     std::vector<SlotPool::Lease> taken{slots.take(), slots.take(), slots.take()};
-    submit(*taken[2], 1);  // on device 0, where it comes back
+    submit(*taken[2], 1);  // on device 0, to which the slot returns
     runtime.fail_at(runtime.calls() + 4, cudaErrorLaunchFailure);
     const std::string error = cuda_error_of([&] { submit(*taken[0], 1); });
     CHECK(error == "cudaLaunchKernel: cudaErrorLaunchFailure, a sentence about it");
@@ -187,7 +187,7 @@ TEST_CASE("slots: a device that fails is out, the others go on, and without any 
       slot->wait();
       CHECK(has_rows_of(*slot, 5));
     }
-    // Also for whoever wants the other one.
+    // Device 1 is asked for, but only the other can be taken.
     const std::vector<int> on{0};
     CHECK(slots.take(on)->owner().info().index == 1);
     runtime.fail_at(runtime.calls(), cudaErrorLaunchFailure);
@@ -229,7 +229,7 @@ TEST_CASE("slots: a batch that is larger than a slot is a defect that is said, n
   CHECK(runtime.complaints() == "");
 }
 
-// Everything that slots do, so that every call can fail once, or that one and all behind it.
+// Makes all calls that slots need, so that each can fail once, alone or with all later ones.
 TEST_CASE("slots: whichever call fails, rows are right or it is said, and nothing stays behind") {
   struct Life {
     int right = 0, failed = 0;
@@ -278,7 +278,7 @@ TEST_CASE("slots: whichever call fails, rows are right or it is said, and nothin
       CAPTURE(runtime.failed());
       CAPTURE(life.error);
       CHECK(runtime.complaints() == "");
-      // One failure takes one device, and the other does the rest.
+      // One failure costs one device, and the other does the rest.
       if (!lasting && life.right + life.failed > 0) CHECK(life.right >= 11);
       if (life.right < 12) CHECK(life.error != "");
     }

@@ -1,4 +1,4 @@
-// Rows of a batch by MelKernels on the device of these tests: a real one, or the emulated one.
+// Computes rows of a batch with MelKernels on the device of these tests, real or emulated.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -59,7 +59,7 @@ struct Stream {
   cudaStream_t handle = nullptr;
 };
 
-// A batch with its rows on the device.
+// A batch and its rows on the device.
 class Job {
  public:
   Job(const MelPlan& plan, const Batch& batch, SampleType type, const KernelOptions& options)

@@ -1,4 +1,4 @@
-// Rows of single cases on a device: clicks, the ends of frames, silence, conditioned frames.
+// Rows of special cases on a device: clicks, the ends of frames, silence, conditioned frames.
 
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ TEST_CASE("device: a click at any place of a frame, in bands of many bins") {
     Path path;
     int n_fft, hop;
   };
-  // The bins of 32768 samples have no room in shared memory.
+  // The bins of 32768 samples do not fit into shared memory.
   std::vector<Row> rows = {
       {Path::cufft, 1103, 1}, {Path::cufft, 4096, 7}, {Path::cufft, 32768, 2003}};
   for (const int n_fft : fused_sizes) rows.push_back({Path::fused, n_fft, 1});
@@ -43,7 +43,7 @@ TEST_CASE("device: a click at any place of a frame, in bands of many bins") {
 
 TEST_CASE("device: fp16 operands hold samples at full scale") {
   MELFLOW_NEEDS_DEVICE("fp16 operands hold samples at full scale");
-  // The largest value that any point of the transform can have: all of a frame in one bin.
+  // The largest possible value of a transform: all of a frame's energy in one bin.
   for (const int n_fft : fused_sizes) {
     for (const double input_scale : {1.0, 32768.0}) {
       CAPTURE(n_fft);
@@ -163,7 +163,7 @@ TEST_CASE("device: no sample outside the frame is read") {
       o.window = O::Window::boxcar;
       o.output = O::Output::spectrogram;
       for (const std::size_t begin : {std::size_t{0}, std::size_t{1}}) {
-        // NaN before the frame; no more memory than that, so that a sanitizer sees the rest.
+        // NaN before the frame, and no memory after it, so that a sanitizer detects reads there.
         Batch batch;
         batch.float32.assign(begin, std::numeric_limits<float>::quiet_NaN());
         for (int i = 0; i < length; ++i) batch.float32.push_back(std::sin(static_cast<float>(i)));
@@ -242,7 +242,7 @@ TEST_CASE("device: conditioned frames are those of the processor") {
           job.set_count(batch.n_frames());
           job.enqueue(stream.handle);
           (void)job.rows();
-          // The work area begins with them.
+          // The work area begins with the conditioned frames.
           std::vector<float> frames(job.kernels().work_bytes() / sizeof(float));
           job.work().read(frames.data());
           for (std::size_t t = 0; t < batch.n_frames(); ++t) {
@@ -255,8 +255,8 @@ TEST_CASE("device: conditioned frames are those of the processor") {
                 peak = std::max(peak, std::abs(values[static_cast<std::size_t>(i)]));
               return peak;
             };
-            // A device multiplies and adds with one rounding: what pre-emphasis leaves differs by
-            // half a bit of what it took away.
+            // A device rounds once per multiply-add, so the result of pre-emphasis differs by half
+            // a bit of the subtracted value.
             before.frame(view, plan.start(static_cast<std::int64_t>(t)), work.data(), raw.data());
             const float most = 1e-6F * peak_of(expected) + 0x1p-24F * peak_of(raw);
             int wrong = 0;

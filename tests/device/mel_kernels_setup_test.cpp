@@ -1,4 +1,4 @@
-// What of MelKernels needs no device, and what it says where there is none.
+// The parts of MelKernels that need no device, and its messages where there is none.
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ TEST_CASE("mel kernels: which front ends have a fused kernel") {
     o.n_fft = n_fft;
     CHECK(has_fused_kernel(kernel_front_end(MelPlan(o))));
   }
-  o.n_mels = 20000;  // no room for so many bands in shared memory
+  o.n_mels = 20000;  // too many bands for shared memory
   CHECK_FALSE(has_fused_kernel(kernel_front_end(MelPlan(o))));
   o.n_mels = 80;
   o.n_fft = 401;

@@ -1,5 +1,5 @@
-// MelKernels on a device, against the definition in double precision. Without a device every test
-// here says so and is skipped.
+// Compares MelKernels on a device with the definition in double precision. Without a device every
+// test reports that and is skipped.
 
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 using O = MelOptions;
 using namespace testing;
 
-// Of every so many front ends.
+// Checks one of every `every` front ends.
 void check_front_ends(const std::vector<int>& sizes, const KernelOptions& options, Errors limit,
                       std::size_t every = 1) {
   const std::vector<std::int16_t> samples = recording(3001);
@@ -33,7 +33,7 @@ void check_front_ends(const std::vector<int>& sizes, const KernelOptions& option
       std::vector<double> levels;
       for (const SampleType type : {SampleType::float32, SampleType::int16}) {
         if (type == SampleType::int16 && batch.int16.empty()) continue;  // conditioned
-        // Behind cuFFT nothing knows the samples' type.
+        // After cuFFT nothing depends on the samples' type.
         if (levels.empty() || options.path == Path::fused)
           levels = rows_of(in_db(o), batch, type, options);
         const Errors e = errors_of(o, expected, rows_of(o, batch, type, options), levels);
@@ -113,7 +113,7 @@ TEST_CASE("device: rows of 16 bits are the bytes that the host makes of fp32 row
         std::vector<std::uint16_t> expected(whole.size());
         from_float(whole, type, expected.data());
         CHECK(rounded == expected);
-        // Before a logarithm comes a floor, which takes NaN away.
+        // A logarithm follows a floor, which removes NaN.
         if (!is_log)
           CHECK(std::any_of(whole.begin(), whole.end(), [](float x) { return std::isnan(x); }));
       }
@@ -123,9 +123,9 @@ TEST_CASE("device: rows of 16 bits are the bytes that the host makes of fp32 row
 
 TEST_CASE("device: a captured graph is launched again with fewer frames") {
   MELFLOW_NEEDS_DEVICE("a captured graph is launched again with fewer frames");
-  // For a large prime cuFFT has kernels of its own, which take two frames at a time: the last bits
-  // of a frame depend on the one beside it. Of 8192 samples a chunk has 384 frames, so that there
-  // is one that has none in the end.
+  // For a large prime cuFFT has special kernels that take two frames at a time: the last bits of a
+  // frame depend on its neighbour. With 8192 samples a chunk has 384 frames, so that one frame has
+  // no neighbour in the end.
   for (const auto& [path, n_fft, length, most_db] : {std::tuple{Path::fused, 256, 9000, 0.0},
                                                      {Path::cufft, 1000, 9000, 0.0},
                                                      {Path::cufft, 1103, 9000, cufft_limits.db},
@@ -168,8 +168,8 @@ TEST_CASE("device: a captured graph is launched again with fewer frames") {
 
 TEST_CASE("device: many frames, more than are worked on at a time and than a chunk has") {
   MELFLOW_NEEDS_DEVICE("many frames");
-  // With n_fft 100 a warp of the kernels around cuFFT takes more than one frame of a chunk, and of
-  // 10,001 frames a warp of the one that conditions.
+  // With n_fft 100 a warp of the kernels around cuFFT takes more than one frame of a chunk, and
+  // with 10,001 frames so does a warp of the conditioning kernel.
   using Output = MelOptions::Output;
   for (const auto& [path, n_fft, output, conditions, count] :
        {std::tuple{Path::fused, 400, Output::mel, false, 50001},
@@ -220,7 +220,7 @@ TEST_CASE("device: what cannot be launched is refused") {
                        "a launch for 11 frames, at most 10 were announced", std::invalid_argument);
   launch.capacity = 10;
   CHECK_THROWS_AS(kernels.launch(nullptr, launch), std::invalid_argument);
-  launch.capacity = 0;  // nothing to do, and nothing needed for it
+  launch.capacity = 0;  // nothing to do, so nothing is needed
   CHECK_NOTHROW(kernels.launch(nullptr, launch));
   o.n_fft = 512;
   CHECK(

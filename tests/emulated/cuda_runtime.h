@@ -1,4 +1,4 @@
-// What the CUDA room uses of CUDA's language and runtime, for the emulated device: its .cu files
+// The parts of CUDA's language and runtime that cuda/ uses, for the emulated device: its .cu files
 // and cuda_gpu.cpp are compiled as plain C++ with this header in place of CUDA's own. Threads of a
 // block are lanes (lanes.h), the runtime is recording_runtime.h.
 #pragma once
@@ -8,7 +8,7 @@
 
 #include "tests/emulated/lanes.h"
 
-// ---- the language: what nvcc knows by itself
+// ---- the language: names that nvcc defines
 
 #define __global__
 #define __device__
@@ -16,7 +16,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// A lane's thread works on one block at a time, so what is the thread's is the block's.
+// A lane's thread works on one block at a time, so thread-local memory belongs to the block.
 #define __shared__ thread_local
 #define threadIdx (melflow::test::thread_index())
 #define blockIdx (melflow::test::block_index())

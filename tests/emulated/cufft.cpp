@@ -1,5 +1,5 @@
-// cuFFT as the kernels use it, for $MELFLOW_CUFFT: each transform is a step of its stream. Opened
-// at run time like the real one; what it uses itself is the program's.
+// An emulation of cuFFT for $MELFLOW_CUFFT: each transform is a step of its stream. It is opened at
+// run time like the real library, and uses functions of the program.
 
 #include <cstddef>
 #include <cstring>
@@ -26,7 +26,7 @@ constexpr std::size_t work_bytes = 512;
 constexpr int invalid_plan = 1, invalid_value = 4, internal_error = 5, execution_failed = 6,
               no_workspace = 13;
 
-// With the plans of all threads held. Can be made to fail like a call of the runtime.
+// Runs `work` with the plans of all threads locked. Can fail like a call of the runtime.
 template <class F>
 int with_plan(int plan, const char* name, F&& work) {
   const std::lock_guard lock(RecordingRuntime::now().mutex);
@@ -90,7 +90,7 @@ int cufftExecR2C(int plan, float* in, void* out) {
       return [=] {
         RecordingRuntime::now().check_range(p.work, work_bytes, true, "work area");
         p.transform->run(in, static_cast<float*>(out), p.batch);
-        std::memset(p.work, 0xFF, work_bytes);  // where it lies, nothing else may
+        std::memset(p.work, 0xFF, work_bytes);  // the work area must hold nothing else
       };
     });
     return error == cudaSuccess ? 0 : execution_failed;

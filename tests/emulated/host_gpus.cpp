@@ -27,7 +27,7 @@ HostGpus::HostGpus(HostGpuOptions options)
 
 HostGpus::~HostGpus() {
   release();
-  // Whoever hung is gone before this is.
+  // Waits for all hanging calls before the members are destroyed.
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return counts.hanging == 0; });
 }

@@ -1,5 +1,5 @@
-// Devices for whole jobs: those of the recording runtime, with what a test wants to be wrong with
-// them. A thread does their work.
+// Devices for whole jobs: those of the recording runtime, with any defects that a test wants. A
+// thread does their work.
 //
 //   HostGpus gpus({.devices = 2});
 //   const cuda::ScopedGpus scope(gpus);
@@ -24,15 +24,15 @@ struct HostGpuOptions {
   int devices = 1;
   std::size_t device_memory = std::size_t{1} << 32;  // [bytes]
   std::size_t pinned_memory = std::size_t{1} << 32;
-  long break_at = -1;  ///< that many copies to a device go well; then one device is broken
-  long hang_at = -1;   ///< that many copies to a device are begun; the device of the next one hangs
+  long break_at = -1;  ///< number of copies to devices that succeed; then one device is broken
+  long hang_at = -1;   ///< number of copies to devices that are begun; the next one's device hangs
   std::string why_no_cufft{};
   int second_major = 9;                   ///< compute capability of all devices but the first
-  std::map<int, std::string> unusable{};  ///< by index beyond `devices`, and why
-  std::map<int, std::string> refuses{};   ///< opening these throws that
-  int full = -1;                          ///< a device with memory for tables and no more
-  int hangs_opening = -1;                 ///< opening this one takes until release(), and fails
-  int opens_late = -1;                    ///< opening this one takes until release()
+  std::map<int, std::string> unusable{};  ///< by index after `devices`, with the reason
+  std::map<int, std::string> refuses{};   ///< opening these throws the text
+  int full = -1;                          ///< a device with memory for tables only
+  int hangs_opening = -1;                 ///< opening this one hangs until release(), then fails
+  int opens_late = -1;                    ///< opening this one hangs until release()
 };
 
 class HostGpus final : public cuda::Gpus {
@@ -49,13 +49,13 @@ class HostGpus final : public cuda::Gpus {
   [[nodiscard]] std::string why_none() const override { return "the test has none"; }
   [[nodiscard]] std::string why_no_cufft() const override { return options_.why_no_cufft; }
   [[nodiscard]] std::unique_ptr<cuda::Gpu> open(int index) override;
-  // On a machine that does other things a thread may get no core for a while.
+  // On a busy machine a thread may get no core for a while.
   [[nodiscard]] std::chrono::milliseconds patience() const override {
     return std::chrono::hours(1);
   }
-  /// As the test says: no device is given up because the machine is busy.
+  /// Set by the test, so that no device is given up because the machine is busy.
   [[nodiscard]] double now() const override { return time; }
-  /// Lets go on what hangs while it is opened; the destructor does, too.
+  /// Releases calls that hang while opening a device; the destructor does this, too.
   void release();
 
   /// See RecordingRuntime.

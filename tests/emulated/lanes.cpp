@@ -1,5 +1,5 @@
-// Compiled without sanitizers: what all lanes have in common here would be races to them. So no
-// function that a lane calls may be one that other files instantiate, too.
+// Compiled without sanitizers: the data that all lanes share here would look like races. So a lane
+// must not call any function that other files may instantiate, too.
 #include "tests/emulated/lanes.h"
 
 #include <pthread.h>
@@ -26,8 +26,8 @@ alignas(256) thread_local unsigned char shared_memory[test::most_shared_bytes + 
 
 }  // namespace melflow::cuda
 
-// Pushes what a function has to preserve, leaves the stack pointer at *from, and goes on where
-// another call of this, or prepare(), left `to`.
+// Saves the registers that a function must preserve, stores the stack pointer in *from, and
+// continues at `to`, which another call of this function or prepare() left.
 extern "C" void melflow_switch_stack(void** from, void* to);
 #if defined(__x86_64__)
 asm(R"(
@@ -61,7 +61,7 @@ namespace {
 
 constexpr unsigned warp = 32, most_threads = 1024;
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
-constexpr unsigned char fence = 0xFF;  // bytes of a NaN, seen where they are read
+constexpr unsigned char fence = 0xFF;  // bytes of a NaN, detected where they are read
 
 struct Fiber {
   void* stack_pointer = nullptr;
@@ -78,20 +78,20 @@ struct Lane : Fiber {
   int line = 0;
 };
 
-// The launch that is under way. Lanes and the fiber that runs them take turns.
+// The current launch. Lanes and the fiber that runs them take turns.
 struct Running {
   Lane lanes[most_threads];
   Fiber scheduler;
   void (*kernel)(KernelLaunch::Argument) = nullptr;
   const KernelLaunch* launch = nullptr;
   unsigned thread = 0, block = 0;
-  unsigned turn = 0;   // place in `order`
-  unsigned first = 0;  // thread of the warp whose turn it is
+  unsigned turn = 0;   // position in `order`
+  unsigned first = 0;  // first thread of the current warp
   unsigned order[warp] = {};
   LaneOrder kind = LaneOrder::rising;
   std::uint64_t random = 1;
   LaneCounts counts;
-  // What barriers synchronise, for ThreadSanitizer.
+  // Addresses that stand for barriers in ThreadSanitizer.
   char of_warp[most_threads / warp] = {}, of_block = 0;
 };
 Running g;
@@ -124,7 +124,7 @@ void go(Fiber& from, Fiber& to) {
 #endif
 }
 
-// From the lane whose turn it is to the next one, or back to the scheduler.
+// Switches from the current lane to the next one, or back to the scheduler.
 void pass_on() {
   Lane& from = g.lanes[g.thread];
   const unsigned own = g.thread;
@@ -171,7 +171,7 @@ void prepare(Lane& lane) {
 #endif
   }
   lane.at = At::begin;
-  // Six registers, then where to return to; behind that the stack is as after a call.
+  // Six registers, then the return address; after these the stack is as after a call.
   void** top = reinterpret_cast<void**>(lane.stack + stack_bytes - 64);
   *top = reinterpret_cast<void*>(&run_lane);
   lane.stack_pointer = top - 6;
@@ -186,7 +186,7 @@ std::string said(At at, int line) {
                              " in line " + std::to_string(line);
 }
 
-// Until all of its lanes wait or have ended.
+// Runs a warp until all of its lanes wait or have ended.
 std::string run_warp(unsigned first) {
   if (g.kind == LaneOrder::shuffled)
     for (unsigned i = warp - 1; i > 0; --i) {
@@ -215,7 +215,7 @@ std::string run_block() {
   const unsigned warps = threads / warp;
   unsigned next = 0;
   for (;;) {
-    // A warp that can go on: in turn, the last one as long as it can, or any.
+    // Chooses a warp that can continue: the next in turn, the last one as long as it can, or any.
     const unsigned from = g.kind == LaneOrder::shuffled ? draw(warps) : next;
     unsigned chosen = warps;
     for (unsigned i = 0; i < warps && chosen == warps; ++i) {
@@ -239,7 +239,7 @@ std::string run_block() {
       acquire(&g.of_block);
       return "";
     }
-    for (unsigned i = 0; i < threads; ++i) g.lanes[i].at = At::begin;  // all of them go on
+    for (unsigned i = 0; i < threads; ++i) g.lanes[i].at = At::begin;  // continues all of them
   }
 }
 
@@ -261,7 +261,7 @@ bool is_fence_whole(std::size_t bytes) {
   return true;
 }
 
-// Where this thread's own stack is.
+// Finds the bounds of this thread's own stack.
 void find_own_stack(Fiber& fiber) {
   static thread_local void* stack = nullptr;
   static thread_local std::size_t size = 0;
@@ -301,7 +301,7 @@ std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_
     if (!is_fence_whole(launch.shared_bytes) && error.empty())
       error = "a block writes behind its shared memory";
     if (error.empty()) continue;
-    // Its lanes are left where they wait.
+    // The block's lanes are abandoned where they wait.
     acquire(&g.of_block);
     for (char& of_warp : g.of_warp) acquire(&of_warp);
     return error;

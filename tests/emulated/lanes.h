@@ -1,15 +1,14 @@
-// Kernels on the host: a fiber for each thread of a block, blocks one after another.
+// Runs kernels on the host: a fiber for each thread of a block, blocks one after another.
 //
-// In:  a kernel that takes one argument by value, and how it is launched.
-// Out: what it writes, and "" or what is wrong with its barriers.
+// In:  a kernel that takes one argument by value, and its launch.
+// Out: the kernel's results, and "" or the error in its barriers.
 //
-// A lane runs until it waits at a barrier or ends, then the next one does, in the order of the
-// launch: rising, falling or shuffled, so that what a barrier is missing for has other values.
-// Warps go on in turn, one to its end before the next, or as it is drawn. All lanes of a warp have
-// to wait at the same barrier, in the same line, and all warps of a block at the same
-// __syncthreads(). A block's dynamic shared memory is full of NaN when it begins, and fenced
-// behind: by AddressSanitizer or by a pattern. For ThreadSanitizer each lane is a thread of its
-// own, and only barriers synchronise.
+// A lane runs until it waits at a barrier or ends, then the next lane runs, in the order of the
+// launch: rising, falling or shuffled, so that a missing barrier changes values. Warps take turns,
+// run to their end one by one, or are drawn. All lanes of a warp must wait at the same barrier, in
+// the same line, and all warps of a block at the same __syncthreads(). A block's dynamic shared
+// memory is filled with NaN at the start and fenced at its end, by AddressSanitizer or by a
+// pattern. For ThreadSanitizer each lane is a separate thread, and only barriers synchronise.
 #pragma once
 
 #include <array>
@@ -31,17 +30,17 @@ struct KernelLaunch {
   using Argument = std::array<std::byte, most_argument_bytes>;
 
   const void* kernel = nullptr;
-  unsigned blocks = 1, threads = 32;  ///< of the grid, of a block
-  std::size_t shared_bytes = 0;       ///< dynamic, of a block
+  unsigned blocks = 1, threads = 32;  ///< of the grid; of a block
+  std::size_t shared_bytes = 0;       ///< dynamic shared memory of a block
   Argument argument{};
 };
 
-/// What a block can have at most on every device that there are kernels for.
+/// The most shared memory that a block can have on every device for which there are kernels.
 constexpr std::size_t most_shared_bytes = std::size_t{99} << 10;
 
-/// One launch at a time in a process; other callers wait.
+/// Runs a kernel, one launch at a time in a process; other callers wait.
 std::string run_kernel(const KernelLaunch& launch, LaneOrder order, std::uint64_t seed);
-/// What lanes have done in all launches: work that is done twice waits and reads twice.
+/// Counts of the lanes' work in all launches: work that is done twice waits and reads twice.
 struct LaneCounts {
   std::uint64_t blocks = 0;
   std::uint64_t waits = 0;  ///< at barriers

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Which lines of the kernels and their launcher the tests on the emulated device execute, by gcov.
+# Lists which lines of the kernels and their launcher the tests on the emulated device execute, by gcov.
 #
 # In:  lines.sh [BUILD]     default: build/release, built
-# Out: a line a file of cuda/: executed lines in percent, of how many, and the numbers of those that are not.
+# Out: a line per file of cuda/: executed lines in percent, their total, and the numbers of lines not executed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$(realpath "${1:-build/release}") folder=$(mktemp -d)
@@ -27,7 +27,7 @@ for program, link in zip(programs, links):
     link = re.sub(r"-o \S+", f"-o {folder}/{program} --coverage", link, count=1)
     subprocess.run(link, cwd=build, shell=True, check=True)
 PY
-# Coverage counts where lanes take turns as anywhere: one thread runs them.
+# Coverage works although lanes take turns: one thread runs them all.
 "$folder/melflow_emulated_tests" >/dev/null
 "$folder/melflow_cuda_runtime_tests" >/dev/null
 (cd "$folder" && gcov -r -s "$PWD" ./*.gcda >/dev/null 2>&1; gcov ./*.gcda >/dev/null 2>&1) || true

@@ -28,9 +28,9 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BARRIERS = ["fused_kernel.cuh", "any_size_kernels.cu", "condition_kernel.cu"]
-# File, text that occurs once in it, replacement.
+# File, text that occurs in it once, replacement.
 CHANGES = [
-    # Bounds: which frames there are.
+    # Bounds: which frames exist.
     ("fused_kernel.cuh", "min(frame, n_frames - 1)", "frame"),
     ("fused_kernel.cuh", "if (frame < n_frames) F::write_mel", "F::write_mel"),
     ("fused_kernel.cuh", "if (frame < n_frames) F::write_spectrum", "F::write_spectrum"),
@@ -47,7 +47,7 @@ CHANGES = [
     ("any_size_kernels.cu", "       i < end; i += threads)", "       i < end + 65; i += threads)"),
     ("condition_kernel.cu", "i < n; i += step)", "i + 1 < n; i += step)"),
     ("condition_kernel.cu", "i < n; i += step)", "i < n + 1; i += step)"),
-    # Places: of frames, samples and shared memory.
+    # Offsets: of frames, samples and shared memory.
     ("fused_kernel.cuh", "+ group * a.frame_bytes", "+ group / 2 * a.frame_bytes"),
     ("fused_kernel.cuh", "shared_memory + table_bytes(a.bands)", "shared_memory + table_bytes(a.bands) - 16"),
     ("fused_kernel.cuh", "shared_memory + table_bytes(a.bands)", "shared_memory + table_bytes(a.bands) + 16"),
@@ -69,7 +69,7 @@ CHANGES = [
     ("condition_kernel.cu", "step = gridDim.x * condition_warps", "step = gridDim.x"),
     ("condition_kernel.cu", "sums[condition_warps][Condition::lanes]", "sums[1][Condition::lanes * condition_warps]"),
     ("condition_kernel.cu", "a.frame_offsets[i] = i * stride", "a.frame_offsets[i] = i * (stride - 1)"),
-    # The launcher: parts of memory, sizes, what is asked of the device.
+    # The launcher: parts of memory, sizes, queries to the device.
     ("mel_kernels.cu", "static_cast<int>(most_block_bytes)", "static_cast<int>(48 << 10)"),
     ("mel_kernels.cu", "pointers, bytes_, stream", "pointers, bytes_ - 16, stream"),
     ("mel_kernels.cu", "(launch.capacity + of_block - 1) / of_block", "launch.capacity / of_block"),
@@ -84,7 +84,7 @@ CHANGES = [
     ("mel_kernels.cu", "(work + frame_bytes_);\n    launch_condition", "(work + frame_bytes_ - 256);\n    launch_condition"),
     ("mel_kernels.cu", "next.work = work + work_bytes();", "next.work = work;"),
     ("mel_kernels.cu", "next.offsets = offsets;", ""),
-    # Streams: order, waiting, what is recorded.
+    # Streams: order, waiting, recording.
     ("cuda_gpu.cpp", "must(cudaStreamSynchronize(nullptr), \"cudaStreamSynchronize\", device_);", ""),
     ("cuda_gpu.cpp", "must(cudaStreamSynchronize(stream_), \"cudaStreamSynchronize\", device_);", ""),
     ("cuda_gpu.cpp", "    cudaStreamSynchronize(stream_);\n    release();", "    release();"),
@@ -101,7 +101,7 @@ CHANGES = [
     ("slot.cpp", "work.rows = m.device_out;", "work.rows = m.device_in;"),
     ("slot.cpp", "Slot::~Slot() { finish(); }", "Slot::~Slot() {}"),
 ]
-# What no test can see here, and why.
+# Changes that no test here can detect, with the reason.
 UNSEEN = {
     "any_size_kernels.cu:68: without":
         "between two frames a lane overwrites its own bins alone, and partials only behind the barrier of the bins; where "
@@ -112,7 +112,7 @@ UNSEEN = {
     'behind + partial_bytes_), "cufftSetWorkArea" -> behind), ':
         "partials are written after the transform and read before the next one: the part of its own costs memory alone",
 }
-# Programs whose tests are run together, the quickest first; then those that take longer to link, for what they could see.
+# Groups of test programs that run together, the quickest first; later ones take longer to link.
 RUNS = [["melflow_cuda_runtime_tests", "melflow_emulated_tests"], ["melflow_jobs_tests"]]
 FILTERS = {"melflow_jobs_tests": "--source-file=*/jobs/cuda*"}
 SEEN_BY_JOBS = ["slot.cpp", "cuda_gpu.cpp"]
@@ -142,10 +142,10 @@ def mutants():
 class Build:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
-        self.place = self.folder / "mutation"  # always the same, for compilers with a cache
+        self.place = self.folder / "mutation"  # always the same path, for compiler caches
         (self.place / "cuda").mkdir(parents=True, exist_ok=True)
         commands = json.loads((self.folder / "compile_commands.json").read_text())
-        # Of a file of the room that is compiled for the emulated device and for none, the first.
+        # Of the commands for a file of cuda/, takes the first that is for the emulated device or for none.
         self.compile = {}
         for c in commands:
             path = pathlib.Path(c["file"])
@@ -187,7 +187,7 @@ class Build:
         """Which files are compiled again where this one has changed."""
         if name in self.compile:
             return [name]
-        # A kernel of a size is that of all: two stand for them, one with a frame a half warp.
+        # The kernels of all sizes share their code: two sizes stand for them, one with a frame per half warp.
         return ["fused_256.cu", "fused_512.cu"]
 
     def see(self, mutant):
@@ -212,12 +212,12 @@ class Build:
             for program in programs:
                 link = self.link_command(program)
                 for was, out in objects.items():
-                    # What lies in an archive comes before it, so that the archive's is not taken.
+                    # Objects go before an archive that contains the original, so that the original is not linked.
                     link = link.replace(f" {was} ", f" {out} ") if f" {was} " in link else link.replace(" -o ", f" {out} -o ", 1)
                 link = re.sub(r"-o \S+", f"-o {self.place}/{program}", link, count=1)
                 subprocess.run(link, cwd=self.folder, shell=True, check=True, capture_output=True)
             for seconds, program, case in sorted([s, p, c] for p in programs for s, c in self.cases_of(p)):
-                # A comma would divide two names.
+                # A comma would separate two names.
                 command = [self.place / program, "--abort-after=1", f"--test-case={case.replace(',', '?')}"]
                 try:
                     done = self.run(command, 30 + 10 * seconds)

@@ -1,4 +1,4 @@
-// The functions of CUDA's runtime.
+// The functions of CUDA's runtime, as recorded by RecordingRuntime.
 
 #include <xxhash.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 RecordingRuntime& runtime() { return RecordingRuntime::now(); }
 
-// Of a call that is not given to a stream.
+// Makes a call that is not given to a stream.
 template <class F>
 cudaError_t done(const char* name, F&& work) {
   if (const cudaError_t error = runtime().call(name); error != cudaSuccess) return error;
@@ -38,14 +38,14 @@ cudaError_t destroy(std::set<T*>& all, T* object, const char* what) {
   return cudaSuccess;
 }
 
-// A step that does nothing before it is its turn.
+// A step that does nothing until it is executed.
 template <class F>
 std::function<FakeWork()> later(F work) {
   return [work] { return FakeWork(work); };
 }
 
-// Of a kernel's argument nobody knows how long it is. What lies behind it on the caller's stack is
-// copied along.
+// Copies a kernel's argument. Its length is unknown, so whatever follows on the caller's stack is
+// copied, too.
 __attribute__((no_sanitize("address"), no_sanitize("thread"))) KernelLaunch::Argument copy_of(
     const void* argument) {
   KernelLaunch::Argument out;
@@ -88,7 +88,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
     return cudaSuccess;
   });
 }
-// Few, so that warps take one frame after another.
+// Returns a small number, so that warps take several frames one after another.
 cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr, int) {
   return done("attribute", [&] {
     *out = 3;
@@ -143,8 +143,8 @@ cudaError_t cudaFreeHost(void* memory) {
   return cudaSuccess;
 }
 
-// On the stream 0. What comes from the host's own memory has been read when these return, and has
-// not arrived.
+// Runs on stream 0. Data from host memory has been read when these functions return, but has not
+// arrived.
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return runtime().give(nullptr, "set " + std::to_string(bytes), later([=] {
                           runtime().check_range(to, bytes, true, "set");
@@ -194,7 +194,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
       };
     });
   return runtime().give(stream, "copy out " + std::to_string(bytes), [=]() -> FakeWork {
-    std::memset(to, 0xFF, bytes);  // NaN where it is read too early
+    std::memset(to, 0xFF, bytes);  // NaN is visible where the data is read too early
     return [=] {
       ranges();
       std::memcpy(to, from, bytes);
@@ -223,7 +223,7 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
   {
     const std::lock_guard lock(runtime().mutex);
     const auto limit = runtime().shared_limits.find(kernel);
-    constexpr std::size_t unasked = std::size_t{48} << 10;  // what a kernel has without asking
+    constexpr std::size_t unasked = std::size_t{48} << 10;  // available to a kernel without asking
     if (grid.x == 0 ||
         shared_bytes > (limit == runtime().shared_limits.end() ? unasked : limit->second))
       return runtime().remember(cudaErrorInvalidValue);
@@ -282,7 +282,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
   *out = nullptr;
-  // What was captured ends with the recording, failed or not.
+  // The capture ends with the recording, failed or not.
   auto graph = std::exchange(stream->capture, nullptr);
   return done("end recording", [&] { return make(runtime().graphs, out, graph.release()); });
 }
@@ -297,7 +297,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* out) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return destroy(runtime().events, event, "an event");
 }
-// In a recording it would be a dependency, and have no time.
+// In a recording, an event would be a dependency and have no time.
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream->capture) runtime().complain("an event without time in a recording");
   return runtime().give(stream, "mark", later([event] { event->at = runtime().now_ms(); }));

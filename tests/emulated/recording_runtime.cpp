@@ -12,10 +12,10 @@ namespace {
 
 RecordingRuntime* g_now = nullptr;
 
-// Where the program looks for cuFFT, unless it is told otherwise.
+// Where the program looks for cuFFT by default.
 const int is_cufft_set = setenv("MELFLOW_CUFFT", MELFLOW_EMULATED_CUFFT, 0);
 
-// Bytes before and behind memory that nobody may touch. AddressSanitizer has fences of its own.
+// Guard bytes before and after each allocation. AddressSanitizer has guards of its own.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t fence_bytes = 0;
 #else
@@ -23,13 +23,13 @@ constexpr std::size_t fence_bytes = 256;
 #endif
 
 // No other thread has this memory yet, so ThreadSanitizer need not watch. It would write four times
-// as much, which would be most of the time of a test. (GCC and clang know this spelling.)
+// as much, which would take most of a test's time. (GCC and clang know this spelling.)
 __attribute__((no_sanitize("thread"))) void fill_with_nan(std::uint64_t* memory,
                                                           std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) memory[i] = ~std::uint64_t{0};
 }
 
-// The runtime of a program that makes none.
+// The runtime of a program that creates none.
 class OfProgram {
  public:
   ~OfProgram() {
@@ -170,7 +170,7 @@ bool RecordingRuntime::step(Lock& lock, FakeStream& wanted) {
   }
   if (wanted.pending.empty()) return false;
   if ((has_failed_ && lasting_) || broken == wanted.device) {
-    wanted.pending.clear();  // nothing comes back from a device that has failed
+    wanted.pending.clear();  // nothing returns from a device that has failed
     return false;
   }
   FakeStream& stream = first_before(wanted);
@@ -232,7 +232,7 @@ void RecordingRuntime::be_driver() {
       continue;
     }
     const bool stays = stream->kind == FakeStream::Kind::null;
-    // Others go on meanwhile, for longer or shorter.
+    // Gives other threads time of varying length.
     if (const unsigned turns = draw(4) == 0 ? draw(64) : 0; turns > 0) {
       lock.unlock();
       for (unsigned i = 0; i < turns; ++i) std::this_thread::yield();

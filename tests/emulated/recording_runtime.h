@@ -1,18 +1,18 @@
-// A CUDA runtime on the host: it writes down what it is asked for, in order, and does it as late as
-// CUDA allows. Any call can be made to fail. Kernels are run lane by lane (lanes.h).
+// A CUDA runtime on the host: it records all calls in order, and executes them as late as CUDA
+// allows. Any call can be made to fail. Kernels are run lane by lane (lanes.h).
 //
 //   RecordingRuntime runtime;
 //   const auto gpus = cuda::look_for_gpus();
 //   ... submit a batch ...
 //   CHECK(runtime.take_calls() == "copy in 1024, ...");
-//   runtime.run();                      // all that streams hold
-//   CHECK(runtime.complaints() == "");  // order of things, and what was not given back
+//   runtime.run();                      // executes all streams
+//   CHECK(runtime.complaints() == "");  // wrong order, and what was not freed
 //
-// What streams hold is done when somebody waits for it, or by a thread that drive() starts: one
-// step of a stream after another, of which stream is drawn. Streams that do not wait for each other
-// are mixed that way. Memory is full of NaN when it is taken, and so is what will be copied to the
-// host until it is; what is copied from the host may not change before. Time is counted in steps, a
-// millisecond each, or with drive() by the clock.
+// Streams are executed when somebody waits for them, or by a thread that drive() starts: one step
+// of a stream after another, of randomly drawn streams, so that streams which do not wait for each
+// other are interleaved. Memory is filled with NaN when it is allocated, and so is the destination
+// of a copy to the host until the copy is done; the source of a copy to a device must not change
+// before. Time is counted in steps of a millisecond each, or with drive() by the clock.
 #pragma once
 
 #include <atomic>
@@ -33,11 +33,11 @@
 
 struct FakeEvent {
   int device = 0;
-  double at = -1;  ///< [ms], -1: not reached, or of a recording
+  double at = -1;  ///< [ms]; -1: not reached, or part of a recording
 };
 
 using FakeWork = std::function<void()>;
-/// Called when the step is given to a stream; what it returns, when it is done.
+/// Called when the step is given to a stream; returns the work that is done when it is executed.
 struct FakeStep {
   std::string name;
   std::function<FakeWork()> begin;
@@ -54,7 +54,7 @@ struct FakeExecutable {
 
 struct FakeStream {
   struct Pending {
-    std::uint64_t number;  ///< of all that streams were given
+    std::uint64_t number;  ///< number among all steps given to streams
     FakeWork work;
   };
   enum class Kind { null, waits_for_null, alone };
@@ -71,7 +71,7 @@ struct FakeDevice {
   std::string name = "emulated";
   int major = 9, minor = 0;
   std::size_t memory = std::size_t{1} << 30;  ///< [bytes]
-  cudaError_t opens = cudaSuccess;            ///< what making a context on it gives
+  cudaError_t opens = cudaSuccess;            ///< result of creating a context on it
 };
 
 class RecordingRuntime {
@@ -80,82 +80,82 @@ class RecordingRuntime {
   RecordingRuntime(const RecordingRuntime&) = delete;
   RecordingRuntime& operator=(const RecordingRuntime&) = delete;
   ~RecordingRuntime();
-  /// The one that is there; calls of CUDA's go to it. Without any, one for the whole program, which
-  /// ends with exit status 1 when it has a complaint.
+  /// The current runtime, to which CUDA's calls go. Without any, there is one for the whole
+  /// program, which ends with exit status 1 when that has a complaint.
   static RecordingRuntime& now();
-  /// What is drawn follows from it: $MELFLOW_SEED, or 1.
+  /// Seed of everything that is drawn: $MELFLOW_SEED, or 1.
   static std::uint64_t seed();
 
-  /// What streams hold is done.
+  /// Executes everything that streams hold.
   void run();
-  /// From now on a thread does it, sooner or later.
+  /// Starts a thread that executes streams, sooner or later.
   void drive();
-  /// A device goes on whenever it is asked how it is; else with run() only.
+  /// Whether a device makes progress whenever its state is queried, or only in run().
   bool works_when_asked = true;
-  /// Nothing is done from now on: a device that never answers.
+  /// Whether nothing is executed any more: a device that never answers.
   bool hangs = false;
-  /// That many copies to devices are given; then the device of the next one is broken, or hangs.
+  /// Copies to devices that are accepted before the next one's device is broken, or hangs.
   long break_at = -1, hang_at = -1;
   std::atomic<int> broken{-1}, hung{-1};
-  /// The call with this number, counted from 0 over all that can fail, does; `lasting`: and all
-  /// behind it.
+  /// Makes the call with this number fail, counted from 0 over all calls that can fail; `lasting`:
+  /// and all later calls.
   void fail_at(long call, cudaError_t error, bool lasting = false);
   [[nodiscard]] long calls() const { return calls_; }
-  /// Name of the call that was made to fail; "" where it never came.
+  /// The name of the call that was made to fail; "" if it was never reached.
   [[nodiscard]] const std::string& failed() const { return failed_; }
 
-  /// Names of what was done or given to streams since the last time, divided by ", ".
+  /// Returns names of calls executed or given to streams since the last time, joined by ", ".
   [[nodiscard]] std::string take_calls();
-  /// Defects: work on the wrong device, memory that was not there (any more) or was written beside,
-  /// waiting for a device that hangs; and what is still held of streams, events, graphs and memory.
+  /// Returns defects: work on the wrong device, wrong accesses to memory, waiting for a device that
+  /// hangs; and streams, events, graphs and memory that were not freed.
   [[nodiscard]] std::string complaints();
   void complain(const std::string& text);
 
   struct Counts {
     std::atomic<long> copies_in{0}, kernels{0}, replays{0};
     std::atomic<std::size_t> bytes_out{0};                      ///< copied from devices
-    std::atomic<std::size_t> device_taken{0}, pinned_taken{0};  ///< in all, given back or not
+    std::atomic<std::size_t> device_taken{0}, pinned_taken{0};  ///< in total, freed or not
   };
   Counts counts;
 
   std::vector<FakeDevice> devices;
   std::size_t pinned_limit = std::size_t{1} << 30;  ///< [bytes]
-  cudaError_t count_result = cudaSuccess;           ///< of cudaGetDeviceCount
+  cudaError_t count_result = cudaSuccess;           ///< result of cudaGetDeviceCount
   int driver = 12080;
-  int times_started = 0;  ///< how often devices were asked for
+  int times_started = 0;  ///< how often devices were queried
 
   // ---- for the runtime's functions
 
-  /// Counts and notes a call; what it has to return.
+  /// Counts and records a call; returns its result.
   cudaError_t call(const std::string& name);
-  /// For a stream, at once or into its recording. Checks the device.
+  /// Gives a step to a stream, or to its recording. Checks the device.
   cudaError_t give(cudaStream_t stream, const std::string& name, std::function<FakeWork()> begin);
-  /// The steps of a graph, as one call. They are done one by one.
+  /// Gives the steps of a graph as one call. They are executed one by one.
   cudaError_t give_all(cudaStream_t stream, const std::vector<FakeStep>& steps);
   static cudaError_t take_last() { return std::exchange(last_, cudaSuccess); }
   static cudaError_t remember(cudaError_t error) { return last_ = error; }
-  /// Where `memory` lies, or a complaint.
+  /// Checks that `memory` lies within an allocation, or complains.
   void check_range(const void* memory, std::size_t bytes, bool on_device, const char* what);
   void* take(std::size_t bytes, bool on_device);
   void release(void* memory, bool on_device);
-  /// All that this stream holds, and what has to be done before.
+  /// Executes all that this stream holds, and all steps that must come before.
   void run(FakeStream& stream);
-  /// Until no step of this stream is being done.
+  /// Waits until no step of this stream is being executed.
   void wait_for_step(FakeStream& stream);
-  /// Whether nothing more is done of what it holds, or it holds nothing.
+  /// Whether the stream holds nothing, or none of its steps will be executed any more.
   bool may_drop(const FakeStream& stream);
-  /// The stream 0 of the current device.
+  /// Returns stream 0 of the current device.
   FakeStream& null_stream();
   [[nodiscard]] double now_ms();
 
   static thread_local int device;  ///< the current one
-  std::recursive_mutex mutex;      ///< of what follows; not held while a step is done
+  std::recursive_mutex mutex;      ///< guards the members below; not held while a step is executed
   std::set<FakeStream*> streams;
   std::set<FakeEvent*> events;
   std::set<FakeGraph*> graphs;
   std::set<FakeExecutable*> executables;
   std::map<const void*, std::size_t> shared_limits;  ///< of kernels [bytes]
-  std::atomic<int> plans{0};                         ///< of cuFFT's
+  std::atomic<int> plans{0};                         ///< cuFFT plans
 
  private:
   struct Memory {
@@ -167,9 +167,9 @@ class RecordingRuntime {
 
   void check_fences(const std::byte* memory, const Memory& known);
   [[nodiscard]] bool does_nothing(const FakeStream& stream) const;
-  /// The stream whose first step has to be done before this one's.
+  /// Returns the stream whose first step must be executed before this stream's first step.
   FakeStream& first_before(FakeStream& stream);
-  /// Does one step, or waits for the thread that does; false: there is none to do.
+  /// Executes one step, or waits for the thread that does; returns false if there is none.
   bool step(Lock& lock, FakeStream& stream);
   FakeStream* draw_stream();
   unsigned draw(unsigned below);

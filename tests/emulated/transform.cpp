@@ -22,14 +22,14 @@ struct Transform::Parts {
 Transform::Transform(int n) : parts_(new Parts{static_cast<std::size_t>(n), FftPlan(n)}) {}
 Transform::~Transform() = default;
 
-// A library may compute two real transforms as one complex one: what is not finite in one of a pair
-// is then in both.
+// A library may compute two real transforms as one complex one: a value that is not finite in one
+// of the two then spoils both.
 void Transform::run(const float* in, float* out, std::size_t batch) const {
   const std::size_t n = parts_->n, values = n / 2 * 2 + 2;
   AlignedBuffer from(n), to(values);
-  bool spoils = false;  // the next one of the pair
+  bool spoils = false;  // the second transform of the pair
   for (std::size_t t = 0; t < batch; ++t, in += n, out += values) {
-    // Most of a chunk has no frame.
+    // Most of a chunk has no frames.
     if (std::all_of(in, in + n, [](float x) { return x == 0; })) {
       std::fill_n(out, values, std::exchange(spoils, false) ? nan : 0.0F);
       continue;

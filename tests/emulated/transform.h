@@ -12,7 +12,7 @@ class Transform {
   ~Transform();
   Transform(const Transform&) = delete;
   Transform& operator=(const Transform&) = delete;
-  /// in [batch, n], out [batch, n / 2 + 1] complex.
+  /// Transforms in [batch, n] to out [batch, n / 2 + 1], complex.
   void run(const float* in, float* out, std::size_t batch) const;
 
  private:

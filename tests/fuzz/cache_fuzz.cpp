@@ -1,7 +1,7 @@
-// Any bytes as a cache of decoded audio, for libFuzzer (perf/fuzz.sh). An even first byte: the rest
-// is the file; where the second one says so, its check sums are made right first, so that what it
-// says is trusted. An odd one: recordings are written in several commits, and bytes are damaged:
-// what is found and has its check sum is what was written. Then the file takes another recording.
+// Feeds any bytes as a cache of decoded audio, for libFuzzer (perf/fuzz.sh). Even first byte: the
+// rest is the file; if the second byte says so, its checksums are corrected first. Odd: recordings
+// are written in several commits, and bytes are damaged: all that is found with a valid checksum is
+// what was written. Then the file takes another recording.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string bytes_of(const AudioCacheFile& cache, const AudioCacheFile::Entry& e
   return out;
 }
 
-// The commit records and the tables that they name get the check sums of what they are.
+// Corrects the checksums of the commit records and of the tables that these name.
 void make_right(std::string& bytes) {
   if (bytes.size() < kCachePage) return;
   const CachePage header = cache_header(settings());
@@ -71,7 +71,7 @@ void make_right(std::string& bytes) {
   }
 }
 
-// All that can be found; `written`: what has to be there, of each name, where anything is known.
+// Looks up everything; `written`: the expected contents of each name, where known.
 void look(const AudioCacheFile& cache, const std::vector<std::string>& written) {
   for (std::size_t i = 0; i < kNames; ++i) {
     const auto entry = cache.find(key_of(i), FileStamp{});

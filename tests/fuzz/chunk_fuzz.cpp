@@ -1,6 +1,6 @@
-// Any bytes as a compressed chunk of rows, and as rows to be compressed, for libFuzzer
-// (perf/fuzz.sh): what is damaged is refused or gives as many bytes as a chunk has, and what was
-// packed comes back. The first byte has element size, shuffle and level.
+// Feeds any bytes as a compressed chunk of rows, and as rows to be compressed, for libFuzzer
+// (perf/fuzz.sh): a damaged chunk is refused or gives as many bytes as a chunk has, and packed rows
+// are restored. The first byte has element size, shuffle and level.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

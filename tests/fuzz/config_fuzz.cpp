@@ -1,6 +1,6 @@
-// Any bytes as a configuration, for libFuzzer: no crash, no sanitizer's finding, no second of work,
-// and messages of bounded length that have a place. Bytes up to the first U+0001 are the file, then
-// come --set and --var, one a line. perf/fuzz.sh builds and runs it.
+// Feeds any bytes as a configuration, for libFuzzer: no crash, no sanitizer finding, less than a
+// second of work, and messages of bounded length that have a position. Bytes up to the first U+0001
+// are the file, followed by --set and --var, one per line. perf/fuzz.sh builds and runs it.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
@@ -12,7 +12,7 @@ namespace {
 
 using melflow::Assignment;
 
-// The lines of `text` as NAME=VALUE, in turn for --set and --var.
+// Reads the lines of `text` as NAME=VALUE, alternating between --set and --var.
 melflow::LoadOptions options_of(const std::string& text) {
   melflow::LoadOptions out;
   std::istringstream lines(text);

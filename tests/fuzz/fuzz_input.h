@@ -1,5 +1,5 @@
-// What the targets share: numbers and texts taken from the bytes of an input, a folder in memory
-// for files, and the corpus that a target begins with, which it writes itself with
+// Shared helpers of the targets: numbers and texts taken from the bytes of an input, a folder in
+// memory for files, and the seeds of a target, which writes them itself with
 // MELFLOW_FUZZ_SEEDS=FOLDER in the environment.
 #pragma once
 
@@ -26,7 +26,7 @@ inline void require(bool holds, int line = __builtin_LINE()) {
   std::abort();
 }
 
-/// Zeros and nothing behind the end.
+/// Returns zeros and empty texts after the end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)
@@ -54,8 +54,8 @@ class Input {
   std::string_view rest_;
 };
 
-/// One for the process, in MELFLOW_FUZZ_FOLDER, since libFuzzer ends without destructors; empty
-/// again with clear().
+/// One folder per process, in MELFLOW_FUZZ_FOLDER, since libFuzzer ends without destructors;
+/// emptied by clear().
 class Folder {
  public:
   Folder() {
@@ -95,8 +95,7 @@ inline std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Turns bits of a byte, or cuts off what is behind it; true where anything is another then.
-/// `at`: the byte.
+/// Flips bits of the byte `at`, or cuts off everything after it; returns whether anything changed.
 inline bool damage(std::string& bytes, std::size_t at, std::uint8_t mask) {
   if (at >= bytes.size()) return false;
   if (mask == 0)
@@ -106,7 +105,7 @@ inline bool damage(std::string& bytes, std::size_t at, std::uint8_t mask) {
   return true;
 }
 
-/// Writes seeds, where they are wanted.
+/// Writes seeds, if they are wanted.
 template <class Write>
 int write_seeds(const Write& write) {
   if (const char* folder = std::getenv("MELFLOW_FUZZ_SEEDS"))

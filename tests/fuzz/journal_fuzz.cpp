@@ -1,7 +1,7 @@
-// Any bytes as the journal of a run, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is
-// the file. An odd one: the rest says which records are written, and which byte is damaged then:
-// all records before it are read and none behind, they are what was written, and the journal can be
-// cut off there and go on.
+// Feeds any bytes as the journal of a run, for libFuzzer (perf/fuzz.sh). Even first byte: the rest
+// is the file. Odd: the rest says which records are written, and which byte is damaged then: all
+// records before it are read correctly and none after it, and the journal can be cut off there and
+// continued.
 #include <string>
 #include <utility>
 #include <variant>
@@ -73,7 +73,7 @@ void append(RunJournal& journal, Input& in) {
   }
 }
 
-// Of all records that can be read, as they are stored.
+// Returns all records that can be read, as stored.
 std::vector<std::string> stored(LogFile& log) {
   std::vector<std::string> out;
   for (std::string record; log.next(record);) out.push_back(record);
@@ -89,7 +89,7 @@ void read_any(const std::string& path, const std::string& bytes) {
     while (journal->next(record))
       if (const auto* f = std::get_if<RunJournal::Facts>(&record)) all.push_back(*f);
     for (const auto& f : all) static_cast<void>(RunJournal::difference(f, all.front()));
-  } catch (const RunError&) {  // it is not melflow's
+  } catch (const RunError&) {  // not a journal of melflow
   }
 }
 
@@ -104,7 +104,7 @@ void damage_one(const std::string& path, Input& in) {
       ends.push_back(journal->log().place().at);
     }
   }
-  {  // What is read is what was written: it is stored likewise.
+  {  // The records read are those written: they have the same stored form.
     const std::string other = path + "2";
     const auto journal = RunJournal::open(path), copy = RunJournal::create(other);
     RunJournal::Record record;
@@ -129,7 +129,7 @@ void damage_one(const std::string& path, Input& in) {
     std::size_t read = 0;
     while (journal->next(record)) ++read;
     require(read == whole);
-    if (at < kMark) return;  // it was cut off there, as when it was being begun
+    if (at < kMark) return;  // cut off there, as if interrupted at its creation
     journal->log().cut();
     journal->append(RunJournal::Begin{"again"});
   } catch (const RunError&) {

@@ -1,6 +1,6 @@
-// Any bytes as what numpy.save or npy_write make, for libFuzzer (perf/fuzz.sh). An even first byte:
-// the rest is an array. An odd one: the lengths of rows and index follow, as two uint16, then rows,
-// index and document: what is taken fits together, and all of its rows can be read.
+// Feeds any bytes as files of numpy.save or npy_write, for libFuzzer (perf/fuzz.sh). Even first
+// byte: the rest is an array. Odd: the lengths of rows and index follow, as two uint16, then rows,
+// index and document: an accepted output is consistent, and all of its rows can be read.
 #include <string>
 
 #include "pipeline/base/problem.h"
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Outputs come from MELFLOW_FUZZ_OUTPUTS, a folder of them.
+// Outputs are taken from the folder MELFLOW_FUZZ_OUTPUTS.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return write_seeds([](const auto& seed) {
     const std::uint64_t shape[] = {2, 3};

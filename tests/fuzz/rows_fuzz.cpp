@@ -1,7 +1,7 @@
-// Blocks of files in any order, for libFuzzer (perf/fuzz.sh): after each of them RowOrder has given
-// what the rule says, worked out from all that came so far: blocks of the oldest file that is not
-// complete, and of all before it, each behind the rows of the files before its own in the section;
-// nothing of files that leave no rows; and at the end the rows are without a gap.
+// Feeds blocks of files in any order, for libFuzzer (perf/fuzz.sh): after each block RowOrder has
+// emitted what the rule says, computed from all blocks so far: blocks of the oldest incomplete file
+// and of all files before it, each after the rows of earlier files in its section; nothing of files
+// that leave no rows; and at the end the rows have no gap.
 #include <map>
 #include <memory>
 #include <set>
@@ -28,7 +28,7 @@ enum class Fate { made, stays, taken_over, resumed };
 struct File {
   Fate fate = Fate::made;
   std::size_t section = 0;
-  std::int64_t row = 0, rows = 0;  // of those that are there already
+  std::int64_t row = 0, rows = 0;  // of rows that exist already
   std::vector<Block> blocks;       // still to come
   std::vector<Block> came;
   bool is_void = false;
@@ -41,7 +41,7 @@ class Model {
   std::vector<File> files;
   std::vector<std::int64_t> begins;  // of new rows in each section
 
-  // What of `files` may be written by now; those of files that leave no rows have no part in it.
+  // Returns the rows that may be written by now; files that leave no rows do not count.
   [[nodiscard]] Given given(std::size_t& current, std::vector<std::int64_t>& totals) const {
     Given out;
     totals = begins;
@@ -69,7 +69,7 @@ std::vector<Block> blocks(Input& in) {
   std::vector<Block> out;
   std::int64_t at = 0;
   for (std::size_t n = 1 + in.below(kMostBlocks); n > 0; --n) {
-    // Only the last one may be empty.
+    // Only the last block may be empty.
     const auto count =
         static_cast<std::int64_t>(n == 1 ? in.below(kMostRows) : 1 + in.below(kMostRows));
     out.push_back({at, count, n == 1});
@@ -101,7 +101,7 @@ Model model(Input& in, std::vector<std::size_t>& sections) {
     if (f.fate != Fate::made) f.blocks.clear();
   }
   out.begins.assign(sections.size(), 0);
-  for (File& f : out.files)  // what stays is before all that is new
+  for (File& f : out.files)  // kept rows precede all new ones
     if (f.fate == Fate::stays)
       f.row = std::exchange(out.begins[f.section], out.begins[f.section] + f.rows);
   return out;
@@ -123,7 +123,7 @@ class Run {
     for (const File& f : model_.files)
       if (f.fate == Fate::resumed) order_.resume(f.rows, {});
     std::vector<PlacedPart> ready;
-    order_.advance(ready);  // what is kept from the beginning on is noticed with the first block
+    order_.advance(ready);  // kept rows at the beginning are noticed with the first block
     check(ready);
   }
 
@@ -143,8 +143,8 @@ class Run {
     check(ready);
   }
 
-  // A file that is complete cannot fail any more.
-  // `is_seen`: it is noticed before it is told.
+  // A file that is complete cannot fail any more. `is_seen`: the failure is noticed before it is
+  // reported.
   void lose(std::size_t file, bool is_seen) {
     File& f = model_.files[file];
     if (f.is_void || f.blocks.empty()) return;
@@ -234,7 +234,7 @@ class Run {
   RowOrder order_;
   Given given_;
   std::set<std::size_t> copied_;
-  std::map<std::size_t, RowOrder::Row> lost_;  // files of which rows were placed
+  std::map<std::size_t, RowOrder::Row> lost_;  // files whose rows were already placed
   std::vector<RowOrder::Row> rolled_back_;
   std::size_t last_ = 0;
 };

@@ -1,6 +1,6 @@
-// Any bytes as a sound file, for libFuzzer (perf/fuzz.sh): what its head says, where its container
-// and its pages end, and its samples, which do not depend on how many are asked for at once, nor on
-// whether the file lies in memory or is read through a window.
+// Feeds any bytes as a sound file, for libFuzzer (perf/fuzz.sh): its header, the ends of its
+// container and its pages, and its samples, which depend neither on the number requested at once,
+// nor on whether the file is in memory or read through a window.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,9 +22,9 @@ namespace {
 using namespace melflow;
 
 constexpr std::int64_t kMost =
-    1 << 16;  // samples of a file: a few bytes may promise hours of silence
+    1 << 16;  // samples per file: a few bytes may promise hours of silence
 
-// The first samples, `step` at a time.
+// Returns the first samples, read `step` at a time.
 std::vector<std::byte> samples_of(SoundFile sound, std::int64_t step) {
   std::vector<std::byte> out;
   if (!sound.ok() || sound.info().samplerate <= 0 || sound.info().channels <= 0) return out;

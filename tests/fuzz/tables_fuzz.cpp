@@ -1,6 +1,6 @@
-// Any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are CSV
-// or a table with tabs, with quotes or without, JSON lines, or a pattern, its first line, for the
-// paths that are its other lines.
+// Feeds any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are
+// CSV or a table with tabs, with or without quotes, JSON lines, or a pattern (the first line) for
+// paths (the other lines).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,14 +32,14 @@ class File {
   int fd_;
 };
 
-// Every cell can be asked for, and lines are counted.
+// Reads every cell, and counts lines.
 void read_all(melflow::TableReader& table) {
   int line = 0;
   for (bool is_row = true; is_row;) {
     try {
       is_row = table.next();
     } catch (const melflow::BadLine&) {
-      // The lines behind it can be read.
+      // The lines after it can be read.
     }
     if (!is_row) return;
     if (table.line() <= line) std::abort();
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       read_all(table);
     }
   } catch (const melflow::RunError&) {
-    // A table that cannot be read is told.
+    // An unreadable table is reported.
   }
   return 0;
 }

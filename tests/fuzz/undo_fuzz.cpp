@@ -1,6 +1,6 @@
-// Any bytes as an undo file, for libFuzzer (perf/fuzz.sh). An even first byte: the rest is the
-// file. An odd one: a file is saved and then written to where that is allowed: undoing makes it
-// what it was; an undo file that was damaged in any two bytes is refused.
+// Feeds any bytes as an undo file, for libFuzzer (perf/fuzz.sh). Even first byte: the rest is the
+// file. Odd: a file is saved and then written where that is allowed: undoing restores it; an undo
+// file with any two damaged bytes is refused.
 #include <string>
 
 #include "pipeline/base/problem.h"
@@ -34,7 +34,7 @@ void undo(const std::string& path, Input& in) {
     const UniqueFd fd(::open(part.c_str(), O_RDONLY | O_CLOEXEC));
     UndoFile::write(path, fd.get(), head, tail, before.size());
   }
-  // Before head, from tail on, and behind the end; or it is shorter than it was.
+  // Writes before head, from tail on, and after the end; or shortens the file.
   std::string after = before;
   for (int n = 0; n < 4; ++n) {
     const std::size_t at = in.below(before.size());
@@ -52,7 +52,7 @@ void undo(const std::string& path, Input& in) {
   if (bytes != good) {
     write_file(kept, bytes);
     require(!is_undone(path));
-    require(read_file(part) == after);  // and nothing was done
+    require(read_file(part) == after);  // nothing was undone
     write_file(kept, good);
   }
   require(is_undone(path) && read_file(part) == before);

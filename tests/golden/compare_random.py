@@ -242,7 +242,7 @@ def limits(o, x, theirs):
         if o["top_db"] is not None:
             floor = max(floor, bands.max(initial=0.0) * np.exp(-o["top_db"] / factor))
         floored = np.maximum(bands, floor)
-        # A floor moves with the largest value, a reference as well.
+        # A floor moves with the largest value, and so does a reference.
         largest = out.max(initial=0.0) / floored.max(initial=floor)
         # Levels are rounded before the reference is subtracted.
         out = factor * (np.log1p(out / floored) + largest + 1e-6 * np.abs(np.log(floored)))
@@ -276,12 +276,12 @@ def one_case(library, seed, number, melflow):
     if library == "kaldi-native-fbank":
         length, shift = parity_reference.kaldi_times(o)
         times = [int(o["sample_rate"] * 0.001 * ms) for ms in (length, shift)]
-        if times != [o["win_length"], o["hop"]]:  # milliseconds that are other samples there
+        if times != [o["win_length"], o["hop"]]:  # milliseconds that mean other samples there
             return None
     x = (samples / 32768.0).astype(np.float32)
     try:
         theirs = call(o, x)
-    except Exception:  # what a library raises for options it does not take is its own affair
+    except Exception:  # any error that a library raises for options that it refuses
         return None
     return signal, options, compared(o, x, melflow.rows(signal, samples, options), theirs)
 

@@ -16,7 +16,7 @@ import scipy.signal
 
 import option_table
 
-EPSILON = 2.0**-23  # of single precision: Kaldi's floor under the logarithm
+EPSILON = 2.0**-23  # of single precision: Kaldi's floor for the logarithm
 
 SLANEY = dict(mel_scale="slaney", norm="slaney")
 KALDI = dict(

@@ -1,5 +1,5 @@
-// Time derivatives against librosa.feature.delta, torchaudio.functional.compute_deltas and the
-// definition of Kaldi's add-deltas, as delta_cases.py stored them.
+// Compares time derivatives with librosa.feature.delta, torchaudio.functional.compute_deltas and
+// the definition of Kaldi's add-deltas, as stored by delta_cases.py.
 
 #include <doctest/doctest.h>
 

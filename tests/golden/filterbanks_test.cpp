@@ -1,7 +1,7 @@
-// Mel filters against those of librosa, torchaudio, Kaldi, Whisper and SpeechBrain, as
-// make_filterbanks.py stored them: equal to 1e-6 of a triangle's height, and where a library is
-// itself further from its definition (own_error: it works in single precision), by that much more;
-// some bands by their weights, all by their weights' sum and first moment.
+// Compares mel filters with those of librosa, torchaudio, Kaldi, Whisper and SpeechBrain, as stored
+// by make_filterbanks.py: equal to 1e-6 of a triangle's height, plus a library's own distance from
+// its definition (own_error: it computes in single precision); some bands by their weights, all by
+// their weights' sum and first moment.
 
 #include <doctest/doctest.h>
 

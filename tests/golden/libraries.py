@@ -105,7 +105,7 @@ def by_speech2text(o, x):
     return extractor.utterance_cmvn(out, len(out), True, o["norm_variance"]).astype(float)
 
 
-# preset: call, library, version, what was called
+# preset: call, library, version, called function
 LIBRARIES = dict(
     librosa=(by_librosa, "librosa", version("librosa"), "librosa.feature.melspectrogram"),
     torchaudio=(by_torchaudio, "torchaudio", torchaudio.__version__,
@@ -122,7 +122,7 @@ LIBRARIES = dict(
     hifigan=(by_hifigan, "HiFi-GAN", version("hifi-gan"), "meldataset.mel_spectrogram"),
     ast=(by_ast, "transformers", transformers.__version__,
          "ASTFeatureExtractor._extract_fbank_features, normalize"))
-# What is compared by the options of a preset that is another's.
+# Libraries that are compared by the options of another library's preset.
 OTHERS = dict(
     lhotse=(by_lhotse, "lhotse", version("lhotse"), "Wav2LogFilterBank"),
     seamless=(by_seamless, "transformers", transformers.__version__, "SeamlessM4TFeatureExtractor"),

@@ -32,8 +32,8 @@ import option_table
 
 DIGITS = 9
 DIGITS_OF_SUMS = 7
-NEGLIGIBLE = 1e-12  # of a band's greatest weight: a corner that rounding moved off its bin
-SHOWN = 3  # bands whose weights are written, beside the last
+NEGLIGIBLE = 1e-12  # relative to a band's largest weight: a corner that rounding moved off its bin
+SHOWN = 3  # bands whose weights are written, in addition to the last
 GEOMETRIES = ((22050, 2048, 128), (16000, 400, 80))  # sample_rate, n_fft, n_mels
 KALDI = dict(sample_rate=16000, n_fft=512, fmin=20.0, mel_scale="kaldi", triangles="mel")
 WHISPER = dict(sample_rate=16000, n_fft=400, mel_scale="slaney", norm="slaney")

@@ -35,7 +35,7 @@ RECORDINGS = [
      "usr/share/asterisk/sounds/en_US_f_Allison/vm-review.wav"),
     ("alsa-utils", "usr/share/sounds/alsa/Front_Center.wav"),
 ]
-ROWS = (0, 1 / 4, 1 / 2, 1)  # in parts of the last frame
+ROWS = (0, 1 / 4, 1 / 2, 1)  # relative to the last frame
 RANGE_DB = 60.0  # bands further below their frame's peak are not compared
 WORTH_NOTING_DB = 5e-4
 
@@ -148,7 +148,7 @@ def level_db(o, values):
 
 def own_errors(library, o, samples, mel):
     """Per frame [dB], over the bands that the test compares."""
-    if library == "librosa":  # makes its filters in double precision
+    if library == "librosa":  # librosa computes its filters in double precision
         return np.zeros(mel.shape[1])
     exact = level_db(o, by_torchaudio(o, samples, torch.float64))
     rounded = level_db(o, mel.astype(np.float64))

@@ -34,7 +34,7 @@ from tolerances import TOLERANCES
 
 DIGITS = 7
 WORTH_NOTING = 1e-4
-# Where rows are taken, in parts of the last frame.
+# The frames whose rows are stored, relative to the last frame.
 ROWS = (0, 1 / 2, 1)
 ROWS_OF_VOICE = (0, 2 / 7, 5 / 7, 1)
 MUCH_AS_OTHERS = ("kaldi_htk", "ast", "whisper_large_v3")
@@ -167,7 +167,7 @@ VARIANTS = [
     ("torchaudio power spectrum", "torchaudio",
      dict(output="spectrogram", normalized="window"), "noise"),
 ]
-# name, preset, options, signal, the library that is meant
+# name, preset, options, signal, library
 OTHER_VARIANTS = [
     ("lhotse", "kaldi", LHOTSE, "voice", "lhotse"),
     ("lhotse with its own mel scale, norm_filters", "kaldi",
@@ -208,7 +208,7 @@ def kaldi_frame(rate):
 
 
 def rows_of_variant(signal):
-    return (1 / 3, 1) if signal == "voice" else (0, 1 / 3, 1)  # others are of padding, too
+    return (1 / 3, 1) if signal == "voice" else (0, 1 / 3, 1)  # the other rows contain padding, too
 
 
 def plan():
@@ -315,7 +315,7 @@ def case_text(name, preset, rate, options, signal, mfcc, parts, library=None):
 def signal_lines():
     for rate in RATES:
         for name, make in signals.SIGNALS.items():
-            if name == "voice" or rate in (16000, 22050):  # others are in no case
+            if name == "voice" or rate in (16000, 22050):  # no case uses the others
                 samples = make(rate)
                 yield "  " + golden_text.line(dict(
                     signal=name, sample_rate=rate, samples=len(samples),

@@ -1,8 +1,8 @@
-// Rows of real recordings against librosa's and torchaudio's own, as make_golden.py stored them.
+// Compares rows of real recordings with librosa's and torchaudio's own, as stored by
+// make_golden.py.
 //
-// A frame agrees when every band within 60 dB of the frame's peak differs by 0.001 dB at most,
-// whatever the unit of the output; where the library itself is further off (own_error_db), by that
-// much more.
+// A frame agrees if every band within 60 dB of its peak differs by at most 0.001 dB, whatever the
+// output's unit, or more by the library's own error (own_error_db).
 
 #include <doctest/doctest.h>
 #include <sndfile.h>
@@ -34,7 +34,7 @@ using test::Samples;
 constexpr double tolerance_db = 1e-3;
 constexpr double range_db = 60.0;
 
-// A row's value as a level in decibels; -infinity for a linear 0.
+// Converts a row's value to a level in decibels; -infinity for a linear 0.
 double level_db(const MelOptions& options, double value) {
   switch (options.log) {
     case MelOptions::Log::none:
@@ -61,14 +61,14 @@ std::vector<float> rows_of(const MelOptions& options, const Samples& samples) {
   return rows;
 }
 
-// Largest difference [dB] of a row's bands within range_db of its peak.
+// Returns the largest difference [dB] of a row's bands within range_db of its peak.
 double row_error(const MelOptions& options, const json& row, const float* ours) {
   const double peak = level_db(options, row["peak"].get<double>());
   double worst = 0.0;
   for (std::size_t m = 0; m < row["values"].size(); ++m) {
     const double theirs = level_db(options, row["values"][m].get<double>());
     const double mine = level_db(options, ours[m]);
-    if (theirs == mine) continue;  // both -infinity, too
+    if (theirs == mine) continue;  // also if both are -infinity
     const double error = std::abs(theirs - mine);
     if (theirs >= peak - range_db) {
       worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);

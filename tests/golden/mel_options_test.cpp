@@ -1,5 +1,5 @@
-// The defaults that the scripts here take from docs/stages.md are the program's own, and what
-// follows from options follows there as it does here.
+// The defaults that the scripts here read from docs/stages.md are the program's own, and values
+// derived from options are the same in both.
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-// Per-channel energy normalisation against librosa.pcen, as make_pcen.py stored it, and that it
-// does not depend on the pieces that rows come in.
+// Compares per-channel energy normalisation with librosa.pcen, as stored by make_pcen.py, and
+// checks that it does not depend on the pieces in which rows come.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// Rows elsewhere, handed out in pieces, copied both ways.
+// Rows stored elsewhere, processed in pieces and copied both ways.
 class Pieces final : public UtteranceRows {
  public:
   Pieces(std::vector<float>& values, std::int64_t rows, int columns, std::int64_t piece)

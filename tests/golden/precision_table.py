@@ -25,7 +25,7 @@ from libraries import LIBRARIES
 PRESETS = ("librosa", "torchaudio", "kaldi")
 DEPTHS = ((0, 20), (20, 40), (40, 60), (60, 80), (80, np.inf))
 LINEAR = dict(log="none")
-LEAST = 1e-36  # of a power: below, float32 itself has few digits
+LEAST = 1e-36  # of a power: below this, float32 itself has few digits
 
 
 def hum(rate, below_db):

@@ -1,7 +1,7 @@
-// The ten presets on real recordings against the libraries that define them, as make_real.py stored
-// them. Linear outputs agree within 1e-6 of the frame's peak and 1e-4 of the value, levels within
-// 0.0005; where the library itself is further from its definition (own_error), by that much
-// more; errors of the library up to 1e-4 are not noted.
+// Compares the ten presets on real recordings with the libraries that define them, as stored by
+// make_real.py. Linear outputs agree within 1e-6 of the frame's peak and 1e-4 of the value, levels
+// within 0.0005, plus the library's own distance from its definition (own_error); errors of the
+// library up to 1e-4 are not stored.
 
 #include <doctest/doctest.h>
 
@@ -55,7 +55,7 @@ TEST_CASE("golden presets: real recordings have the rows that the libraries comp
         rows_of(options, recordings.at(c["recording"].get<std::size_t>()));
     const auto bands = c["bands"].get<std::size_t>();
     REQUIRE(rows.size() == c["frames"].get<std::size_t>() * bands);
-    double worst = 0;  // share of what is allowed
+    double worst = 0;  // as a share of the allowed error
     for (const json& row : c["rows"]) {
       const float* ours = rows.data() + row["frame"].get<std::size_t>() * bands;
       const auto theirs = row["values"].get<std::vector<double>>();

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the Python environment of make_golden.py, make_presets.py, make_recipes.py and make_filterbanks.py, from a
-# bare Debian 12. Only needed to make the expected numbers again: the tests read the JSON files and
+# bare Debian 12. Only needed to recompute the expected numbers: the tests read the JSON files and
 # need no Python.
 #
 # In:  setup.sh DIR
 # Out: DIR, a virtual environment with librosa, soundfile, kaldi-native-fbank, transformers
 #      (requirements.txt), speechbrain, NeMo, hifi-gan, lhotse, openai-whisper and, from Debian, torch 1.13 and torchaudio 0.13.1;
-#      DIR/openai-whisper/mel_filters.npz, of that package.
+#      DIR/openai-whisper/mel_filters.npz, from that package.
 #
 # Then:
 #   tests/support/fetch_audio.sh AUDIO asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav \
@@ -36,17 +36,17 @@ if ! /usr/bin/python3 -c 'import ensurepip, torchaudio' 2>/dev/null; then
     python3-venv python3-torchaudio
 fi
 
-# Debian's own interpreter: its torchaudio is built for no other.
+# Debian's own interpreter, because its torchaudio is built for no other.
 /usr/bin/python3 -m venv --system-site-packages "$1"
 "$1/bin/pip" install --requirement "$here/requirements.txt"
-# Their other requirements, torch of PyPI among them, are for what the scripts do not use.
+# Their other requirements, such as PyPI's torch, are for parts that the scripts do not use.
 "$1/bin/pip" install --no-deps speechbrain==0.5.16 nemo_toolkit==2.7.3 hifi-gan==0.0.2 lhotse==1.33.0 \
   openai-whisper==20250625
-# What make_recipes.py imports of lhotse and openai-whisper asks for these, too.
+# The parts of lhotse and openai-whisper that make_recipes.py imports need these, too.
 "$1/bin/pip" install --no-deps click==8.5.1 cytoolz==1.2.0 intervaltree==3.2.1 lilcom==1.8.2 \
   sortedcontainers==2.4.0 tabulate==0.10.0 toolz==1.2.0 more-itertools==11.2.1 tiktoken==0.14.0
 
-# The filters as the package is published.
+# The filters as published with the package.
 whisper=openai_whisper-20250625
 mkdir -p "$1/openai-whisper"
 "$1/bin/pip" download --no-deps --no-binary :all: --dest "$1/openai-whisper" openai-whisper==20250625

@@ -1,5 +1,5 @@
-// A folder with every kind of bad file between good ones: the good ones' rows are those of a run
-// without the bad, every bad one is named with its reason.
+// A folder with every kind of bad file between good ones: the good files' rows equal those of a run
+// without the bad ones, and every bad file is named with its reason.
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
   CHECK(completed(run_job(speech_pipeline({}), in_out(folder / "clean", folder / "out/clean.h5")))
             .report.counts.ok == 12);
 
-  const OtherUser nobody;  // permissions mean nothing to root
+  const OtherUser nobody;  // root ignores permissions
   if (!nobody.ok()) return skip("cannot act as a user without rights");
   for (const Knobs& k : {Knobs{}, Knobs{.concurrency = 1, .queue = 1, .batch = 1, .workers = 1},
                          Knobs{.concurrency = 4, .batch = 64, .whole = "4KiB", .engine = "threads"},
@@ -66,7 +66,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
     std::filesystem::remove(path);
     std::string yaml = speech_pipeline(k);
     yaml.insert(yaml.find("labels: parent_dir"), "closed_folders: failed, ");
-    yaml.insert(yaml.find("\"**/*\""), "\"*.wav\", ");  // names the folder e1_folder.wav, too
+    yaml.insert(yaml.find("\"**/*\""), "\"*.wav\", ");  // also matches the folder e1_folder.wav
     const JobResult job = completed(run_job(yaml, in_out(mixed, path)));
     const Output out = read_output(path), expected = read_output(folder / "out/clean.h5");
     for (const Output::File& f : expected.files) {

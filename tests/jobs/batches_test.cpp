@@ -1,4 +1,4 @@
-// Whole jobs that end in the stage batches, with a program that takes these, slowly or not at all.
+// Whole jobs that end in the stage batches, with a program that takes them, slowly or not at all.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -28,19 +28,19 @@ struct Options {
   std::uint64_t epoch = 0, skip = 0;
   std::size_t rank = 0, ranks = 1;
   std::optional<std::uint64_t> order = std::nullopt;
-  std::size_t takes = static_cast<std::size_t>(-1);  ///< batches; then nobody takes any
-  std::string nodes = {}, from = "mel";  ///< nodes behind batch, and those whose rows are taken
-  bool has_two_sources = false;          ///< the files by two nodes, in the same order
+  std::size_t takes = static_cast<std::size_t>(-1);  ///< batches taken; then nobody takes any
+  std::string nodes = {}, from = "mel";  ///< nodes after batch, and those whose rows are taken
+  bool has_two_sources = false;          ///< the files come from two nodes, in the same order
 };
 
 struct Taken {
-  std::vector<std::string> samples;  ///< where they are from, and their bytes
+  std::vector<std::string> samples;  ///< their origins and their bytes
   std::vector<std::size_t> sizes;
   RunReport report;
-  std::vector<std::string> remarks, said;  ///< said: by batches
+  std::vector<std::string> remarks, said;  ///< said: warnings from batches
 };
 
-// Where a sample is from, "12 3 ", and the values behind that.
+// Splits a sample into its origin, "12 3 ", and the values after that.
 std::pair<std::string, std::string> parts_of(const std::string& sample) {
   const std::size_t begin = sample.find(' ', sample.find(' ') + 1) + 1;
   return {sample.substr(0, begin), sample.substr(begin)};
@@ -115,7 +115,7 @@ Taken run(const TempFolder& folder, const Options& o) {
   return out;
 }
 
-// Clips of many lengths, one that takes many blocks, one broken in the middle, one without samples.
+// Clips of many lengths, one with many blocks, one broken in the middle, one without samples.
 void write_clips(const TempFolder& folder) {
   for (unsigned i = 0; i < 24; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 3000 + 900 * (i * 7 % 24), 8000, i);
@@ -188,8 +188,8 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
     }
     return out;
   };
-  // Bytes that batches are padded by, but for the one with the longest clip, of which all of its
-  // padding is; and whether they rise or fall all the way.
+  // Returns the bytes of padding, except in the batch with the longest clip, where these dominate;
+  // and whether the longest clips of batches rise or fall throughout.
   const auto padding_of = [](const Batches& batches, bool& is_sorted) {
     std::size_t padding = 0;
     std::vector<std::size_t> longest;
@@ -221,7 +221,7 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
       const std::vector<std::string> rest = run(folder, with).samples;
       CHECK(rest == std::vector(begin + static_cast<std::ptrdiff_t>(skip), one.samples.end()));
     }
-    // Of another epoch, and by another seed.
+    // Runs another epoch, and another seed.
     with = options;
     with.epoch = 1;
     Options seed = options;
@@ -248,7 +248,7 @@ TEST_CASE("batches: a bucket gives batches of similar length, in any order") {
 
 TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said") {
   const Filled<write_clips> folder;
-  // A window has 26 frames of 8 values, and 4 KiB in memory.
+  // A window has 26 frames of 8 values, and takes 4 KiB in memory.
   const Taken small = run(folder, {.batches = "size: 7, shuffle: 1000"});
   CHECK(small.report.memory_peak >= 1000 * 4096);
   CHECK(small.report.warnings.empty());
@@ -261,7 +261,7 @@ TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said
     CHECK_THROWS_WITH_AS(run(folder, {.batches = batches}), doctest::Contains(message),
                          ConfigError);
   }
-  // What the message says is enough: 1000 examples and what the rest needs.
+  // The value in the message suffices: 1000 examples and what the rest needs.
   std::string set;
   try {
     run(folder, {.memory = "10MiB", .batches = "size: 7, shuffle: 1000"});
@@ -272,7 +272,7 @@ TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said
   }
   REQUIRE_FALSE(set.empty());
   CHECK(run(folder, {.memory = set, .batches = "size: 7, shuffle: 1000"}).samples == small.samples);
-  // Two recordings of 5.6 MB, of which half of the budget has room for one.
+  // Two recordings of 5.6 MB; half of the budget has room for one.
   for (const char* name : {"clips/00b.wav", "clips/09b.wav"})
     write_wav(folder.file(name), 14'000'000, 8000, 97);
   const Options whole{.memory = "20MiB", .segment = "", .batches = "size: 4, shuffle: 22, seed: 3"};
@@ -298,7 +298,7 @@ TEST_CASE("batches: what shuffle holds is part of the budget, or is cut and said
 
 TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes no more") {
   const Filled<write_clips> folder;
-  // What is kept is more than the budget.
+  // The rows kept for shuffling exceed the budget.
   const Taken all = run(folder, {.memory = "14MiB", .segment = "length: 2000, hop: 20"});
   CHECK(all.report.ending == Ending::complete);
   CHECK(all.samples.size() * 26 * 8 * 4 > (14U << 20));
@@ -361,7 +361,7 @@ TEST_CASE("batches: of several inputs a batch has the rows of each, as they come
              segment.empty() ? "size: 5, bucket: 9, max_rows: 1500" : "size: 5"}) {
       CAPTURE(segment);
       CAPTURE(batches);
-      // By itself each input is taken in the order of the first.
+      // By itself, each input is taken in the order of the first.
       const auto alone = [&](const std::string& from) {
         std::string others;
         for (const char* other : {"samples", "wide", "mel"})
@@ -401,7 +401,7 @@ TEST_CASE("batches: of several inputs a batch has the rows of each, as they come
 
 TEST_CASE("batches: a recording that one of several inputs loses gives nothing") {
   const Filled<write_clips> folder;
-  // Of 3000 + 900 i samples, and longer ones.
+  // Recordings of 3000 + 900 i samples, and longer ones.
   const std::string nodes =
       "  few: {stage: segment, from: decode, max_length: 1s}\n"
       "  samples: {stage: samples, from: few, sample_rate: 8000}\n";
@@ -478,7 +478,7 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
 
 namespace {
 
-// The stage alone, and files of a row each that come to it from one thread.
+// The stage alone, and files of one row each that come to it from one thread.
 class Alone {
  public:
   explicit Alone(std::size_t files) {
@@ -501,7 +501,7 @@ class Alone {
     reach_.emplace(Reach::plain(1, nodes_));
   }
 
-  /// The bytes of the memory that its row is in.
+  /// Returns the size of the memory that holds its row.
   std::size_t put(std::size_t file, std::shared_ptr<const Reservation> reservation = nullptr) {
     auto rows = std::make_shared<MelBatch>();
     rows->info = dynamic_cast<BatchSource&>(runner_->stage()).inputs().front().rows;
@@ -549,7 +549,7 @@ TEST_CASE("batches: a recording that fails does not make a worker wait for the p
   Alone batches(4);
   for (std::size_t file = 1; file < 4; ++file) batches.put(file);
   CHECK(batches.waiting() == 0);
-  // Now there are three batches, of which one can wait for the program; which is this thread.
+  // Now there are three batches, of which one can wait for the program, which is this thread.
   batches.ledger().close(0, Outcome::failed, 2, "bad");
   for (std::int64_t file = 1; file < 4; ++file) batches.take(file);
   batches.end();

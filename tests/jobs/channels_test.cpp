@@ -1,4 +1,4 @@
-// Recordings with a speaker on each channel: two ways through one graph, an output for each.
+// Recordings with a speaker on each channel: two branches of one graph, with an output each.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

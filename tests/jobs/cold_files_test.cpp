@@ -1,4 +1,4 @@
-// Files that are not in the page cache, as a corpus is that is read for the first time.
+// Files that are not in the page cache, like those of a corpus that is read for the first time.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ graph:
                  in_out(folder / "clips", folder / out));
 }
 
-// How many of these files, taken out of the page cache, a thread has to wait for.
+// Returns how many of these files, after eviction from the page cache, block a reading thread.
 int waited_for(const std::vector<std::string>& paths) {
   int waited = 0;
   for (const std::string& path : paths) {
@@ -41,7 +41,7 @@ int waited_for(const std::vector<std::string>& paths) {
   return waited;
 }
 
-// 0 where the report says nothing of it.
+// Returns 0 where the report does not contain it.
 int loaded_ahead(const JobResult& job) {
   for (const auto& [key, value] : job.stage("read").summary)
     if (key == "loaded_ahead") return std::stoi(value.text());
@@ -62,7 +62,7 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   REQUIRE(evict(paths));
   const JobResult cold = completed(run(folder, "cold.h5"));
   CHECK(loaded_ahead(cold) > 0);
-  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
+  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker reached them
   CHECK(loaded_ahead(run(folder, "warm.h5")) == 0);
   REQUIRE(evict(paths));
   CHECK(loaded_ahead(run(folder, "workers.h5", ", engine: inline")) == 0);

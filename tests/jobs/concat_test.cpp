@@ -1,5 +1,5 @@
-// concat in whole runs: its rows are those that its inputs give by themselves, side by side, bit
-// for bit, whatever the blocks, the memory and the number of workers are.
+// concat in whole runs: its rows are those of its inputs, side by side, bit for bit, whatever the
+// blocks, the memory and the number of workers are.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ struct Knobs {
   }
 };
 
-// A few short ones, one of many blocks, and one that is no recording.
+// A few short recordings, one of many blocks, and a file that is no recording.
 class Corpus {
  public:
   Corpus() {
@@ -41,7 +41,7 @@ class Corpus {
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
-  // `nodes`: lines behind decode.
+  // `nodes`: lines after decode.
   JobResult run(const std::string& nodes, const Knobs& k = {}, const std::string& list = "",
                 Update update = Update::none) const {
     return run_job(fmt::format(R"(version: 1
@@ -66,7 +66,7 @@ graph:
   TempFolder folder_;
 };
 
-// Rows of each file that has some, [rows, values].
+// Returns the rows of each file that has some, [rows, values].
 std::map<std::string, std::vector<float>> rows_of(const std::string& path, std::size_t* values) {
   const FeatureFile file(path);
   std::map<std::string, std::vector<float>> out;
@@ -80,7 +80,7 @@ std::map<std::string, std::vector<float>> rows_of(const std::string& path, std::
   return out;
 }
 
-// Puts those of `outputs` side by side, frame by frame; `frames`: of a row.
+// Joins the rows of `outputs` side by side, frame by frame; `frames`: per row.
 std::map<std::string, std::vector<float>> beside(const Corpus& corpus,
                                                  const std::vector<std::string>& outputs,
                                                  std::size_t frames) {
@@ -106,7 +106,7 @@ const Knobs kAll[] = {{},
                       {4, 5, "16MiB", "64KiB", "64KiB"},
                       {3, 2, "64MiB", "128KiB", "64KiB"}};
 
-// Rows of frames: of other windows, unfinished until a recording is over, and made of others.
+// Kinds of rows: from other windows, incomplete until a recording ends, and computed from others.
 const std::string kFrames = R"(  s: {stage: segment, from: decode}
   b: {stage: batch, from: s, files: 3}
   mel: {stage: mel, from: b, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20, log: db, top_db: 30}
@@ -228,8 +228,8 @@ TEST_CASE("concat: a file whose inputs give other numbers of rows fails and says
   other: {stage: mel, from: b2, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 10}
   all: {stage: concat, from: [mel, other]}
 )" + Corpus::write("all", "all.h5");
-  // Silence from sample 8000 of b on, of which the frame of 2048 samples that begins at 7168 has
-  // some: 9216 samples stay, and every 80th begins a frame.
+  // Silence starts at sample 8000 of b. The frame of 2048 samples that begins at 7168 contains some
+  // of it: 9216 samples stay, and a frame begins at every 80th.
   const TempFolder folder;
   std::vector<float> sound(16000, 0.5F);
   for (std::size_t i = 1; i < sound.size(); i += 2) sound[i] = -0.5F;
@@ -285,7 +285,7 @@ TEST_CASE(
   const std::string nodes = kFrames + Corpus::write("all", "all.h5");
   REQUIRE(corpus.run(nodes, {}, ", exclude: [1.wav, 2.wav, 3.wav, 4.wav]").complete());
   const JobResult job = completed(corpus.run(nodes, {}, "", Update::append));
-  CHECK(job.stage("decode").files_in == 5);  // with the one that is no recording
+  CHECK(job.stage("decode").files_in == 5);  // including the file that is no recording
   std::size_t values = 0;
   const auto updated = rows_of(corpus.path("all.h5"), &values);
   REQUIRE(corpus.run(nodes).complete());

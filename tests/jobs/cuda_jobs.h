@@ -1,4 +1,4 @@
-// Jobs with a mel node on a device.
+// Shared helpers of jobs with a mel node on a device.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ inline JobResult run_cuda(const std::string& yaml, const TempFolder& folder,
   return run_job(yaml, in_out(folder / "clips", folder / out));
 }
 
-// Short ones, one of several blocks, floats among int16, and two that do not become rows.
+// Short recordings, one of several blocks, floats among int16, and two files that give no rows.
 inline void make_clips(const TempFolder& folder) {
   for (unsigned i = 0; i < 7; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 9000 + 777 * i, kRate, i);
@@ -46,7 +46,7 @@ inline void make_clips(const TempFolder& folder) {
   folder.write("clips/z_broken.wav", "no sound");
 }
 
-/// What the report has for the node mel; "" where it does not say it.
+/// Returns an entry in the report of the node mel; "" where it is missing.
 inline std::string summary_of(const JobResult& job, const std::string& name) {
   for (const auto& [key, value] : job.stage("mel").summary)
     if (key == name) return value.text();

@@ -1,5 +1,5 @@
 // Which devices a job gets, and when: they are opened while files are read; backend: auto keeps
-// short jobs on the processor and goes on without what cannot be had, backend: cuda refuses.
+// short jobs on the processor and runs without missing devices, backend: cuda refuses.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 namespace melflow::test::cuda_opening_test {
 namespace {
 
-// Devices at once, whatever the job is.
+// Devices are used at once, however short the job is.
 constexpr const char* kAtOnce = "preset: whisper, backend: auto, auto_from: 0";
 
 std::string with_dtype(std::string yaml, const std::string& dtype) {
@@ -28,7 +28,7 @@ std::string warnings_of(const JobResult& job) {
   return out;
 }
 
-// What is too short is so at another node.
+// Files that are too short are refused by another node.
 void check_same(const Output& a, const Output& b) {
   CHECK(a.mel_bytes == b.mel_bytes);
   CHECK(a.files == b.files);
@@ -85,8 +85,8 @@ TEST_CASE("cuda opening: on the processor small batches are put together, many f
       run_with(folder, cuda_pipeline("", "preset: whisper, backend: cpu"), "cpu.h5").complete());
   const JobResult job =
       completed(run_with(folder, cuda_pipeline("", "preset: whisper, backend: auto"), "auto.h5"));
-  // 200 files of 2044 bytes, two workers: a batch is sent on from 12,775 bytes on, which seven
-  // have.
+  // 200 files of 2044 bytes, two workers: a batch is sent on from 12,775 bytes on, which takes
+  // seven files.
   const std::size_t batches = job.stage("mel.h2d").items_in;
   CHECK(job.stage("batch").items_out > 60);
   CHECK(batches >= 200 / 9);

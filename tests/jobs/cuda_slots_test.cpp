@@ -1,5 +1,5 @@
-// Jobs with backend: cuda and the slots they go through: as many as can be used, of a size that is
-// right from the start, and batches that do not fit are split.
+// Jobs with backend: cuda and their slots: as many as can be used, of the right size from the
+// start, and batches that do not fit are split.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -103,8 +103,8 @@ TEST_CASE("cuda slots: batches of the two-stage job fit as they are, with little
              "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, slots: 2, "
              "accumulate: {bytes: 512KiB}");
   CHECK(number_in(job, "batches") == job.stage("mel.h2d").items_in);
-  // Windows of 512 begin every 256 samples: 79 a file, of 40,960 bytes. A quarter is there for
-  // batches that are longer by one.
+  // Windows of 512 begin every 256 samples: 79 per file of 40,960 bytes. A quarter is reserve for
+  // batches that have one more file.
   const std::size_t files = 512 * 1024 * 5 / 4 / 40'960;
   const std::size_t frames = number_in(job, "frames_of_slot");
   CHECK(frames >= (files - 1) * 79);
@@ -128,11 +128,11 @@ TEST_CASE("cuda slots: so many batches together as accumulate.batches says, and 
         gpus, folder, "", std::string("preset: whisper, backend: cuda, slots: 1") + accumulate);
     CHECK(job.stage("mel.accumulate").items_in == 20);
     CHECK(job.stage("mel.h2d").items_in == together);
-    CHECK(number_in(job, "batches") == together);  // none goes in pieces
+    CHECK(number_in(job, "batches") == together);  // no batch is split
     rows.push_back(read_output(folder / "out.h5").mel_bytes);
     CHECK(rows.back() == rows.front());
   }
-  // A slot is for what comes together: 12 files of 40,960 bytes, and a quarter more.
+  // A slot takes what is accumulated: 12 files of 40,960 bytes, and a quarter more.
   const JobResult job = run_on(
       gpus, folder, "", "preset: whisper, backend: cuda, slots: 1, accumulate: {batches: 4}");
   CHECK(number_in(job, "sample_bytes_of_slot") >= 12 * 40'960);
@@ -155,7 +155,7 @@ TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the
     const JobResult whole = run_on(gpus, folder, "", on);
     CHECK(number_in(whole, "batches") == whole.stage("mel.h2d").items_in);
     const Output expected = read_output(folder / "out.h5");
-    // Three files of a batch have 180 KB, a slot is for a block of 64.
+    // Three files of a batch have 180 KB, a slot has room for a block of 64 KB.
     const JobResult split = run_on(gpus, folder, "", on + ", accumulate: {bytes: 4KiB}");
     CHECK(number_in(split, "batches") > 2 * split.stage("mel.h2d").items_in);
     const Output got = read_output(folder / "out.h5");
@@ -176,7 +176,7 @@ TEST_CASE("cuda slots: no memory is taken but at the beginning") {
   CHECK(gpus.runtime.counts.pinned_taken ==
         2 * (cuda::SlotMemory::bytes_in(size) +
              cuda::SlotMemory::bytes_out(size, 80 * sizeof(float))));
-  // A recording of several blocks is one file, and what gives no frame does not come to a device.
+  // A recording of several blocks is one file, and files without frames reach no device.
   for (const auto& [name, value] : job.stage("mel").summary)
     if (name == "device_rates") CHECK(value.items().at(0).find("files")->text() == "9");
 }
@@ -200,7 +200,7 @@ TEST_CASE("cuda slots: a device that breaks between two pieces fails the files b
   const TempFolder folder;
   for (unsigned i = 0; i < 6; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 31'000, kRate, i);
-  // The second of the two pieces of a batch finds the device broken.
+  // The second of a batch's two pieces finds the device broken.
   HostGpus gpus({.break_at = 1});
   const cuda::ScopedGpus scope(gpus);
   const JobResult job = run_cuda(
@@ -219,7 +219,7 @@ TEST_CASE(
   const TempFolder folder;
   for (unsigned i = 0; i < 40; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
-  // Four copies of two batches go well.
+  // Four copies, those of two batches, succeed.
   HostGpus gpus({.hang_at = 4});
   const cuda::ScopedGpus scope(gpus);
   LoadOptions options = in_out(folder / "clips", folder / "out.h5");
@@ -298,7 +298,7 @@ TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
   files = files_of("{train: [0, 2], val: 1, test: 1}", warnings);
   CHECK(files["1"] == 9);
   CHECK(files["0"] + files["2"] == 11);
-  // A batch lies on a border of splits: rows are the same wherever they come from.
+  // A batch is at a border of splits: rows are the same wherever they are computed.
   CHECK(read_output(folder / "out.h5").mel_bytes == pinned);
   files = files_of("{train: [1], vall: [0]}", warnings);
   CHECK(files["0"] + files["1"] == 20);
@@ -330,7 +330,7 @@ TEST_CASE("cuda slots: devices of splits are checked like others") {
     });
     CHECK_MESSAGE(problem.find(row.expected) != std::string::npos, problem);
   }
-  // Without splits the names are none.
+  // Without splits, these names match nothing.
   const JobResult job =
       completed(run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"),
                          folder, "out.h5"));

@@ -1,6 +1,6 @@
-// Whole jobs with backend: cuda, on a device that is emulated: rows are those of the
-// processor, within what two orders of summation differ by, whatever the batches are and wherever
-// they run; and what a device refuses or breaks is said.
+// Whole jobs with backend: cuda, on an emulated device: rows equal the processor's up to the order
+// of summation, whatever the batches are and wherever they run; and errors of a device are
+// reported.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ struct Case {
   double tolerance;  ///< of a value, absolute; logarithms are kept away from their floor
 };
 
-// A file that mel refuses is refused where its samples are packed.
+// On a device, mel refuses a file in the node that packs its samples.
 std::map<std::string, std::string> remarks_of(const JobResult& job) {
   std::map<std::string, std::string> out = job.remarks_by_name();
   for (auto& [name, remark] : out)
@@ -43,7 +43,7 @@ double largest_difference(const Output& a, const Output& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.mel.size(); ++i) {
     const double d = std::abs(static_cast<double>(a.mel[i]) - b.mel[i]);
-    if (!(d <= largest)) largest = d;  // NaN, too
+    if (!(d <= largest)) largest = d;  // also for NaN
   }
   return largest;
 }
@@ -119,7 +119,7 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
       CHECK(got.shape == expected.shape);
       CHECK(got.files == expected.files);
       CHECK(largest_difference(got, expected) <= c.tolerance);
-      // However the work was dealt out.
+      // The bytes do not depend on how the work was distributed.
       if (first_bytes.empty()) first_bytes = got.mel_bytes;
       CHECK(got.mel_bytes == first_bytes);
       CHECK(got.texts.at("backend") == "cuda");
@@ -170,7 +170,7 @@ TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches
   const Filled<make_clips> folder;
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  // With one slot: behind the device, nobody could wait for a second batch.
+  // With one slot, nothing after the device could wait for a second batch.
   const JobResult job = completed(run_cuda(
       cuda_pipeline(
           "", "preset: whisper, backend: cuda, slots: 1, start_at: 1, accumulate: {queue: 2}"),
@@ -227,7 +227,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
     });
     CAPTURE(problem);
     CHECK(problem.find(row.expected) != std::string::npos);
-    // The other nodes of the device do not complain of what follows from it.
+    // The other nodes of the device do not report consequences of the same problem.
     CHECK(problem.find("cuda_mel") == std::string::npos);
   }
 }
@@ -279,7 +279,7 @@ TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
     CHECK(gpus.complaints() == "");
     return error;
   };
-  // The least that carries one node, to a MiB; two nodes need as much again.
+  // The least amount that suffices for one node, to a MiB; two nodes need twice as much.
   for (const std::string kind : {"pinned", "device"}) {
     CAPTURE(kind);
     int least = 1;
@@ -311,7 +311,7 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   for (const auto& [name, remark] : job.remarks_by_name())
     CHECK((remark.find("cudaErrorLaunchFailure") != std::string::npos ||
            remark.find("no device works any more") != std::string::npos));
-  // What was finished before is in the output.
+  // Files that were finished before are in the output.
   const Output out = read_output(folder / "out.h5");
   std::int64_t rows = 0;
   for (const Output::File& f : out.files) rows += f.count;
@@ -334,7 +334,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
   const Ledger::Counts& c = job.report.counts;
   CHECK(c.ok + c.failed == 120);
   CHECK(c.failed > 0);
-  CHECK(c.failed < 20);  // what was on it, and the batch that noticed
+  CHECK(c.failed < 20);  // those on the device, and the batch that noticed
   CHECK(gpus.complaints() == "");
 }
 
@@ -385,34 +385,34 @@ TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the
   CHECK(bytes(", remove_dc: false") == plain);
   CHECK(bytes(", preemphasis: 0") == plain);
   CHECK(bytes(", use_energy: true") == plain);
-  // Noise is the host's: its frames go one by one, as floats.
+  // The host adds noise, so frames are sent one by one, as floats.
   CHECK(bytes(", dither: 1") > 2 * plain);
   CHECK(bytes(", preemphasis_of: signal") > 2 * plain);
 }
 
 TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is packed last") {
   const TempFolder folder;
-  // Lengths that are no multiples of what parts are aligned to, 8 samples.
+  // Lengths that are no multiples of the alignment of parts, 8 samples.
   write_wav(folder.file("clips/a.wav"), 4001, kRate, 1);
   write_wav(folder.file("clips/b.wav"), 4003, kRate, 2);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const JobResult job =
       completed(run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5"));
-  // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
+  // 16-bit samples, and an offset for each frame of 400 samples every 160: 23 per file.
   CHECK(summary_of(job, "bytes_to_device") ==
         std::to_string(cuda::SlotMemory::header + 2 * (2 * 4008) + 4 * (2 * 23)));
 }
 
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
   const Filled<make_clips> folder;
-  // Silence fits whatever becomes of the others.
+  // Silence fits, whatever happens to the others.
   write_audio(folder.file("clips/silence.wav"), audio_kind("wav s16"), 16000,
               std::vector<float>(4000));
   struct Row {
     const char* name;
     std::string segment, mel;
-    bool overflows = false;  ///< float16
+    bool overflows = false;  ///< in float16
   };
   const Row rows[] = {
       {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
@@ -464,7 +464,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
               first_not_finite(values.data(), values.size(), NumberType::float32, type) < 0;
           CHECK(got.file(f.path).count == (fits ? f.count : 0));
         }
-        // Half of what came back, and of the memory for it: one batch, so that no slot grows.
+        // Half of the bytes returned, and of the memory for them: one batch, so no slot grows.
         CHECK(2 * gpus.runtime.counts.bytes_out == wide_gpus.runtime.counts.bytes_out);
         CHECK(summary_of(job, "bytes_from_device") ==
               std::to_string(gpus.runtime.counts.bytes_out));
@@ -481,8 +481,8 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
   const Filled<make_clips> folder;
   struct Row {
     const char* mel;
-    const char* write;  ///< of the node write
-    const char* more;   ///< nodes
+    const char* write;  ///< options of the node write
+    const char* more;   ///< further nodes
     const char* expected;
   };
   const char* plain = "preset: kaldi";
@@ -524,7 +524,7 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
       return job;
     };
     CHECK(summary_of(made(row.write, "out.h5"), "row_type") == row.expected);
-    // Whoever rounds, the bytes are the same.
+    // The bytes do not depend on where rounding happens.
     made("dtype: float32", "wide.h5");
     const Output got = read_output(folder / "out.h5"), wide = read_output(folder / "wide.h5");
     std::string bytes(wide.mel.size() * 2, '\0');
@@ -603,7 +603,7 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   const Output out = read_output(folder / "out.h5"), cpu = read_output(folder / "cpu.h5");
   CHECK(out.texts.at("backend") == "cpu");
   CHECK(out.difference(cpu) == "");
-  // Without a device, what is said is about both.
+  // Without a device, the message is about both.
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
   const std::string problem = problems_in([&] {
@@ -629,7 +629,7 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
   CHECK(narrow.texts.at("instruction_set") == "sm_90, fused, bf16");
   CHECK(cuda.texts.at("feature_fingerprint") == cpu.texts.at("feature_fingerprint"));
   CHECK(narrow.texts.at("feature_fingerprint") != cpu.texts.at("feature_fingerprint"));
-  // The configuration is stored as it was written, and can be run elsewhere.
+  // The configuration is stored as written, so that it can be run elsewhere.
   CHECK(cuda.texts.at("config").find("cuda_") == std::string::npos);
 }
 
@@ -654,7 +654,7 @@ TEST_CASE(
         "backend: cpu}\n"
         "  all: {stage: concat, from: [other, mel, host]}\n" +
         write("other") + write("host") + write("all");
-    // Before a device is open, what the processor computes is all that is known.
+    // Before a device is open, only the processor's way of computing is known.
     const Plan plan = load_plan_text(yaml, "p.yaml", in_out(folder / "clips", folder / "mel.h5"));
     const auto all = std::find_if(plan.nodes.begin(), plan.nodes.end(),
                                   [](const PlanNode& n) { return n.name == "w_all"; });

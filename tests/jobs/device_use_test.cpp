@@ -1,5 +1,5 @@
-// How devices were used during a job with backend: cuda, in its report; NVML is one with known
-// figures, the devices are threads of the host.
+// The use of devices during a job with backend: cuda, in its report; NVML has known figures, the
+// devices are threads of the host.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ graph:
   write:   {stage: hdf5_write, from: mel, path: "${OUT}"}
 )";
 
-// A job on two devices, with this file as NVML.
+// Runs a job on two devices, with this file as NVML.
 JobResult run_with(const char* nvml) {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 9000, 16000, 1);
@@ -41,14 +41,14 @@ JobResult run_with(const char* nvml) {
   return job;
 }
 
-// Null where the node does not say it.
+// Returns null where the node does not report it.
 const Value* said(const JobResult& job, const std::string& what) {
   for (const auto& [name, value] : job.stage("mel").summary)
     if (name == what) return &value;
   return nullptr;
 }
 
-// What the report has to say after `samples` samples.
+// The expected text of the report after `samples` samples.
 std::string expected_use(int device, std::size_t samples) {
   unsigned sum = 0, most = 0;
   unsigned long long most_memory = 0;

@@ -1,4 +1,4 @@
-// The sink that writes nothing: it takes whatever an edge may carry, and counts.
+// The sink that writes nothing: it accepts every type of an edge, and counts.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace melflow::test::discard_test {
 namespace {
 
-// Three good recordings, one of several blocks; one that is no sound and one without samples.
+// Three good recordings, one of several blocks; a file that is no sound and one without samples.
 void write_corpus(const TempFolder& folder) {
   write_wav(folder.file("clips/a.wav"), 4000, 8000, 1);
   write_wav(folder.file("clips/b.wav"), 100'001, 8000, 2);
@@ -19,7 +19,7 @@ void write_corpus(const TempFolder& folder) {
   folder.write("clips/bad.wav", "this is no sound");
   write_wav(folder.file("clips/empty.wav"), 0, 8000);
 }
-// 4000 / 8000 + 100001 / 8000 + 5513 / 11025, each to the microsecond below.
+// 4000 / 8000 + 100001 / 8000 + 5513 / 11025, each rounded down to a microsecond.
 constexpr const char* kSeconds = "13.500";
 
 const char* const kNodes[] = {"files", "read", "decode", "segment", "batch", "mel"};
@@ -36,7 +36,7 @@ std::string pipeline(const std::string& from, const std::string& more = "") {
   std::string out = "version: 1\nworkers: 2\ngraph:\n";
   for (std::size_t i = 0; i < std::size(kNodes); ++i) {
     std::string line = nodes[i];
-    if (from == "mel" && i == 3) {  // which wants one rate
+    if (from == "mel" && i == 3) {  // mel accepts only one rate
       out += "  rate: {stage: resample, from: decode, rate: 8000}\n";
       line = "  segment: {stage: segment, from: rate}\n";
     }
@@ -98,7 +98,7 @@ TEST_CASE("discard: one way may end in it while others go on") {
 
 TEST_CASE("discard: a file that fails behind a batch is not counted") {
   const Filled<write_corpus> folder;
-  // 11,025 Hz is not what mel takes.
+  // mel does not accept 11,025 Hz.
   const std::string yaml = pipeline("batch") +
                            "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, "
                            "sample_rate: 8000}\n  rows: {stage: discard, from: mel}\n";

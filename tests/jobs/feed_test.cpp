@@ -1,5 +1,5 @@
-// Where samples come from does not change what is made of them: every feed gives the same rows and
-// says the same about every file.
+// Rows do not depend on the feed: every feed gives the same rows and the same messages about every
+// file.
 #include <doctest/doctest.h>
 
 #include "stages/audio/reading/uring_engine.h"
@@ -10,8 +10,8 @@
 namespace melflow::test::feed_test {
 namespace {
 
-// Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
-// a warning.
+// Clips of many kinds and rates, two of several blocks, and some that leave no rows or have a
+// warning.
 void make_corpus(const TempFolder& folder) {
   write_clips(
       folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
@@ -44,7 +44,7 @@ Ran run_feed(const TempFolder& folder, const std::string& feed, const Knobs& kno
   return r;
 }
 
-// Rows, index and warnings.
+// Compares rows, index and warnings.
 void check_same(const Ran& expected, const Ran& other) {
   REQUIRE_MESSAGE(other.job.complete(), other.job.text());
   CHECK(expected.output.difference(other.output) == "");
@@ -118,7 +118,7 @@ TEST_CASE("feed: preload makes the rows of stream, however the work is spread") 
 
 TEST_CASE("feed: preload reads nothing in the run proper") {
   const Filled<make_corpus> folder;
-  std::filesystem::remove_all(folder / "clips/1");  // those with nothing but good files stay
+  std::filesystem::remove_all(folder / "clips/1");  // folders with only good files stay
   std::filesystem::remove(folder / "clips/2/empty.wav");
   std::filesystem::remove(folder / "clips/3/cut.wav");
   const Ran r = run_feed(folder, "feed: preload");
@@ -188,8 +188,8 @@ TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and
     const Filled<make_corpus> folder;
     const Ran expected = run_feed(folder, "", {}, segment);
     REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
-    // Each way builds a cache, and each reads what another way has built: not the same one with
-    // every segment.
+    // Each variant builds a cache, and each reads what another variant has built: not the same one
+    // with every segment.
     const std::vector<Knobs> ways = ways_to_run();
     for (std::size_t way = 0; way < ways.size(); ++way) {
       CAPTURE(ways[way].text());
@@ -214,7 +214,7 @@ TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and
 
 namespace {
 
-// The only cache file in a folder.
+// Returns the only cache file in a folder.
 std::string cache_file(const std::string& folder) {
   std::string found;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -268,7 +268,7 @@ TEST_CASE("feed: a cache follows files that change, come and go") {
   check_same(expected, again);
   CHECK(number(again.job, "from_cache") == 12);
 
-  // The same folder by another way.
+  // Lists the same folder under another path.
   std::filesystem::create_directory_symlink(folder / "clips", folder / "link");
   std::filesystem::remove(folder / "out.h5");
   const JobResult linked = run_job(with_feed(speech_pipeline({}), feed),
@@ -322,7 +322,7 @@ TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const Ran expected = run_feed(folder, "", {}, ", length: 4000");
   {
-    // Rows take less than that, samples more.
+    // Rows take less than this limit, samples more.
     const FileSizeLimit limit(3'500'000);
     const Ran full = run_feed(folder, feed, {}, ", length: 4000");
     check_same(expected, full);

@@ -1,4 +1,4 @@
-// What FFmpeg decodes, beside what its own program makes of the same files.
+// Compares FFmpeg's decoding in melflow with its own program on the same files.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ void ffmpeg(const std::string& arguments) {
   REQUIRE_MESSAGE(std::system(command.c_str()) == 0, command);
 }
 
-// Of a pipeline that writes the samples of the recordings in `clips`.
+// Runs a pipeline that writes the samples of the recordings in `clips`.
 JobResult run(const TempFolder& folder, const std::string& decode = "") {
   return run_job(fmt::format(R"(version: 1
 graph:
@@ -133,7 +133,7 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   write_audio(folder.file("mono.wav"), audio_kind("wav s16"), 16000, test_signal(50'000));
   const std::string whole = folder.file("whole.m4a");
   ffmpeg(fmt::format("-i '{}' -c:a aac -movflags +faststart '{}'", folder / "mono.wav", whole));
-  constexpr std::size_t kCuts = 600;  // more than a packet has bytes
+  constexpr std::size_t kCuts = 600;  // more than the bytes of a packet
   for (std::size_t i = 0; i < kCuts; ++i)
     copy_truncated(whole, folder.file(fmt::format("clips/{:03}.m4a", i)),
                    -2000 - static_cast<std::int64_t>(i));

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of another plan of the same text: a stage is asked for its engine once.
+// Uses another plan of the same text, since a stage is asked for its engine only once.
 std::vector<std::string> demanded(const fs::path& file, const LoadOptions& options) {
   const Plan plan = load_plan(file, options);
   std::vector<test::JointNode> nodes;
@@ -42,7 +42,7 @@ TEST_CASE("joints: shipped pipelines, with every way of reading") {
       CAPTURE(engine);
       const test::Watchdog watchdog("joints: " + name);
       const test::TempFolder folder;
-      // Where a pipeline takes another rate only, the files fail.
+      // Where a pipeline takes only another rate, the files fail.
       for (int i = 0; i < 12; ++i)
         test::write_wav(folder.file("data/train/a/" + std::to_string(i) + ".wav"), 4096, 4096, i);
       LoadOptions options = test::in_out(folder / "data", folder / "out.h5");

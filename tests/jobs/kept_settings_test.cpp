@@ -1,4 +1,4 @@
-// Numbers that are given are kept, or it is said once what they became.
+// Given numbers are kept, or their replacement is reported once.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ graph:
 )",
                        g.memory, g.files, g.decode, g.batch, g.mel);
   }
-  // What validate says, and what a run does.
+  // The warnings of validate and of a run.
   [[nodiscard]] std::vector<std::string> planned(const Given& g) const {
     std::vector<std::string> out;
     for (const Problem& p : load_plan_text(yaml(g), "test.yaml", options).warnings)
@@ -51,7 +51,7 @@ graph:
     const JobResult job = completed(run_job(yaml(g), options));
     REQUIRE(job.report.counts.ok == kFiles);
     std::vector<std::string> out = job.report.warnings;
-    for (std::string& text : out)  // those of the plan have their places
+    for (std::string& text : out)  // the plan's warnings have positions
       if (text.starts_with("test.yaml:")) text.erase(0, text.find(' ') + 1);
     return out;
   }
@@ -67,7 +67,7 @@ using Texts = std::vector<std::string>;
 
 TEST_CASE("kept settings: a number of files a batch that its bytes do not allow") {
   const Corpus corpus;
-  // 2 s of 8000 Hz in 16 bits are 32,000 bytes, and 8 MiB of them 262.2.
+  // 2 s at 8000 Hz in 16 bits are 32,000 bytes, and 8 MiB hold 262.2 of them.
   const std::string wrong = ", files: 3072",
                     said =
                         "batch.files: 3072 do not come together: bytes, which is 8MiB where it "
@@ -76,7 +76,7 @@ TEST_CASE("kept settings: a number of files a batch that its bytes do not allow"
   CHECK(corpus.planned({.decode = ", fit: 2s", .batch = wrong}) == Texts{said});
   CHECK(corpus.ran({.decode = ", fit: 2s", .batch = wrong}) == Texts{said});
   const std::string told = corpus.bytes();
-  // It is no business of the rows, so the output does not have it.
+  // The warning does not concern the rows, so the output does not have it.
   CHECK(corpus.ran({.decode = ", fit: 2s"}).empty());
   CHECK(corpus.bytes().find("come together") == std::string::npos);
   CHECK(told.find("come together") == std::string::npos);
@@ -85,9 +85,9 @@ TEST_CASE("kept settings: a number of files a batch that its bytes do not allow"
     CAPTURE(std::string(right));
     CHECK(corpus.planned({.decode = ", fit: 2s", .batch = right}).empty());
   }
-  // Where lengths are not known before, nothing is known.
+  // Where lengths are not known before the run, nothing can be said.
   CHECK(corpus.planned({.batch = wrong}).empty());
-  CHECK(corpus.ran({.batch = wrong}).empty());  // all files are fewer
+  CHECK(corpus.ran({.batch = wrong}).empty());  // fewer files in total
   CHECK(corpus.planned({.decode = ", fit: 100000s", .batch = wrong}).empty());
 }
 
@@ -116,13 +116,13 @@ TEST_CASE("kept settings: a number of files a task that memory.host has no room 
   REQUIRE(has(before));
   CHECK(corpus.ran({.files = given, .decode = ", fit: 2s"}) == before);
   CHECK(corpus.bytes().find("find room") == std::string::npos);
-  // By what it recommends.
+  // Uses the value that the warning recommends.
   const std::string size = before[0].substr(before[0].rfind("memory.host: ") + 13);
   CHECK(corpus
             .planned(
                 {.files = given, .decode = ", fit: 2s", .memory = size.substr(0, size.find(' '))})
             .empty());
-  // A list that is shorter is no matter, and files of unknown length may be short.
+  // A shorter list does not matter, and files of unknown length may be short.
   CHECK(corpus.planned({.files = ", files_per_task: 16", .decode = ", fit: 2s"}).empty());
   CHECK(corpus.planned({.files = ", files_per_task: 500"}).empty());
 }

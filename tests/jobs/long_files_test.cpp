@@ -1,5 +1,5 @@
-// Long FLAC recordings, good and damaged, that are read as they are decoded: the same datasets for
-// any number of workers, size of blocks, and memory.
+// Long FLAC recordings, good and damaged, that are read while they are decoded: the same datasets
+// for any number of workers, size of blocks, and memory.
 #include <doctest/doctest.h>
 
 #include "tests/jobs/shared.h"

@@ -1,5 +1,5 @@
-// Recordings with wrong sizes, other bytes at their seams or another begin: their samples are those
-// that were written, or a warning says what is dropped. perf/odd_recordings.py tries thousands.
+// Recordings with wrong sizes, odd bytes between parts or an odd start: their samples are those
+// that were written, or a warning tells what is dropped. perf/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>
@@ -32,7 +32,7 @@ struct Taken {
   }
 };
 
-// All samples of the recordings in clips/, where nothing may be left to FFmpeg.
+// Returns all samples of the recordings in clips/, without the help of FFmpeg.
 Taken take(const TempFolder& folder, const std::string& decode = "", const std::string& read = "") {
   const JobResult job = completed(run_job(fmt::format(R"(version: 1
 workers: 2
@@ -57,12 +57,12 @@ std::string number(std::uint64_t value, std::size_t bytes, bool big) {
   return out;
 }
 
-// Where a file written by libsndfile says how many bytes its samples are, and how.
+// Where a file written by libsndfile states the size of its samples, and how.
 struct SizeField {
   std::size_t at, bytes;
   bool is_big;
-  std::uint64_t more;   // than the samples that it counts
-  std::size_t samples;  // their first byte
+  std::uint64_t more;   // more than the samples that it counts
+  std::size_t samples;  // offset of their first byte
 };
 
 SizeField size_field(const std::string& file) {
@@ -80,7 +80,7 @@ bool is_uncompressed(const AudioKind& kind) {
   return kind.lossless && type != SF_FORMAT_FLAC && subtype != SF_FORMAT_ALAC_16;
 }
 
-// An Ogg file of packets, which end at these samples; a page each.
+// Makes an Ogg file of packets that end at these samples; one page each.
 std::string ogg(const std::vector<std::pair<std::string, std::int64_t>>& packets) {
   ogg_stream_state stream{};
   REQUIRE(ogg_stream_init(&stream, 7) == 0);
@@ -106,8 +106,8 @@ std::string ogg(const std::vector<std::pair<std::string, std::int64_t>>& packets
   return out;
 }
 
-// Without the first `count` pages of sound, as a recorder writes it that begins in the middle of a
-// stream; and the granule that those end at.
+// Removes the first `count` pages of sound, like a recorder that starts in the middle of a stream;
+// also returns the granule position at which they end.
 std::pair<std::string, std::int64_t> without_pages(const std::string& file, std::size_t count) {
   ogg_sync_state sync{};
   ogg_sync_init(&sync);
@@ -263,7 +263,7 @@ TEST_CASE("odd recordings: Opus that was cut out of a stream is in time and whol
       const std::vector<float> end = got.samples(name);
       const auto less = static_cast<std::size_t>(begin * rate / 48000);
       REQUIRE(end.size() == whole.size() - less);
-      float most = 0;  // once the decoder has forgotten that it began here
+      float most = 0;  // once the decoder has settled after its start
       for (std::size_t i = static_cast<std::size_t>(rate) / 2; i < end.size(); ++i)
         most = std::max(most, std::abs(end[i] - whole[less + i]));
       CHECK(most < 1e-2F);
@@ -349,7 +349,7 @@ TEST_CASE("odd recordings: channels that cancel each other are told") {
     write_audio(folder.file("clips/" + name + "-same"), k, 16000, stereo(1));
     write_audio(folder.file("clips/" + name + "-other"), k, 16000, stereo(-0.9F));
   }
-  // Long enough that several cores decode it.
+  // Long enough to be decoded by several cores.
   std::vector<std::int16_t> opposite = ramp(600'000);
   for (std::size_t i = 0; i < opposite.size(); i += 2) {
     opposite[i] = static_cast<std::int16_t>(opposite[i] / 2);

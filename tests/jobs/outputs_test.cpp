@@ -1,4 +1,4 @@
-// What a run finds where it is to write, and what it leaves there.
+// The existing files that a run finds at its output's path, and the files that it leaves there.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -66,7 +66,7 @@ TEST_CASE(
     for (const bool replaces : {false, true}) {
       CAPTURE(named);
       CAPTURE(replaces);
-      // What such a run leaves: some files have their names, others are .part.
+      // What an interrupted run leaves: some files have their names, others are .part.
       write_commit(folder / "out.npy.commit", replaces ? '1' : '0', kSet);
       for (std::size_t i = named; i < kSet.size(); ++i)
         std::filesystem::rename(folder / kSet[i], folder / (kSet[i] + ".part"));
@@ -79,7 +79,7 @@ TEST_CASE(
       CHECK(FeatureFile(folder / "out.npy").complete());
     }
   }
-  // A run that may replace it says so, too.
+  // A run that may replace the output reports it, too.
   write_commit(folder / "out.npy.commit", '0', kSet);
   std::filesystem::rename(folder / "out.npy", folder / "out.npy.part");
   const JobResult job = completed(run(folder, "out.npy", "stage: npy_write, overwrite: true"));
@@ -128,7 +128,7 @@ TEST_CASE("outputs: what the run reads is not replaced") {
   const std::string labels = folder.write("labels.csv", "path,label\ntrain/0.wav,a\n");
   refused("labels.csv", "what this run reads", ", labels: file, label_file: " + labels);
   CHECK(read_bytes(list).starts_with("path\n"));
-  // A file of the same name elsewhere is another.
+  // A file of the same name elsewhere is another file.
   folder.write("2.wav", "old");
   CHECK(run(folder, "2.wav", overwrite).complete());
 }
@@ -139,7 +139,7 @@ TEST_CASE("outputs: files of all splits get their names together") {
   REQUIRE(run(folder, "out.h5", write, ", splits: top_dir").complete());
   CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5"});
   const std::string train = read_bytes(folder / "out.train.h5");
-  // Nobody's file in the way of one of them is found before anything is touched.
+  // A foreign file in the way of one of them is found before anything is touched.
   folder.write("out.test.h5.part", "precious");
   const JobResult job = run(folder, "out.h5", write, ", splits: top_dir");
   CHECK_FALSE(job.started);
@@ -200,13 +200,13 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
           "no file is ok: 1 failed (by decode: is not an audio file (begins with 'no sound')), 5 "
           "skipped (by decode: holds no samples); change the files, or the options of decode; "
           "nothing is written, and an existing output stays as it was");
-    // Where there is none, an error in every file makes none, either.
+    // Where no output exists, an error in every file makes none, either.
     for (const std::string& name : row.names) std::filesystem::remove(folder / name);
     for (const Update update : {Update::none, Update::append}) {
       CHECK(made(update).report.ending == Ending::failed);
       CHECK(names_in(folder).empty());
     }
-    // Nobody knows what else it may be.
+    // A foreign file stays, since its purpose is unknown.
     const std::string foreign = folder.write(*row.names.rbegin(), "precious");
     CHECK(made(Update::none).report.ending == Ending::failed);
     CHECK(read_bytes(foreign) == "precious");
@@ -217,7 +217,7 @@ TEST_CASE("outputs: chunks that an interrupted run left are known as such") {
   const Filled<make_corpus> folder;
   REQUIRE(
       run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
-  // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
+  // An unfinished file has HDF5's first bytes and no index yet; here, one that is complete.
   std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
   completed(run(folder, "out.h5", "stage: hdf5_write, layout: chunked"));
   CHECK(names_in(folder) == Names{"out.h5"});

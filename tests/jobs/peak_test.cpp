@@ -1,5 +1,5 @@
-// Conditions on the peak of a file, the largest |sample|: of its whole length, also where it comes
-// in several blocks. What libsndfile reads says how large that is.
+// Conditions on the peak of a file, the largest |sample|, over its whole length, also where it
+// comes in several blocks. The expected values come from libsndfile.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ class Corpus {
     add("long_full_first", kLong, 0.5F, 7, 1);
     add("long_full_last", kLong, 0.5F, kLong - 2, 1);
   }
-  // Largest |sample|, a fraction of full scale, by file.
+  // Returns the largest |sample| of each file, as a fraction of full scale.
   [[nodiscard]] std::map<std::string, double> peaks() const {
     std::map<std::string, double> out;
     for (const std::string& name : names_) {
@@ -48,7 +48,7 @@ class Corpus {
     }
     return out;
   }
-  // `nodes` behind decode, each of `outputs` is behind the node of its name.
+  // `nodes`: lines after decode; each of `outputs` follows the node that it names.
   JobResult run(const std::string& nodes, const std::map<std::string, std::string>& outputs,
                 const std::string& block = "64KiB", const std::string& files = "") const {
     std::string text = fmt::format(R"(version: 1
@@ -138,7 +138,7 @@ TEST_CASE("peak: a filter knows that of the whole file, in however many blocks i
           CHECK(some.rows.contains(name) == holds);
           if (holds) CHECK(some.rows.at(name) == plain.rows.at(name));
         }
-        // What the filter takes back, the other output has.
+        // What the filter removes is in the other output.
         CHECK(read(corpus.path("all.h5")).rows == plain.rows);
       }
     }
@@ -181,12 +181,12 @@ TEST_CASE("peak: a route goes by the first block, where that says enough") {
   CHECK(names("calm") == Names{"normal.wav", "quiet.wav", "silent.wav"});
   CHECK(names("open") == Names{"long_full_last.wav", "long_normal.wav",
                                "long_quiet_then_normal.wav", "long_silent.wav"});
-  // In one block, it is known of each.
+  // In one block, the peak of every file is known.
   completed(corpus.run(route, {{"full", "way.full"}, {"calm", "way.calm"}, {"open", "way.open"}},
                        "2MiB"));
   CHECK(names("full").contains("long_full_last.wav"));
   CHECK(names("open").empty());
-  // Without an output for what is not known the reason says so.
+  // Without an output for unknown peaks, the reason says so.
   const std::string strict = route.substr(0, route.find(", else")) + "}\n";
   REQUIRE(corpus.run(strict, {{"full", "way.full"}, {"calm", "way.calm"}}).complete());
   const std::string said = read(corpus.path("calm.h5")).remarks.at("long_normal.wav");

@@ -23,7 +23,7 @@ def whisper(page, folder):
     for i, one in enumerate(inputs):
         if not np.array_equal(one.T, rows[i]):
             return f"inputs[{i}] is not rows[{i}]"
-    # The mask of transformers: one for each sample, every 160th of it.
+    # The attention mask of transformers: one per sample, of which every 160th.
     wanted = []
     with h5py.File("features.h5") as f:
         for path in f["files/path"].asstr():

@@ -48,7 +48,7 @@ if len(sys.argv) > 3:
     bits = {"float32": 24, "float16": 11, "bfloat16": 8}[sys.argv[4]]
     expected = (raw.astype(np.float64) - mean) / std
     worst = np.abs(rows - expected).max()
-    # Rows of 16 bits were rounded before they were normalised, too.
+    # Rows of 16 bits were also rounded before they were normalised.
     expect(worst < {24: 1e-4, 11: 0.05, 8: 0.4}[bits], f"rows are off by {worst}")
 else:
     raw = rows

@@ -1,5 +1,5 @@
-// The pipelines of docs/recipes.md against what the libraries' calls beside them give, as
-// tests/golden/make_recipes.py stored it.
+// Compares the pipelines of docs/recipes.md with the libraries' calls that they replace, as stored
+// by tests/golden/make_recipes.py.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 namespace melflow::test::recipes_test {
 namespace {
 
-// Silence, then noise that swells, as make_recipes.py makes it.
+// Silence, then swelling noise, as in make_recipes.py.
 void write_signal(const std::string& path, int rate) {
   std::vector<float> samples(1200, 0.0F);
   for (std::int64_t i = 1200; i < 4000; ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
     const Output out = read_output(folder / "out.h5");
     const std::size_t bands = recipe["bands"], frames = recipe["frames"];
     REQUIRE(out.mel.size() == frames * bands);
-    // Linear values in proportion to the frame's largest, levels and coefficients as they are.
+    // Compares linear values relative to the frame's largest, levels and coefficients directly.
     const bool is_linear = out.unit == "power" || out.unit == "amplitude";
     std::size_t at = 0;
     double worst = 0;
@@ -81,7 +81,7 @@ TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
 
 TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their frames") {
   const TempFolder folder;
-  // Called by their samples: none, one, a row to the sample and one more, two rows and a part.
+  // Named by their number of samples: none, one, exactly a row, one more, two rows and a part.
   for (const int samples : {1, 160, 161, 16000, 480000, 480001, 1000123})
     write_audio(folder.file(fmt::format("clips/{}.wav", samples)), audio_kind("wav s16"), 16000,
                 test_signal(samples));

@@ -1,6 +1,6 @@
-// Several results of a recording: the rows of each are those of a file that is what the result is,
-// whatever the blocks, the memory and the number of workers are; and the output says which are
-// whose, also where they were kept by an update, found again by --resume or merged.
+// Several results per recording: the rows of each equal those of a file with the same content,
+// whatever the blocks, the memory and the number of workers are; and the output says which rows are
+// whose, also when they were kept by an update, resumed or merged.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ struct Knobs {
   std::string memory = "256MiB", block = "2MiB", whole = "4MiB", mel = {}, write = {};
 };
 
-// `before` stands between read and decode, `behind` between decode and segment.
+// `before` comes between read and decode, `behind` between decode and segment.
 std::string pipeline(const Knobs& k, const std::string& before, const std::string& behind,
                      const std::string& last) {
   return fmt::format(
@@ -93,14 +93,14 @@ struct Recording {
   std::vector<float> samples;
 };
 
-// Of 5 s, and of 40 s, which is several blocks; as 16-bit WAV and FLAC.
+// Recordings of 5 s, and of 40 s, which is several blocks; as 16-bit WAV and FLAC.
 std::vector<Recording> corpus() {
   return {{"a/short.wav", audio_kind("wav s16"), test_signal(5 * kRate, 1, 1)},
           {"a/long.flac", audio_kind("flac s16"), test_signal(40 * kRate, 1, 2)},
           {"b/mid.wav", audio_kind("wav s16"), test_signal(11 * kRate + 77, 1, 3)}};
 }
 
-// Of each file, over all of its rows; float32 outputs.
+// Returns the hash of all rows of each file, for float32 outputs.
 std::vector<std::uint64_t> rows_hashes(const FeatureFile& file) {
   std::vector<std::uint64_t> out;
   for (const FeatureFile::Entry& e : file.files()) {
@@ -171,7 +171,7 @@ TEST_CASE(
       CHECK(out.rows_of(e.path) == rows);
       CHECK(file.labels().at(static_cast<std::size_t>(e.label)) == e.path.substr(0, 1));
     }
-    // The hash of a file's rows is that of all of them.
+    // The hash of a file's rows covers all of them.
     CHECK(rows_hashes(file) == stored_hashes(file));
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE("results: stretches that a stage marks have the rows of files with the
     const std::string name = fmt::format("{}.wav", p);
     write_audio(folder.file("clips/" + name), audio_kind("wav s16"), kRate, samples);
     const std::vector<std::int16_t> stored = read_audio(folder / ("clips/" + name)).int16;
-    // A frame of 400 around every 160th sample, louder than -40 dB; 800 around each, gaps of 3200.
+    // A frame of 400 around every 160th sample, above -40 dB; 800 more on each side, gaps of 3200.
     const auto n = static_cast<std::int64_t>(stored.size());
     auto& own = expected[name];
     for (std::int64_t f = 0; f * 160 <= n; ++f) {

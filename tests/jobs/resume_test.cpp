@@ -1,5 +1,5 @@
-// Runs that go on with what one that was interrupted has left: what is kept, what is not trusted,
-// and what is said. tests/apps/kill_walk.py kills runs and compares every byte.
+// Runs that resume an interrupted one: what is kept, what is not trusted, and the messages.
+// tests/apps/kill_walk.py kills runs and compares every byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ struct Stopped {
     return run_job(with_held_files(yaml), in_out(folder / "clips", folder / out), {}, Update::none,
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
-  // What a run that was never interrupted makes.
+  // Compares the output with that of a run that was never interrupted.
   void check_output() const {
     completed(run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out))));
     CHECK(read_output(folder / out).difference(read_output(folder / ("w/" + out))) == "");
@@ -81,7 +81,7 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CHECK(resumed(job) == s.done);
     CHECK(s.said.find(fmt::format("resumes an interrupted run; {} of {} files", s.done, kFiles)) !=
           s.said.npos);
-    // One that had failed keeps its line.
+    // A file that had failed keeps its warning.
     CHECK(job.report.counts.failed == 1);
     CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
     s.check_output();
@@ -95,7 +95,7 @@ TEST_CASE("resume: a full disk fails the run and names the file; with room it go
     return run_job(speech_pipeline({}), in_out(folder / "clips", folder / out));
   };
   {
-    const FileSizeLimit small(2 << 20);  // stands for the full disk: the same call fails
+    const FileSizeLimit small(2 << 20);  // stands for a full disk: the same call fails
     const JobResult job = run("o.h5");
     CHECK(job.report.ending == Ending::failed);
     CHECK_MESSAGE(job.error.find("o.h5.part") != std::string::npos, job.error);
@@ -139,7 +139,7 @@ TEST_CASE("resume: from the first file that has changed since, all is made again
 }
 
 TEST_CASE("resume: rows that are not what they were are made again") {
-  // A stopped run was at its ending, so that all rows are looked at.
+  // A stopped run was at its ending, so that all rows are checked.
   Stopped s(speech_pipeline({.batch = 1}));
   s.folder.folder("w");
   const Output part = read_output(s.folder / "out.h5.part");
@@ -216,10 +216,10 @@ TEST_CASE("resume: AVX2 and AVX-512 are one where they give the same bytes") {
   };
   for (const char* from : {"mel", "both"})
     CHECK(set_of("n_mels: 20", from) == (is_wide ? "avx2 or avx512" : here));
-  // Where FFTW does the transform, it chooses by the processor.
+  // FFTW chooses its code by the processor.
   for (const char* mel : {"n_mels: 20, precision: double", "n_fft: 509", "n_fft: 32768"})
     CHECK(set_of(mel) == (is_wide ? here + " with FFTW" : here));
-  // Of an output that is to be updated.
+  // For an output that is to be updated.
   const ComputedBy agree{"cpu", "avx512", true}, differ{"cpu", "avx512"};
   CHECK(agree.sets_like("cpu avx2") == agree.sets_like("cpu avx512"));
   CHECK(differ.sets_like("cpu avx2") != differ.sets_like("cpu avx512"));
@@ -306,7 +306,7 @@ TEST_CASE("log file: what was appended comes back, up to the first byte that is 
     folder.write("log", bytes.substr(0, at));
     CHECK(read().size() <= there.size());
   }
-  // It goes on behind what is whole.
+  // Resumes after the last complete record.
   folder.write("log", bytes.substr(0, bytes.size() - 1));
   {
     const auto log = LogFile::open(path);
@@ -346,7 +346,7 @@ TEST_CASE(
   }
   const std::string changed = "a" + std::string(kBytes - 2, '\0') + "z";
   CHECK(read() == std::vector<std::string>{"first", changed, "last"});
-  // Its length is vouched for.
+  // The checksum covers a record's length.
   const std::string bytes = read_bytes(path);
   for (const std::size_t at : {31, 32, 33, 34}) {
     CAPTURE(at);

@@ -1,5 +1,5 @@
-// Routes, filters, joins and branches that fail alone, in whole runs: every output has the rows
-// that a plain run over its files alone makes, and says what became of the others.
+// Routes, filters, joins and branches that fail alone, in whole runs: every output has the rows of
+// a plain run over its files alone, and reports the fate of the other files.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 constexpr int kRate = 8000;
 using Names = std::set<std::string>;
 
-// Dogs and cats of 0.25 s, 0.5 s, ... 2 s; "dog/7" is of several blocks where these are small.
+// Dogs and cats of 0.25 s, 0.5 s, ... 2 s; "dog/7" has several blocks where these are small.
 class Corpus {
  public:
   Corpus() {
@@ -34,7 +34,7 @@ class Corpus {
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
-  // `nodes`: lines behind decode. `list`: options of the source.
+  // `nodes`: lines after decode. `list`: options of the source.
   JobResult run(const std::string& nodes, const std::string& list = "labels: parent_dir",
                 int workers = 2, Update update = Update::none) const {
     return run_job(fmt::format(R"(version: 1
@@ -48,7 +48,7 @@ graph:
                    in_out(path("clips"), folder_.path()), {}, update);
   }
 
-  // The lines of a chain to an output, and what each file has there.
+  // Returns the lines of a chain to an output.
   static std::string chain(const std::string& from, const std::string& name,
                            const std::string& options = "") {
     const bool is_npy = name.ends_with(".npy");
@@ -66,7 +66,7 @@ graph:
 };
 
 struct Read {
-  std::map<std::string, std::vector<float>> rows;  // of files that have some
+  std::map<std::string, std::vector<float>> rows;  // only of files with rows
   std::map<std::string, std::string> remarks;      // "skipped route reason"
   std::map<std::string, std::int64_t> counts;
 };
@@ -91,7 +91,7 @@ Names names(const Read& r) {
   return out;
 }
 
-// All files by themselves.
+// Returns the rows of all files in a run without routes.
 const Read& plain(const Corpus& corpus) {
   static std::map<const Corpus*, Read> all;
   const auto [it, is_new] = all.try_emplace(&corpus);
@@ -164,7 +164,7 @@ TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
   struct Row {
     const char* where;
     Names files;
-    const char* of_dog_0;  // why that one is excluded
+    const char* of_dog_0;  // why that file is excluded
   };
   const Row rows[] = {
       {"{duration: \">= 1.75s\"}",
@@ -186,14 +186,14 @@ TEST_CASE("routing: what a filter excludes is skipped, with what it lacks") {
         Corpus::chain("filter", "some.h5"));
     CHECK(job.report.counts.ok == row.files.size());
     CHECK(job.report.counts.skipped == 16 - row.files.size());
-    if (row.files.empty()) continue;  // such a run leaves what was there
+    if (row.files.empty()) continue;  // such a run leaves the earlier output
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Read got = read(corpus.path("some.h5"));
     CHECK(names(got) == row.files);
     check_rows(got, corpus);
     CHECK(got.remarks.at("dog/0.wav") == std::string("skipped filter ") + row.of_dog_0);
   }
-  // By a column of a table, before a byte is read.
+  // Routes by a column of a table, before anything is read.
   completed(run_job(fmt::format(R"(version: 1
 graph:
   files: {{stage: file_list, root: "${{DATA}}", manifest: '{}', columns: [who]}}
@@ -224,7 +224,7 @@ TEST_CASE(
   CHECK(dogs_or("cat", Update::append).error.find("holds other features") != std::string::npos);
   CHECK(read_bytes(corpus.path("some.h5")) == before);
   REQUIRE(dogs_or("dog", Update::append).complete());
-  // So are the two ways behind a route.
+  // The same holds for the two outputs of a route.
   REQUIRE(corpus
               .run("  route: {stage: route, from: decode, outputs: {a: {label: dog}}, else: b}\n" +
                    Corpus::chain("route.a", "a.h5") + Corpus::chain("route.b", "b.h5"))
@@ -257,7 +257,7 @@ TEST_CASE("routing: what was parted is joined again, in the order of the files")
     CHECK(e.offset == next);
     next += e.count;
   }
-  // Both ways are in what decides the rows.
+  // Both inputs are part of the settings that determine the rows.
   CHECK(file.text("feature_settings").find("\"inputs\"") != std::string::npos);
 }
 
@@ -266,8 +266,7 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
   const std::string tail = Corpus::chain("decode", "all.h5");
   for (const bool is_alone : {true, false}) {
     CAPTURE(is_alone);
-    // A window of a second: short files are skipped, and long ones fail in a rate that is not
-    // theirs.
+    // A window of a second: short files are skipped, and long ones fail because of a wrong rate.
     const std::string branch = fmt::format(
         "  route: {{stage: route, from: decode, outputs: {{seven: {{path: \"*/7.wav\"}}}}, else: "
         "others{}}}\n"

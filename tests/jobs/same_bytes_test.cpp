@@ -1,4 +1,4 @@
-// Two runs that differ only in how the work is spread make the same datasets, bit for bit.
+// Two runs that differ only in how the work is distributed make the same datasets, bit for bit.
 #include <doctest/doctest.h>
 
 #include "tests/jobs/shared.h"
@@ -9,8 +9,8 @@ using namespace melflow::test;
 
 namespace {
 
-// Clips of many lengths and kinds, one much longer than the smallest block, and some that leave no
-// rows between them.
+// Clips of many lengths and kinds, one much longer than the smallest block, and some between them
+// that leave no rows.
 void make_corpus(const TempFolder& folder) {
   write_clips(
       folder, {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"},

@@ -1,4 +1,4 @@
-// Rows of samples: windows and whole recordings, in every number type, as the files have them.
+// Rows of samples: windows and whole recordings, in every number type, compared with the files.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -111,7 +111,7 @@ TEST_CASE("segment: the report says what the tails that give no row come to") {
   clips.write_audio("a.wav", "wav s16", test_signal(2500));
   clips.write_audio("b.wav", "wav s16", test_signal(3000));
   clips.write_audio("c.wav", "wav s16", test_signal(1300));
-  clips.write_audio("short.wav", "wav s16", test_signal(999));  // which is skipped
+  clips.write_audio("short.wav", "wav s16", test_signal(999));  // is skipped
   const JobResult dropped = clips.run(", length: 1000", kInt16);
   std::map<std::string, std::string> summary;
   for (const auto& [name, value] : dropped.stage("cut").summary) summary[name] = value.text();
@@ -187,7 +187,7 @@ TEST_CASE("samples: a recording that is not cut is as many rows as it has sample
 
 TEST_CASE("samples: what goes beyond full scale is clipped and counted, no number fails its file") {
   const Clips clips;
-  // 0.5 steps go to the even one; 0x1.8p-16 is a step and a half.
+  // Half steps are rounded to the even neighbour; 0x1.8p-16 is a step and a half.
   clips.write_audio("loud.wav", "wav float", {0, 1.5F, -2, 1, -1, 0x1p-16F, 0x1.8p-15F, -0.25F});
   std::vector<float> bad = test_signal(300);
   bad[120] = std::numeric_limits<float>::quiet_NaN();

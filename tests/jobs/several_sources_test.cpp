@@ -1,5 +1,5 @@
 // Several corpora in one output: the rows are those of each corpus by itself, one after the other,
-// and what the output says of its files is that of all.
+// and the output describes the files of all.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,15 +22,15 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct Sources {
-  std::string a = "labels: parent_dir", b = "labels: parent_dir";  // their options
-  std::string nodes = {};       // between the sources and those that all share
-  std::string read = "[a, b]";  // what `read` takes
+  std::string a = "labels: parent_dir", b = "labels: parent_dir";  // options of the sources
+  std::string nodes = {};       // between the sources and the shared nodes
+  std::string read = "[a, b]";  // the input of `read`
   std::string segment = "decode", write = "overwrite: true", stage = "hdf5_write";
-  std::string bounds = {};  // of every node
+  std::string bounds = {};  // for every node
   std::string top = {};
 };
 
-// With one of the sources only where `only` names it, which then has the name `files`.
+// With `only`, the pipeline has this source alone, under the name `files`.
 std::string pipeline(Sources s, const std::string& only = "") {
   std::string sources;
   if (only != "b")
@@ -53,7 +53,7 @@ graph:
                      s.segment, s.bounds, s.bounds, s.stage, s.write);
 }
 
-// a: en, fr, and a file that is no sound; b: de, en, and one shorter than a window.
+// a: en, fr, and a file that is no sound; b: de, en, and a file shorter than a window.
 class Corpora {
  public:
   Corpora() {
@@ -97,8 +97,8 @@ std::string split_of(const Output& out, const Output::File& f) {
   return f.split < 0 ? "" : out.splits.at(static_cast<std::size_t>(f.split));
 }
 
-// Each file of `one` is in `all` under the name of its source, with its rows and all that is said
-// of it.
+// Checks that `all` has each file of `one`, under the name of its source, with its rows and
+// everything that is said about it.
 void check_holds(const Output& all, const Output& one, const std::string& source) {
   for (const Output::File& f : one.files) {
     const std::string path = source + "/" + f.path;
@@ -184,7 +184,7 @@ TEST_CASE("several sources: each may have nodes of its own before they meet") {
   CHECK(both.mel_bytes == a.mel_bytes + b.mel_bytes);
   CHECK(both.texts.at("feature_settings").find(R"("sources": [["a"], ["b"]])") !=
         std::string::npos);
-  // The other way round these are other features.
+  // Exchanging the sources gives other features.
   Sources other = s;
   other.nodes.replace(other.nodes.find("from: b}"), 8, "from: a}");
   other.read = "b";
@@ -315,7 +315,7 @@ TEST_CASE("several sources: a file that is in two of them is remarked on, and is
             "3 of 8 files are in more than one source, such as b/0.wav, which is a/en/0.wav; 3 in "
             "another split: a/en/0.wav is in train, b/0.wav in val. Each gives rows of its "
             "own") == 1);
-  // Of names alone nothing is said.
+  // Equal names alone give no warning.
   c.clip("b/en/1.wav", 77);
   for (const std::string& warning : c.run(pipeline({})).report.warnings)
     CHECK(warning.find("more than one source") == std::string::npos);
@@ -371,7 +371,7 @@ TEST_CASE("several sources: a run that was stopped goes on, and makes what it wo
     for (const char* corpus : {"a", "b"})  // long enough that rows of some are on disk
       write_wav(c.folder().file(fmt::format("data/{}/aa/{:02}.wav", corpus, i)), 200'000, 8000,
                 i + (corpus[0] == 'a' ? 0U : 40U));
-  // One at a time, so that what is admitted comes in order.
+  // One at a time, so that items are admitted in order.
   const std::string yaml =
       pipeline({.nodes = "  files: {stage: merge, from: [a, b], concurrency: 1}\n",
                 .read = "files",
@@ -382,7 +382,7 @@ TEST_CASE("several sources: a run that was stopped goes on, and makes what it wo
   std::size_t resumed = 0;
   for (const auto& [name, value] : job.stage("write").summary)
     if (name == "resumed_files") resumed = std::stoul(value.text());
-  CHECK(resumed > 17);  // some of the second source among them
+  CHECK(resumed > 17);  // including some of the second source
   CHECK(read_output(c.folder() / "out.h5").difference(c.made(with_held_files(yaml), "whole.h5")) ==
         "");
 }
@@ -396,7 +396,7 @@ TEST_CASE("several sources: a run does not go on with what was of other sources"
                                .write = "sync: false"});
   const JobResult stopped = run_and_stop(yaml, c.options("out.h5"), {.let_in = 24, .closed = 10});
   REQUIRE_MESSAGE(stopped.report.ending == Ending::stopped, stopped.text());
-  // The same files under another name.
+  // Reads the same files from a source with another name.
   yaml.replace(yaml.find("  a:"), 4, "  c:");
   yaml.replace(yaml.find("[a, b]"), 6, "[c, b]");
   CHECK(c.made(with_held_files(yaml)).difference(c.made(with_held_files(yaml), "whole.h5")) == "");
@@ -418,7 +418,7 @@ TEST_CASE("several sources: utterances of both") {
 
 TEST_CASE("several sources: audio from a store, and hashes of contents, are of all") {
   const Corpora c;
-  // Of the same path in both, size and time, and with other samples.
+  // Replaces a file by one with the same path, size and time, but other samples.
   c.clip("b/en/1.wav", 7);
   std::filesystem::last_write_time(
       c.folder() / "data/b/en/1.wav",

@@ -15,7 +15,7 @@
 
 namespace melflow::test {
 
-/// How a run may be set up without changing what it makes.
+/// Settings of a run that do not change its result.
 struct Knobs {
   int concurrency = 2;
   int queue = 4;
@@ -33,7 +33,7 @@ struct Knobs {
   }
 };
 
-/// `segment` and `mel`: further options of those stages, such as ", length: 4000"; `after_mel`:
+/// `segment` and `mel`: further options of these stages, such as ", length: 4000"; `after_mel`:
 /// stages between mel and the output, such as "stage: mfcc".
 inline std::string speech_pipeline(const Knobs& k, const std::string& segment = "",
                                    const std::string& mel = "", const std::string& top = "",
@@ -63,8 +63,8 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
          nodes + "  write: {stage: hdf5_write, from: " + last + ", path: \"${OUT}\"" + bounds;
 }
 
-/// From a folder to rows of 20 bands, one for every 256 samples at 8 kHz. `files` and `write`:
-/// options of those stages.
+/// A pipeline from a folder to rows of 20 bands, one every 256 samples at 8 kHz. `files` and
+/// `write`: options of these stages.
 inline std::string rows_pipeline(const std::string& files,
                                  const std::string& write = "overwrite: false",
                                  const std::string& stage = "hdf5_write") {
@@ -86,11 +86,11 @@ struct Clips {
   unsigned count;
   unsigned longest;  ///< lengths are 200 frames to this many more
   std::set<unsigned> long_ones;
-  std::int64_t long_frames;  ///< length of those
+  std::int64_t long_frames;  ///< length of the long clips
 };
 
-/// Clips of those kinds and of several rates in turn, in four folders, and three that leave no
-/// rows: clips/1/bad.wav, clips/2/empty.wav, clips/3/short.wav.
+/// Writes clips of these kinds and of several rates in turn, in four folders, and three that leave
+/// no rows: clips/1/bad.wav, clips/2/empty.wav, clips/3/short.wav.
 inline void write_clips(const TempFolder& folder, const std::vector<const char*>& kinds,
                         const Clips& clips) {
   std::mt19937 random(clips.seed);

@@ -1,4 +1,4 @@
-// Training sets: splits, labels and targets in the output of whole runs, as Python reads them.
+// Training sets: splits, labels and targets in the output of whole runs, as read by Python.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ JobResult run(const std::string& yaml, const TempFolder& folder, const std::stri
   return run_job(yaml, in_out(folder / "clips", folder / out));
 }
 
-// Two languages in three splits; a bad file in each, and one that is all of its split.
+// Two languages in three splits; a bad file in each, and one that is alone in its split.
 void make_corpus(const TempFolder& folder) {
   unsigned seed = 0;
   for (const char* split : {"train", "val", "test"})
@@ -130,7 +130,7 @@ TEST_CASE("targets, sets of labels and texts are in the index, as the manifest h
     CHECK(python_says("jobs/read_splits.py",
                       fmt::format("targets '{}' '{}'", folder / out, manifest)) == "");
   CHECK_FALSE(H5File(folder / "out.h5").has("train/label"));
-  // Both are read alike.
+  // Both kinds of output are read in the same way.
   for (const char* out : {"out.h5", "out.npy"}) {
     CAPTURE(std::string(out));
     const FeatureFile read(folder / out);

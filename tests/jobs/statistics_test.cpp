@@ -1,4 +1,4 @@
-// Mean and standard deviation of an output's columns, and rows that are normalised by them.
+// Mean and standard deviation of an output's columns, and rows that are normalised by these.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ struct Options {
   std::string segment = "length: 256";
   std::string mel = "center: false";
   std::string write = "statistics: train";
-  std::string between{};  ///< a node, "mel" where there is none
+  std::string between{};  ///< a node; "mel" for none
   std::string sink = "hdf5_write";
 };
 
@@ -52,7 +52,7 @@ void make_split_corpus(const TempFolder& folder) {
       write_wav(folder.file(fmt::format("clips/{}/{}.wav", split, i)), 4000 + 500 * (seed % 5),
                 kRate, seed);
   folder.write("clips/train/bad.wav", "no sound");
-  for (unsigned i = 0; i < 2; ++i)  // in several blocks of 64 KiB
+  for (unsigned i = 0; i < 2; ++i)  // several blocks of 64 KiB
     write_wav(folder.file(fmt::format("clips/{}/long.wav", i == 0 ? "train" : "test")), 90'000,
               kRate, 90 + i);
 }
@@ -140,7 +140,7 @@ TEST_CASE("statistics: of the splits that are for training, wherever they stand"
             H5File(folder / "one.h5").raw("statistics/mean"));
     }
   }
-  // An update that reads the sums again.
+  // An update, which reads the sums again.
   write_wav(folder.file("clips/train_other/00.wav"), 9000, kRate, 70);
   REQUIRE(run({}, folder, "updated.h5").complete());
   write_wav(folder.file("clips/train_other/0.wav"), 7000, kRate, 71);
@@ -171,7 +171,7 @@ TEST_CASE("statistics: no training split by its name is an error before anything
       error({.files = "labels: none", .write = "statistics: train, statistics_splits: [train]"})
           .ends_with("out.h5: statistics_splits names train, but the corpus has no splits; remove "
                      "it for the statistics of all rows, or set splits of file_list"));
-  // Rows that nobody normalises are computed without.
+  // Rows that are not normalised need no statistics.
   CHECK(run({.write = "sync: false"}, folder, "out.h5").complete());
 }
 
@@ -245,14 +245,14 @@ TEST_CASE("statistics: an update comes to the same bits as a run over the same f
 TEST_CASE("statistics: a file with rows that are not finite fails and spoils no other") {
   const Filled<make_split_corpus> folder;
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "clean.h5").complete());
-  // One bit of an exponent; in the long file far behind the first block.
+  // One bit of an exponent; in the long file it comes long after the first block.
   std::vector<float> samples = test_signal(90'000);
   samples[80'000] = 1e20F;
   write_audio(folder.file("clips/train/a_long.wav"), audio_kind("wav float"), kRate, samples);
   samples.resize(8000);
   samples[4321] = -1e25F;
   write_audio(folder.file("clips/test/b.wav"), audio_kind("wav float"), kRate, samples);
-  samples[4321] = 250;  // far beyond full scale, and a number like any other
+  samples[4321] = 250;  // far beyond full scale, but a valid number
   write_audio(folder.file("clips/test/c_loud.wav"), audio_kind("wav float"), kRate, samples);
   struct Row {
     const char* what;
@@ -281,7 +281,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
     const JobResult job = completed(run(row.options, folder, "out.h5"));
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == 3);
-    // Which row comes first differs.
+    // Which row comes first depends on timing.
     const std::string& a = remarks.at("train/a_long.wav");
     CHECK_MESSAGE(a.starts_with("failed: mel: row "), a);
     CHECK_MESSAGE(a.ends_with(" is not finite: sample 80000 (at 10.000 s) is 1e+20"), a);
@@ -296,7 +296,7 @@ TEST_CASE("statistics: a file with rows that are not finite fails and spoils no 
         CHECK(std::isfinite(value));
   }
   std::filesystem::remove(folder / "clips/test/c_loud.wav");
-  // Settings can be as extreme as a sample: then rows of 16-bit files are looked at, too.
+  // Settings can be as extreme as samples: then rows of 16-bit files are checked, too.
   for (const char* mel : {"input_scale: 1e9, power: 8", "power_offset: 1e38, power: 4",
                           "normalize: fixed, norm_mean: [1e30], norm_std: [1e-20]"}) {
     const JobResult job = run({.mel = mel, .write = "statistics: all"}, folder, "none.h5");
@@ -315,7 +315,7 @@ TEST_CASE("statistics: an update refuses an output with rows that are not finite
   const Filled<make_split_corpus> folder;
   const Options options{.write = "statistics: all"};
   REQUIRE(run(options, folder, "out.h5").complete());
-  // Rows begin where docs/output-format.md says that they can be mapped.
+  // Rows begin at an offset that can be mapped, as docs/output-format.md says.
   std::string bytes = read_bytes(folder / "out.h5");
   const auto at = static_cast<std::size_t>(H5File(folder / "out.h5").offset("mel"));
   const float inf = HUGE_VALF;
@@ -337,7 +337,7 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
   for (float& v : quiet) v *= 1e-5F;
   write_audio(folder.file("clips/train/quiet.wav"), audio_kind("wav float"), kRate, quiet);
   for (const char* between :
-       {"", "stage: deltas"}) {  // these are finished when all blocks are there
+       {"", "stage: deltas"}) {  // these are finished when all blocks have arrived
     CAPTURE(std::string(between));
     const JobResult job = completed(run({.decode = "block: 64KiB",
                                          .segment = "tail: drop",
@@ -349,7 +349,7 @@ TEST_CASE("statistics: a file with values that the output's type cannot hold fai
     CHECK(remarks.size() == 2);
     for (const char* name : {"train/a.wav", "train/b.wav"}) {
       const std::string& said = remarks.at(name);
-      // Every row is too great; which block of a file is looked at first differs.
+      // Every row is too large; which block is checked first depends on timing.
       CHECK_MESSAGE(said.starts_with("failed: write: row "), said);
       CHECK_MESSAGE(said.ends_with(", float16 ends at 65504: store another dtype, or logarithms"),
                     said);
@@ -379,7 +379,7 @@ TEST_CASE(
 
 TEST_CASE("statistics: files that waited for one that failed count as all others") {
   const Filled<make_split_corpus> folder;
-  // The first of all, long, and found to be cut off when the others are done.
+  // The first file, which is long and turns out to be truncated when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
   CHECK(completed(run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5"))
@@ -403,7 +403,7 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
   const Output raw = read_output(folder / "raw.h5"), out = read_output(folder / "out.h5");
   CHECK(raw.texts.at("feature_fingerprint") != out.texts.at("feature_fingerprint"));
 
-  // By a later run: the same values.
+  // Computed by a later run: the same values.
   REQUIRE(run({.write = "statistics: train, normalize: true"}, folder, "same.h5").complete());
   const JobResult later =
       completed(run({.write = "sync: false",

@@ -1,5 +1,5 @@
-// What crosses an edge, written for a few recordings: the numbers are those that the stages behind
-// get, for any payload and any blocks.
+// Tap writes the items of an edge for a few recordings: the same numbers as the later stages get,
+// for any payload and any blocks.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-// A .npy by its definition: magic, version, length of the header, header, data.
+// Reads a .npy by its definition: magic, version, length of the header, header, data.
 struct Npy {
   std::string descr, shape, data;
   template <class T>
@@ -111,7 +111,7 @@ TEST_CASE("tap: samples are those of the recording, as they came") {
     const Npy wide = read_npy(folder / "tap/000002-c.flac.npy");
     CHECK(wide.descr == "<f4");
     CHECK(wide.values<float>() == read_audio(folder / "clips/x/c.flac").interleaved);
-    // One that fails has what is known of it, and no numbers.
+    // A failed file has all that is known about it, and no numbers.
     const json bad = json::parse(read_bytes(folder / "tap/000003-y.wav.json"));
     CHECK(bad["outcome"] == "failed");
     CHECK(bad["stage"] == "decode");
@@ -231,7 +231,7 @@ graph:
                   "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
                   "  tap:");
   samples.replace(samples.find("from: files, path"), 11, "from: decode");
-  // Of the numbers as they come, or of the JSON when a recording is over.
+  // Fails while writing the numbers as they come, or the JSON at the end of a recording.
   for (const bool is_json : {false, true}) {
     const FileSizeLimit limit(is_json ? 200 : 150'000);
     const JobResult full = run_job(is_json ? alone : samples, options);

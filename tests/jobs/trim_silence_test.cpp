@@ -1,5 +1,5 @@
 // Whole runs with trim_silence: rows are those of recordings that were trimmed before, whatever
-// blocks they come in and whatever stands behind it.
+// blocks they come in and whatever stages follow.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -48,8 +48,8 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
     const AudioKind& kind = audio_kind(i % 2 == 0 ? "wav s16" : "flac s16");
     const std::string name = fmt::format("{}.{}", i, kind.ending);
     write_audio(folder.file("clips/" + name), kind, kRate, all);
-    // The sound here begins and ends so loud that a frame is silent where it hears none of it: left
-    // are the hops from the first frame that does to the end of the last one's.
+    // The sound begins and ends so loud that a frame is silent only if it contains none of it: the
+    // hops from the first frame with sound to the end of the last one's are left.
     std::int64_t begin = 0, end = 0;
     const auto n = static_cast<std::int64_t>(all.size());
     for (std::int64_t frame = 0; frame * 128 <= n; ++frame) {
@@ -99,7 +99,7 @@ TEST_CASE("trim_silence: rows are those of trimmed recordings, in blocks of any 
   }
 }
 
-// Which of two branches is the first to say that a file is silent is chance.
+// Which of two branches is first to report a silent file depends on timing.
 TEST_CASE("trim_silence: what two branches say of a file does not depend on who comes first") {
   const TempFolder folder;
   for (int i = 0; i < 60; ++i) {

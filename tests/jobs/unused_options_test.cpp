@@ -1,4 +1,4 @@
-// Which options of real stages are said to have no effect.
+// The options of real stages that are reported as having no effect.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ struct Written {
   std::string files, read, mel, write;
 };
 
-// One a line.
+// Returns the remarks, one per line.
 std::string remarks(const Written& w) {
   const TempFolder folder;
   const auto more = [](const std::string& options) {
@@ -103,7 +103,7 @@ TEST_CASE("unused options: what has an effect, or is as without being written, i
                  "engine: threads, depth: 8", "preset: kaldi, dither: 1, dither_seed: 3",
                  "compression: deflate, level: 5, chunk: 64KiB"}) == "");
   CHECK(remarks({"", "", "use_energy: true, energy_floor: 1.2e-7", ""}) == "");
-  // As docs/features.md has it, and as a stored configuration says it.
+  // Options as in docs/features.md, and as in a stored configuration.
   CHECK(remarks({"", "", "preset: whisper, log: none, top_db: null", ""}) == "");
   CHECK(remarks({"uses: 1, keep: null, cache_path: \"\"", "depth: 32",
                  "dither_seed: 0, kaiser_beta: 14, gauss_std: null", "level: 1, shuffle: true"}) ==

@@ -18,7 +18,7 @@
 namespace melflow::test::update_losses_test {
 namespace {
 
-// What a test runs as a user without rights lies in out/.
+// Outputs are in out/, where a test may write as a user without privileges.
 class Corpus {
  public:
   Corpus() {
@@ -40,7 +40,7 @@ class Corpus {
                 const std::string& name = "out.h5") const {
     return run_job(yaml, in_out(folder_ / "clips", out(name)), {}, update);
   }
-  // Acting as a user for whom permissions count.
+  // Runs as a user for whom permissions count.
   JobResult run_as_other(const std::string& yaml, Update update = Update::none) const {
     const OtherUser other;
     REQUIRE_MESSAGE(other.ok(), "this test needs to act as a user without rights");
@@ -88,7 +88,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
   const Rows before = rows_of(corpus.out());
   REQUIRE(before.size() == 12);
   corpus.clips("c", 12, 13);
-  corpus.close("b", 0444);  // its names can be seen, its files not
+  corpus.close("b", 0444);  // its names can be listed, its files not read
   for (const Update update : {Update::append, Update::compact, Update::append}) {
     const JobResult job = completed(corpus.run_as_other(rows_pipeline(files), update));
     CHECK(job.report.counts.ok == 13);
@@ -100,7 +100,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
                                         (corpus.folder() / "clips/b/10.wav") +
                                         ": Permission denied; what they had there stays as it is");
   }
-  // What has changed meanwhile is computed as soon as it can be seen again.
+  // Files that changed meanwhile are computed as soon as they can be read again.
   corpus.clips("b", 9, 10);
   write_wav(corpus.folder() / "clips/b/9.wav", 1500, 8000, 77);
   corpus.close("b", 0755);
@@ -137,7 +137,7 @@ TEST_CASE("a folder that cannot be listed ends run and update, and outputs stay 
           job.error.npos);
     CHECK(read_bytes(corpus.out()) == before);
   }
-  // Where it is counted, an update still keeps what it has of it.
+  // Where the folder counts as failed, an update still keeps its rows.
   const std::string counted = rows_pipeline("labels: parent_dir, closed_folders: failed");
   const JobResult job = completed(corpus.run_as_other(counted, Update::append));
   CHECK(job.report.counts.ok == 12);
@@ -212,7 +212,7 @@ TEST_CASE("update: an output that cannot be looked at is not taken for none") {
   REQUIRE(::chmod((corpus.folder() / "out").c_str(), 0) == 0);
   const std::string error =
       corpus.run_as_other(rows_pipeline("labels: none", "overwrite: true"), Update::append).error;
-  CHECK(error.starts_with(corpus.out()));  // whichever of its files is looked at first
+  CHECK(error.starts_with(corpus.out()));  // whichever of its files is checked first
   CHECK(error.find(": cannot be looked at") != error.npos);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("update: files that are there and not listed any more are no fewer row
   REQUIRE(corpus.run(rows_pipeline("labels: none")).complete());
   const JobResult job = corpus.run(rows_pipeline("exclude: 'b/**'"), Update::append);
   CHECK(job.error.find("10 of its 20 files with rows (50 of 100 rows)") != job.error.npos);
-  // A manifest that names files of a disk that is not mounted.
+  // A manifest that names files on a disk that is not mounted.
   std::string list;
   for (int i = 0; i < 10; ++i) list += fmt::format("a/{}.wav\nb/{}.wav\n", i, 10 + i);
   const std::string manifest = corpus.folder().write("list.txt", list);

@@ -1,5 +1,5 @@
-// melflow update with several outputs: each keeps what it has, and a file is read once for all that
-// need it.
+// melflow update with several outputs: each keeps its rows, and a file is read once for all outputs
+// that need it.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 namespace melflow::test::update_outputs_test {
 namespace {
 
-// A corpus, and of it the features `a` (20 bands) and `b` (40), each in an output of its own.
+// A corpus, and its features `a` (20 bands) and `b` (40), each in its own output.
 class Corpus {
  public:
   Corpus() {
@@ -33,7 +33,7 @@ class Corpus {
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] const TempFolder& folder() const { return folder_; }
 
-  // The nodes behind `from`, the last of which writes.
+  // Returns the nodes after `from`, the last of which writes.
   static std::string chain(const std::string& name, int bands, const std::string& sink,
                            const std::string& from = "segment") {
     return fmt::format(R"(  batch_{0}: {{stage: batch, from: {3}, files: 3}}
@@ -76,7 +76,7 @@ std::int64_t kept_by(const JobResult& job, const std::string& node) {
   return 0;
 }
 
-// Rows and what is said of each file, wherever the rows lie.
+// Returns the rows of each file and all that is said about it, whatever the order of rows.
 std::map<std::string, std::string> read(const std::string& path) {
   const FeatureFile file(path);
   std::map<std::string, std::string> out;
@@ -93,7 +93,7 @@ std::map<std::string, std::string> read(const std::string& path) {
   return out;
 }
 
-// That both outputs have what a run from the beginning makes.
+// Checks that both outputs equal those of a run from the beginning.
 void check_as_full(const Corpus& corpus, const std::string& files = "") {
   REQUIRE(
       corpus.run(Corpus::a("full", ", overwrite: true") + Corpus::b("full"), Update::none, files)
@@ -122,7 +122,7 @@ TEST_CASE("update of two outputs: what is new is read once, for both") {
     CHECK(kept_by(job, "write_b") == 9);
     CHECK(job.stage("batch_a").items_in == 2);
     if (files != ", feed: preload")
-      CHECK(job.stage("decode").items_in == 3);  // with the one that failed before
+      CHECK(job.stage("decode").items_in == 3);  // including the one that failed before
     CHECK(job.report.counts.ok == 11);
     CHECK(read_output(corpus.path("out_a.h5")).mel_bytes.starts_with(before));
     check_as_full(corpus, files);
@@ -225,7 +225,7 @@ TEST_CASE("update of two outputs: statistics are those of all rows") {
 TEST_CASE("update of two outputs: a file that fails now stays where it was") {
   const Corpus corpus;
   REQUIRE(corpus.run(Corpus::a("out")).complete());
-  // What is too short for the second output would be missing in both if it came again.
+  // Files too short for the second output would be missing in both if they were computed again.
   const std::string strict =
       "  short: {stage: segment, from: decode, min_length: 6000}\n" +
       Corpus::chain("c", 40, "stage: hdf5_write, path: '${OUT}/out_c.h5'", "short");
@@ -259,7 +259,7 @@ TEST_CASE("update of two outputs: files that a route parts") {
   CHECK(job.report.counts.skipped == 0);
   CHECK(job.stage("batch_a").items_in == 1);
   CHECK(job.stage("batch_b").items_in == 1);
-  CHECK(job.stage("decode").items_in == 3);  // with the one that failed before
+  CHECK(job.stage("decode").items_in == 3);  // including the one that failed before
   CHECK(job.report.kept == 9);
   REQUIRE(corpus.run(nodes("full")).complete());
   CHECK(read(corpus.path("out_a.h5")) == read(corpus.path("full_a.h5")));
@@ -357,7 +357,7 @@ TEST_CASE("update of two outputs: of two corpora, each with an output of its own
   CHECK(job.report.counts.ok == 12);
   CHECK(job.stage("batch_clips").items_in == 1);
   CHECK(job.stage("batch_more").items_in == 1);
-  CHECK(job.stage("read_clips").items_in == 2);  // with the one that failed before
+  CHECK(job.stage("read_clips").items_in == 2);  // including the one that failed before
   CHECK(job.stage("read_more").items_in == 1);
   REQUIRE(run("full", Update::none).complete());
   for (const char* name : {"clips", "more"})
@@ -382,7 +382,7 @@ TEST_CASE("update of two outputs: one that fails leaves all of them as they were
   }
   SUBCASE("when the first is complete and the second cannot be") {
     for (int i = 0; i < 40; ++i) corpus.clip(fmt::format("1{}.wav", 100 + i), i);
-    // Room for the rows of the second, and not for the header at its end.
+    // Room for the rows of the second output, but not for the header at its end.
     REQUIRE(corpus
                 .run(Corpus::a("full") +
                      Corpus::chain("b", 400, "stage: hdf5_write, path: '${OUT}/full_b.h5'"))

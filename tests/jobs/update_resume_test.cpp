@@ -1,5 +1,5 @@
-// Updates that go on with what one that was interrupted has left. tests/apps/kill_walk.py kills
-// updates and compares every byte.
+// Updates that resume an interrupted one. tests/apps/kill_walk.py kills updates and compares every
+// byte.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -23,8 +23,7 @@ std::string pipeline(const std::string& write, const std::string& stage = "hdf5_
   return rows_pipeline("include: [\"*.wav\"]", write + ", checkpoint: 1", stage);
 }
 
-// With one worker files are done in their order, so that those which are done when it stops are the
-// first.
+// With one worker files are done in order, so that the files done before the stop are the first.
 LoadOptions in_order(LoadOptions options) {
   options.workers = 1;
   return options;
@@ -62,7 +61,7 @@ struct Stopped {
     return run_job(with_held_files(yaml), in_out(folder / "clips", folder / out), {}, how,
                    {when, [this](const std::string& text) { said += text + "\n"; }});
   }
-  // What an update that was never interrupted makes, of the output as it was.
+  // Compares with an uninterrupted update of the original output.
   void check_output() const {
     completed(
         run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)), {}, kind));
@@ -138,9 +137,9 @@ TEST_CASE(
     CAPTURE(is_changed);
     Stopped s(pipeline("max_dropped: 100%"));
     const std::string work = read_bytes(s.folder / "out.h5.new.part");
-    if (is_changed) {  // a file that the output has: its rows cannot stay, so that all are copied
+    if (is_changed) {  // a file of the output changes: its rows cannot stay, so all are copied
       write_wav(s.folder.file(clip(3)), 9000, 8000, 99);
-    } else {  // an output that another run made, of fewer files
+    } else {  // an output of another run, with fewer files
       std::string fewer = s.yaml;
       fewer.replace(fewer.find("*.wav"), 5, "0*.wav");
       for (const char* folder : {"other.h5", "w/out.h5"}) {
@@ -181,8 +180,7 @@ TEST_CASE(
     "there") {
   const TempFolder folder;
   const std::string yaml = pipeline("sync: false");
-  // Of a stopped run that has less than 32 KiB of rows a small file is made, which is not gone on
-  // with.
+  // A stopped run with less than 32 KiB of rows leaves a small file, which is not resumed.
   for (unsigned i = 0; i < kFiles; ++i) write_wav(folder.file(clip(i)), 40'000, 8000, i);
   const LoadOptions options = in_out(folder / "clips", folder / "out.h5");
   std::size_t before = 0;

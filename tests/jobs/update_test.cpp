@@ -52,7 +52,7 @@ void clip(const TempFolder& folder, const std::string& name, unsigned seed) {
   write_wav(folder.file("clips/" + name), 3000 + 200 * (seed % 7), kRate, seed);
 }
 
-// Rows of 32 KiB and more, so that they lie at their place in the file.
+// Rows of 32 KiB and more, so that they are stored at their final offset in the file.
 void make_corpus(const TempFolder& folder) {
   unsigned seed = 1;
   for (const char* split : {"train", "test"})
@@ -70,7 +70,7 @@ std::int64_t kept_by(const JobResult& job) {
   return 0;
 }
 
-// Rows of each file, by its path.
+// Returns the rows of each file, by its path.
 std::map<std::string, std::vector<float>> rows_by_path(const Output& out) {
   std::map<std::string, std::vector<float>> rows;
   for (const Output::File& f : out.files) rows[f.path] = out.rows_of(f.path);
@@ -148,7 +148,7 @@ TEST_CASE("update: files that are gone or have changed leave no rows behind") {
     clip(folder, "train/a/0.wav", 77);  // other samples, another length
     clip(folder, "test/a/2.wav", 78);
     clip(folder, "train/a/3.wav", 79);
-    // The same length and other samples: only the time tells.
+    // Same length, other samples: only the time tells.
     const std::string touched = folder / "clips/test/b/0.wav";
     const auto time = std::filesystem::last_write_time(touched);
     const auto size = std::filesystem::file_size(touched);
@@ -177,7 +177,7 @@ TEST_CASE("update: by contents, the time of a file says nothing") {
       const std::string out = "out." + ending, full = "full." + ending;
       std::string yaml = pipeline("split_files: false");
       yaml.replace(yaml.find("root: \"${DATA}\""), 15, source + more);
-      // Small ones at once, large ones piece by piece.
+      // Small files at once, large ones piece by piece.
       yaml.replace(yaml.find("disk_read"), 9, "disk_read, whole: 8KiB");
       if (npy) yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
       REQUIRE(run(yaml, folder, out).complete());
@@ -258,7 +258,7 @@ TEST_CASE("update: rows of .npy stay in place, too, where files are only added")
                          static_cast<std::uint64_t>(theirs.count)));
   }
 
-  // Nothing new; then all in the order of the files.
+  // First nothing new; then everything in the order of the files.
   REQUIRE(run(yaml, folder, "out.npy", Update::append).complete());
   CHECK(inode() == before);
   CHECK(read_bytes(folder / "out.npy") == now);
@@ -319,7 +319,7 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
     CHECK_MESSAGE(job.error.find("out.h5.new.part: ") != std::string::npos, job.error);
   }
   CHECK(read_bytes(folder / "out.h5") == before);
-  // The new rows that were made are there for the next one.
+  // The new rows computed so far are kept for the next update.
   auto now = names_in(folder.path());
   CHECK(now.erase("out.h5.journal") == now.erase("out.h5.new.part"));
   CHECK(now == names);
@@ -334,7 +334,7 @@ TEST_CASE("update: a program that was interrupted in the middle of it loses noth
   REQUIRE(run(pipeline(), folder).complete());
   const std::string before = read_bytes(folder / "out.h5");
   const Output whole = read_output(folder / "out.h5");
-  // What such a program leaves: the saved part, and a .part with rows and no index.
+  // The leftovers of such a program: the saved part, and a .part with rows and no index.
   {
     const UniqueFd file(::open((folder / "out.h5").c_str(), O_RDONLY));
     UndoFile::write(folder / "out.h5", file.get(), 65536, 65536 + whole.mel_bytes.size(),
@@ -391,7 +391,7 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
   folder.write("out.h5.part", std::string(PartFile::kMark) + "what a killed run left");
   CHECK(kept_by(completed(run(pipeline(), folder, "out.h5", Update::append))) == 17);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
-  // An update that has saved and not begun: its undo file is not another's to take away.
+  // An update that has saved but not begun: no other update may take its undo file away.
   {
     PartFile file(folder / "out.h5", "hdf5_write", Existing::extend);
     const UniqueFd own(::open((folder / "out.h5").c_str(), O_RDONLY));

@@ -1,6 +1,6 @@
-// Utterances of recordings: the rows of each are those of a file with the same samples, whatever
-// the blocks, the memory and the number of workers are; each has its own record, whatever becomes
-// of its recording.
+// Utterances of recordings: the rows of each equal those of a file with the same samples, whatever
+// the blocks, the memory and the number of workers are; each has its own record, whatever happens
+// to its recording.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ struct Knobs {
   std::string nodes = {};                                 // between decode and segment, with `from`
   std::string decode = {};                                // options of decode
   std::string mel = {};
-  std::string filter = {};  // of recordings
+  std::string filter = {};  // applied to recordings
 };
 
 std::string pipeline(const Knobs& k, const std::string& manifest, const std::string& last) {
@@ -59,7 +59,7 @@ graph:
 
 struct Utterance {
   std::string recording;
-  double start, end;  // [s]; end < 0: not said
+  double start, end;  // [s]; end < 0: not given
   std::string label;
 
   [[nodiscard]] std::string name() const {
@@ -89,7 +89,7 @@ class Corpus {
     return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"),
                    in_out(folder_ / "data", folder_ / out), {}, update);
   }
-  /// The rows of files that have the same samples, by the names of the utterances.
+  /// Returns the rows of files with the same samples, by the names of the utterances.
   std::map<std::string, std::vector<float>> expected(const std::vector<Utterance>& utterances) {
     std::string text;
     for (std::size_t i = 0; i < utterances.size(); ++i) {
@@ -136,7 +136,7 @@ std::map<std::string, std::vector<float>> rows_by_name(const std::string& path) 
   return rows;
 }
 
-// Many, some overlapping, in any order; one is to the end.
+// Many utterances, some overlapping, in any order; one extends to the end.
 std::vector<Utterance> many(unsigned seed) {
   std::mt19937 random(seed);
   const std::map<std::string, double> seconds{
@@ -280,7 +280,7 @@ TEST_CASE("utterances: behind a resampler they are cut out of what it gives") {
   corpus.list("u.csv", {{"slow.wav", 2, 4, "a"}, {"slow.wav", 3.5, -1, "a"}});
   Knobs k;
   k.nodes = "  last: {stage: resample, from: decode, rate: 16000}\n";
-  k.mel = ", center: false";  // a frame for every 160 samples, whatever is before them
+  k.mel = ", center: false";  // a frame every 160 samples, whatever comes before
   REQUIRE(corpus.run(k, "u.csv", "u.h5").complete());
   k.list = "exclude: []";
   REQUIRE(corpus.run(k, "whole.txt", "whole.h5").complete());
@@ -355,7 +355,7 @@ TEST_CASE("utterances: of a recording that breaks off, those before the break ar
       CHECK(remark.starts_with("failed: decode: "));
     CHECK(job.remarks.size() == utterances.size() - ok.size());
   }
-  // Where it is to be taken as it is, the last utterance says so.
+  // Where a truncated recording is accepted, the last utterance has the warning.
   const JobResult job = corpus.run({.block = "64KiB"}, "u.csv", "u.h5");
   REQUIRE(job.complete());
   const auto remarks = job.remarks_by_name();
@@ -415,7 +415,7 @@ TEST_CASE(
             CAPTURE(name);
             CHECK(rows == good.at(name));
           }
-          // To about the middle: 0 to 0.75, 0.5 to 1.25, ...
+          // Utterances up to about the middle are ok: 0 to 0.75, 0.5 to 1.25, ...
           CHECK(ok.size() >= 17);
           CHECK(ok.size() <= 20);
           if (first.empty()) first = ok;
@@ -443,7 +443,7 @@ TEST_CASE("utterances: tags between the frames of an MP3 move nothing") {
   const std::string path = corpus.path("data/rec.mp3");
   write_audio(path, audio_kind("mp3"), kRate, test_signal(10 * kRate));
   const std::string one = read_bytes(path);
-  // Header, 288 bytes of items, footer: the size has no header in it.
+  // Header, 288 bytes of items, footer: the stated size excludes the header.
   const auto ape_end = [](char flags) {
     return "APETAGEX" + std::string("\xD0\x07\0\0\x40\x01\0\0\x01\0\0\0\0\0\0", 15) + flags +
            std::string(8, '\0');
@@ -485,7 +485,7 @@ TEST_CASE("utterances: behind a hole in a FLAC they are at their time, or fail")
     for (const auto& [name, rows] : rows_by_name(corpus.path("u.h5"))) {
       if (rows.empty()) continue;
       ++ok;
-      if (rows != good.at(name)) ++others;  // what is lost is silent there
+      if (rows != good.at(name)) ++others;  // lost samples are silent there
     }
     CHECK(ok >= 20);
     CHECK(static_cast<double>(others) <= share * 120 + 2);
@@ -506,7 +506,7 @@ TEST_CASE("utterances: an update computes what is new and keeps the rest") {
   REQUIRE(job.complete());
   CHECK(rows_by_name(corpus.path("u.h5")) == corpus.expected(utterances));
   CHECK(job.stage("files.utterances").items_out >= utterances.size() - some.size());
-  CHECK(job.stage("files.utterances").items_out < some.size());  // one may be in two blocks
+  CHECK(job.stage("files.utterances").items_out < some.size());  // one may span two blocks
 }
 
 TEST_CASE("utterances: stores of audio keep recordings") {

@@ -1,4 +1,4 @@
-// precision: double where it matters: values far below the frame's peak.
+// precision: double, for values far below the frame's peak, where it matters.
 
 #include "stages/features/mel/double_row.h"
 
@@ -31,7 +31,7 @@ std::vector<float> rows_of(MelOptions o, O::Precision precision,
   return rows;
 }
 
-// Mains hum at half of full scale over noise 120 dB below that.
+// Mains hum at half of full scale, over noise 120 dB below that.
 std::vector<float> hum(int n, int rate) {
   std::mt19937 random(3);
   std::normal_distribution<double> noise(0.0, 5e-7);
@@ -61,7 +61,7 @@ TEST_CASE(
     const std::vector<float> rows = rows_of(o, precision, samples);
     REQUIRE(rows.size() == expected.size() * 40);
     double worst = 0, deepest = 0;
-    for (std::size_t t = 4; t + 4 < expected.size(); ++t) {  // none that is padded
+    for (std::size_t t = 4; t + 4 < expected.size(); ++t) {  // omits padded frames
       const double peak = *std::max_element(expected[t].begin(), expected[t].end());
       for (std::size_t m = 0; m < 40; ++m) {
         deepest = std::max(deepest, peak - expected[t][m]);
@@ -72,7 +72,7 @@ TEST_CASE(
     return worst;
   };
   CHECK(worst_of(O::Precision::float32) > 0.05);
-  CHECK(worst_of(O::Precision::float64) < 7.7e-6);  // a step of a float from 64 to 128
+  CHECK(worst_of(O::Precision::float64) < 7.7e-6);  // the spacing of floats from 64 to 128
 }
 
 TEST_CASE("double row: dither is the same noise as in float") {
@@ -92,7 +92,7 @@ TEST_CASE("double row: dither is the same noise as in float") {
     most = std::max(most, static_cast<double>(std::abs(narrow[i] - wide[i])));
   CHECK(most < 1e-4);
   CHECK(most > 0);
-  CHECK(*std::min_element(wide.begin(), wide.end()) > std::log(1e-10) + 1);  // noise, no floor
+  CHECK(*std::min_element(wide.begin(), wide.end()) > std::log(1e-10) + 1);  // noise, not the floor
 }
 
 TEST_CASE("double row: a scratch of the other precision is refused") {

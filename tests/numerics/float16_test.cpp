@@ -9,7 +9,7 @@
 namespace melflow::float16_test {
 namespace {
 
-// The value of a binary16, from its definition (IEEE 754, 3.4).
+// Returns the value of a binary16, from its definition (IEEE 754, 3.4).
 double value_of(std::uint16_t half) {
   const int exponent = (half >> 10) & 31, fraction = half & 1023;
   const double magnitude =
@@ -22,7 +22,7 @@ double value_of(std::uint16_t half) {
 TEST_CASE("float16: every binary16 survives the way to float32 and back") {
   int wrong = 0;
   for (unsigned h = 0; h < 65536; ++h) {
-    if (((h >> 10) & 31U) == 31) continue;  // infinities and NaN, below
+    if (((h >> 10) & 31U) == 31) continue;  // infinities and NaN are tested below
     const auto half = static_cast<std::uint16_t>(h);
     if (to_float16(static_cast<float>(value_of(half))) != half) ++wrong;
   }
@@ -74,7 +74,7 @@ TEST_CASE("float16: a span is converted value by value, whatever its length and 
     std::vector<float> values(count);
     for (float& v : values) {
       state = state * 1664525U + 1013904223U;
-      // Every kind of float: denormal, infinite and NaN, too.
+      // Draws all kinds of floats: denormal, infinite and NaN, too.
       v = std::bit_cast<float>(state ^ (state >> 15));
     }
     std::vector<std::uint16_t> out(count), expected;

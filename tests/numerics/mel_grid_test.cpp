@@ -1,8 +1,8 @@
-// Several hundred parameter sets against the definition in double precision (reference_mel.h).
-// precision: float: values within 1e-6 of the frame's peak, and levels within 1.3e-3 dB where a
-// band is within 60 dB of it, by the loops for every instruction set. precision: double: beyond the
-// rounding of the row to float, values within 1e-12 of the peak, and levels within 1e-7 dB where a
-// band is within 100 dB of it.
+// Compares several hundred parameter sets with the definition in double precision
+// (reference_mel.h). precision: float: values within 1e-6 of the frame's peak, and levels within
+// 1.3e-3 dB in bands within 60 dB of it, with the loops of every instruction set. precision:
+// double: apart from the rounding of the row to float, values within 1e-12 of the peak, and levels
+// within 1e-7 dB in bands within 100 dB of it.
 
 #include <doctest/doctest.h>
 
@@ -50,7 +50,7 @@ std::vector<E> all_of() {
   return out;
 }
 
-// Every front end with each option that matters to it turned, one by one and in pairs.
+// Every front end with each relevant option changed, one by one and in pairs.
 std::vector<Named> grid() {
   std::vector<Named> sets;
   const auto add = [&sets](const std::string& name, const MelOptions& options) {
@@ -140,20 +140,20 @@ std::vector<Named> grid() {
 }
 
 struct Errors {
-  double of_peak = 0;  // largest error of a value over its frame's peak
-  double db = 0;       // largest error of a level near enough to it [dB]
+  double of_peak = 0;  // largest error of a value, relative to its frame's peak
+  double db = 0;       // largest error of a level close enough to the peak [dB]
   void take(const Errors& other) {
     of_peak = std::max(of_peak, other.of_peak);
     db = std::max(db, other.db);
   }
 };
 
-// What is left of an error beside half a step of a float.
+// Returns an error in excess of half a float's step.
 double beyond_rounding(double ours, double theirs) {
   return std::max(0.0, std::abs(ours - theirs) - std::abs(theirs) * 0x1.000001p-24);
 }
 
-// `linear` are the rows of the set without a log, `expected` those of the definition.
+// `linear`: options of the set without a log; `expected`: rows of the definition.
 Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
                  const std::vector<std::int16_t>& samples, Simd simd) {
   MelOptions levels = linear;
@@ -189,12 +189,12 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
         return is_double ? beyond_rounding(got, right) : std::abs(got - right);
       };
       if (static_cast<int>(c) == energy) {
-        CHECK(error(ours, theirs) < (is_double ? 1e-12 : 2e-5));  // a logarithm in both
+        CHECK(error(ours, theirs) < (is_double ? 1e-12 : 2e-5));  // both take a logarithm
         continue;
       }
       worst.of_peak = std::max(worst.of_peak, error(ours, theirs) / peak);
       const double factor = 20 / linear.power;
-      const bool is_floored = linear.htk_mode == O::HtkMode::htk;  // where a log follows
+      const bool is_floored = linear.htk_mode == O::HtkMode::htk;  // with a log after the bands
       const double level = factor * std::log10(is_floored ? std::max(theirs, 1.0) : theirs);
       if (level < factor * std::log10(peak) - range) continue;
       worst.db = std::max(worst.db, error(in_db[t * columns + c], level));
@@ -234,7 +234,7 @@ TEST_CASE("mel grid: several hundred parameter sets agree with the definition") 
                       << " dB");
 }
 
-// All bins of a click are equal, and the roundings of their sum all go one way.
+// All bins of a click are equal, and all roundings of their sum go the same way.
 TEST_CASE("mel grid: a click at any place of a frame, in bands of many bins") {
   struct Shape {
     int n_fft, n_mels, hop;

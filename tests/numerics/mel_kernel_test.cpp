@@ -1,4 +1,4 @@
-// MelKernel's rows against the definition, and what their bytes may depend on.
+// Compares MelKernel's rows with the definition, and checks what their bytes may depend on.
 
 #include "stages/features/mel/mel_kernel.h"
 
@@ -95,7 +95,7 @@ const std::vector<Setting>& settings() {
       {"n_fft 18", [](O& o) { o.n_fft = 18, o.n_mels = 8; }},
       {"n_fft 30", [](O& o) { o.n_fft = 30, o.n_mels = 5; }},
       {"n_fft 1000", [](O& o) { o.n_fft = 1000, o.n_mels = 80; }},
-      // Every radix as the last step and before it; one that no step has.
+      // Every radix as the last step and before it; and one that no step has.
       {"n_fft 4 (2)", [](O& o) { o.n_fft = 4, o.n_mels = 2; }},
       {"n_fft 8 (4)", [](O& o) { o.n_fft = 8, o.n_mels = 2; }},
       {"n_fft 22 (11)", [](O& o) { o.n_fft = 22, o.n_mels = 4; }},
@@ -117,7 +117,7 @@ const std::vector<Setting>& settings() {
   return table;
 }
 
-// Error of a row's value in decibels; linear outputs are compared with the frame's largest.
+// Returns a value's error in decibels; in linear outputs, relative to the frame's largest.
 double error_db(const MelOptions& o, double value, double expected) {
   if (o.log == O::Log::db) return std::abs(value - expected);
   const double per_unit = 20.0 / o.power / std::log(10.0);
@@ -211,7 +211,7 @@ TEST_CASE("mel kernel: 16-bit samples and the same values as float give the same
   }
 }
 
-// Rows made block by block: each block sees its own samples and `context` earlier ones.
+// Computes rows block by block: each block sees its own samples and `context` earlier ones.
 std::vector<float> blockwise(const MelKernel& kernel, const std::vector<std::int16_t>& samples,
                              const std::vector<std::int64_t>& sizes) {
   const MelPlan& plan = kernel.plan();
@@ -298,8 +298,8 @@ TEST_CASE("mel kernel: utterances added one after another, of both sample types,
 }
 
 TEST_CASE("mel kernel: a transform too large for a group agrees with its neighbour in size") {
-  // 16,384 is done many frames at once, 32,768 one by one by FFTW: a tone in the middle of a bin of
-  // both has the same power in both, by the square of the length.
+  // n_fft 16,384 computes many frames at once, 32,768 uses FFTW frame by frame: a tone in the
+  // middle of a bin of both has equal power, relative to the square of the length.
   std::vector<float> peaks;
   for (const int n_fft : {1 << 14, 1 << 15}) {
     MelOptions options;
@@ -407,7 +407,7 @@ TEST_CASE("mel kernel: what cannot be computed is refused") {
                        std::out_of_range);
 }
 
-// The logarithms of a row: of bins that are the row, with factor 1 and nothing added.
+// Returns the logarithms of a row, passed as bins with factor 1 and offset 0.
 std::vector<float> logarithms(const lanes::Loops& loops, const std::vector<float>& values) {
   const auto width = static_cast<std::size_t>(loops.width);
   const std::size_t bins = (values.size() + width - 1) / width;
@@ -415,7 +415,7 @@ std::vector<float> logarithms(const lanes::Loops& loops, const std::vector<float
   std::fill_n(power.data(), power.size(), 1.0F);
   std::copy(values.begin(), values.end(), power.data());
   std::vector<float> out(bins * width);
-  std::vector<float*> rows;  // of a lane: every width-th value
+  std::vector<float*> rows;  // of one lane: every width-th value
   for (std::size_t l = 0; l < width; ++l) rows.push_back(out.data() + l * bins);
   lanes::RunTables tables;
   tables.n_bins = static_cast<int>(bins);

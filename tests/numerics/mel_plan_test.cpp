@@ -238,7 +238,7 @@ TEST_CASE("mel plan: frame counts") {
   }
 }
 
-// Every sample of its utterance that frame t looks at.
+// Returns all samples of its utterance that frame t uses.
 std::set<std::int64_t> samples_of(const MelPlan& plan, std::int64_t t, std::int64_t length) {
   std::set<std::int64_t> samples;
   for (int i = 0; i < plan.n_fft(); ++i) {
@@ -273,7 +273,7 @@ TEST_CASE("mel plan: ready frames need nothing new, the others nothing before th
                 if (t >= ready) good = good && *samples.begin() >= seen - plan.context();
               }
             }
-            // The next frame really is not ready: longer utterances see other samples in it.
+            // The next frame really is not ready: in longer utterances it uses other samples.
             const std::int64_t length = seen + 200;
             good = good && *samples_of(plan, ready, length).rbegin() >= seen;
           }

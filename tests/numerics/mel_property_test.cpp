@@ -1,6 +1,6 @@
-// For random valid options: what an utterance's rows are does not depend on the blocks its samples
-// come in, nor on the pieces its rows are finished in. For random changes that make options
-// invalid: a message that names the option, and no plan.
+// For random valid options: an utterance's rows depend neither on the blocks in which its samples
+// come, nor on the pieces in which its rows are finished. For random changes that make options
+// invalid: a message names the option, and there is no plan.
 
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ double real(Random& r, double low, double high) {
   return low + (high - low) * static_cast<double>(r() >> 11) * 0x1p-53;
 }
 
-// Not always valid.
+// Draws options, not always valid ones.
 MelOptions random_options(Random& r) {
   MelOptions o;
   o.sample_rate = 1000 + below(r, 48000);
@@ -108,7 +108,7 @@ MelOptions random_valid(Random& r) {
   }
 }
 
-// Rows held elsewhere, handed out in pieces of their own size, copied both ways.
+// Rows stored elsewhere, processed in pieces of a given size and copied both ways.
 class CopiedRows final : public UtteranceRows {
  public:
   CopiedRows(std::vector<float>& rows, std::int64_t count, int values, std::int64_t piece)
@@ -163,7 +163,7 @@ TEST_CASE("mel property: the blocks of an utterance's samples do not show in its
       const std::int64_t from = fresh == 0 ? 0 : plan.frames_ready(fresh);
       const std::int64_t to = is_last ? plan.frames(n) : plan.frames_ready(seen);
       REQUIRE(to >= from);
-      // Only what a block would hold: reading outside it is an error of the address sanitizer.
+      // Contains only the samples of a block: the address sanitizer reports reads outside.
       const std::vector<float> held(samples.begin() + begin, samples.begin() + seen);
       kernel.frames(SignalView<float>{held.data(), begin, seen, is_last ? n : -1, key, 0}, from,
                     to - from, in_blocks.data() + static_cast<std::size_t>(from) * columns,
@@ -211,7 +211,7 @@ TEST_CASE(
       const CopiedRows pieces(in_pieces, count, values, 1 + below(r, 20));
       CopiedRows made(next_pieces, count, wider, 1 + below(r, 20));
       step->run(pieces, made);
-      // In place, too, where the width allows it.
+      // Works in place, too, where the width allows it.
       if (wider == values) {
         MemoryRows both(at_once.data(), count, values);
         step->run(both, both);

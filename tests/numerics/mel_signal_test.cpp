@@ -1,4 +1,4 @@
-// Dither: noise that belongs to a sample and not to whoever computes it.
+// Dither: noise that depends on the sample, not on the thread or block that computes it.
 
 #include "stages/features/mel/mel_signal.h"
 
@@ -32,7 +32,7 @@ TEST_CASE("dither: noise is normal, and different for every seed, file and sampl
     last = x;
     beyond_two += std::abs(x) > 2 ? 1 : 0;
   }
-  // Five standard errors of each.
+  // Five standard errors of each value.
   CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
   CHECK(std::abs(squares / n - 1) < 5 * std::sqrt(2.0 / n));
   CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));

@@ -1,4 +1,4 @@
-// A window that is given as numbers: from a list or a .npy file, and what an output knows of it.
+// Windows given as numbers, in a list or a .npy file, and their description in an output.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace melflow::test;
 
-// As numpy's format says, with a header of any version.
+// Returns a file in numpy's format, with a header of any version.
 std::string npy(const std::string& type, const std::string& shape, const std::string& data,
                 char version = 1) {
   const std::string dict =
@@ -38,7 +38,7 @@ std::string bytes_of(const std::vector<Real>& values) {
   return out;
 }
 
-// The options that a configuration with this line gives, and in `problems` what is wrong with it.
+// Returns the options of a configuration with this value; errors are added to `problems`.
 MelStageOptions options_of(const Value& window_values, std::string& problems) {
   MelStageOptions stage;
   Schema schema;
@@ -107,7 +107,7 @@ TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong
   }
   CHECK(test::complaint([&] { (void)read_npy_vector(folder / "none.npy"); }).find("none.npy") !=
         std::string::npos);
-  // Of any shape, where that is asked for.
+  // Any shape is accepted where the caller asks for that.
   write_bytes(path, npy("<f8", "3, 1", three));
   CHECK(read_npy_array(path).shape == std::vector<std::uint64_t>{3, 1});
   CHECK(read_npy_array(path).values == std::vector<double>{1, 2, 3});
@@ -129,7 +129,7 @@ TEST_CASE("window values: a list and a file of the same numbers are the same fea
   CHECK(problems == "");
   CHECK(file.mel.window_values.numbers == std::vector<double>{0.5, 1, 1, 0.25});
   CHECK(fingerprint(list) == fingerprint(file));
-  // Other numbers are other features, at the same path as well.
+  // Other numbers are other features, even at the same path.
   write_bytes(path, npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.5})));
   CHECK(fingerprint(options_of(Value::scalar(path), problems)) != fingerprint(list));
 }

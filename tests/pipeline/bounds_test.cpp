@@ -1,5 +1,5 @@
-// Both bounds are real: never more than `concurrency` in a stage and `queue` before it, never more
-// bytes than the budget; and none of them ever stops a run for good.
+// Both bounds hold: never more than `concurrency` in a stage and `queue` before it, never more
+// bytes than the budget; and neither bound ever stops a run for good.
 #include <doctest/doctest.h>
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 namespace melflow::test::bounds_test {
 namespace {
 
-// Lets nobody go before `count` of them have come at the same time; then everybody, for ever.
+// Holds threads until `count` of them have come at the same time; then lets all pass, for ever.
 class Meeting {
  public:
   explicit Meeting(int count) : missing_(count) {}
@@ -49,12 +49,12 @@ Graph full_chain() {
 
 TEST_CASE("bounds: a stage really runs as many items at once as it may, and not one more") {
   const Watchdog watchdog("bounds: concurrency reached");
-  // The places of the last queue are left to `auto`: they must not be fewer than what the stage
-  // before it may have under way.
+  // The size of the last queue is `auto`: it must not be smaller than the number of items that the
+  // stage before can have in flight.
   for (const bool own_threads : {false, true}) {
     CAPTURE(own_threads);
     World world;
-    Meeting meeting(3);  // hangs if fewer than three are ever inside together
+    Meeting meeting(3);  // hangs unless three are inside at the same time
     world.hooks["a"] = meet(meeting);
     const Outcomes o =
         test::run(Graph()
@@ -71,7 +71,7 @@ TEST_CASE("bounds: a stage really runs as many items at once as it may, and not 
 
 TEST_CASE("bounds: stages that wait for a device run on dedicated threads, beside the workers") {
   const Watchdog watchdog("bounds: dedicated threads");
-  // One worker, which has to make the fourth item while three wait for it.
+  // One worker must make the fourth item while three wait for it.
   World world;
   Meeting meeting(4);
   world.hooks["wait"] = meet(meeting);
@@ -92,7 +92,7 @@ TEST_CASE(
     "bounds: an engine has as many items under way as it has slots, and their order stays free") {
   const Watchdog watchdog("bounds: engine");
   World world;
-  // Hangs if it never has five together.
+  // Hangs unless there are five together.
   const Outcomes o =
       test::run(Graph()
                     .node("files", "numbers", "", {{"items", "200"}})
@@ -154,7 +154,7 @@ TEST_CASE("bounds: blocks of an item come to a sink in order, unless it says tha
       if (!any_order) CHECK(n.block == last + 1);
       last = n.block;
       met.notify_all();
-      // The first waits until another one is there, which never comes where they are in order.
+      // The first waits until another one is there, which never happens if they come in order.
       if (any_order && n.block == 0) met.wait(lock, [&] { return together > 1; });
       --inside;
       return {};
@@ -191,7 +191,7 @@ TEST_CASE("bounds: blocks of one item run side by side only where the stage says
   CHECK(together.log("a").probe.peak() >= 2);
 
   World one_by_one;
-  int last = -1;  // not guarded: nobody else is inside
+  int last = -1;  // not guarded: no other thread is inside
   one_by_one.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
     CHECK(n.block == last + 1);
     last = n.block;
@@ -219,7 +219,7 @@ TEST_CASE("bounds: of items in many blocks the oldest goes on first, so that it 
   const auto first = static_cast<std::size_t>(test::block_count(0, 900));
   REQUIRE(first > 100);
   const auto last = std::find(came.rbegin(), came.rend(), 0U).base() - came.begin();
-  // The others begin meanwhile, with a block or two.
+  // The other items begin meanwhile, with a block or two.
   CHECK(static_cast<std::size_t>(last) < first + 40);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("bounds: a queue fills up to its capacity and no further") {
     CAPTURE(queue);
     World world;
     test::Gate gate;
-    // The sink waits until the stage before it has given one for the sink and one for every place.
+    // The sink waits until the stage before it has emitted one item for the sink and one per slot.
     world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
       gate.wait();
       return {};
@@ -366,7 +366,7 @@ TEST_CASE("bounds: every payload is covered by the budget, from its making to it
                         .workers(workers),
                     world);
       CHECK(o.report.counts.ok == 300);
-      CHECK(world.live.peak() <= memory);  // check_run says so, too
+      CHECK(world.live.peak() <= memory);  // also checked by check_run
       CHECK(world.live.peak() > 0);
     }
   }
@@ -375,7 +375,7 @@ TEST_CASE("bounds: every payload is covered by the budget, from its making to it
 TEST_CASE("bounds: a long item that waits for memory does not keep the oldest one out") {
   const Watchdog watchdog("bounds: overtaking");
   // Items 1 and 2 overtake item 0 and are cut into blocks until their share of the memory is used
-  // up; their blocks are parked in the sink until item 0 is closed. Item 0 comes then, behind them.
+  // up; their blocks are parked in the sink until item 0 is closed, which comes after them.
   for (int queue : {1, 4}) {
     for (int concurrency : {1, 2}) {
       CAPTURE(queue);
@@ -387,7 +387,7 @@ TEST_CASE("bounds: a long item that waits for memory does not keep the oldest on
         if (n.item == 0) gate.wait();
         return {};
       };
-      // 300 bytes a block and 3000 in all, 900 of them for the oldest only: seven blocks for the
+      // 300 bytes per block and 3000 in all, 900 of them for the oldest only: seven blocks for the
       // others and the one that item 0 holds. So items 1 and 2 get four beside their first ones.
       world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
         if (n.item > 0 && ++parked == 5) gate.open();

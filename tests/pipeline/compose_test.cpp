@@ -1,4 +1,4 @@
-// Graphs from C++, of lambdas and registered stages.
+// Graphs built in C++ from lambdas and registered stages.
 #include "pipeline/run/compose.h"
 
 #include <doctest/doctest.h>
@@ -177,7 +177,7 @@ TEST_CASE("compose: a lambda that gives more than it declared is named, once") {
       CHECK(report.warnings.empty());
       continue;
     }
-    // Not "same", which gives what it gets.
+    // There is no warning about "same", which emits its input.
     REQUIRE(report.warnings.size() == 1);
     CHECK(report.warnings[0] ==
           "twice: gave 238 bytes for text19 where it had declared 178 at most (output_bound of a "

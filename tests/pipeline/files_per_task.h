@@ -1,4 +1,4 @@
-// What tests of tasks of several files have in common.
+// Shared helpers of tests with several files per task.
 #pragma once
 
 #include <set>
@@ -19,7 +19,7 @@ inline Texts remarks(const Outcomes& outcomes) {
   return out;
 }
 
-// The items that have a row there.
+// Returns the items that have a row in a sink.
 inline std::vector<std::size_t> items(World& world, const std::string& sink = "out") {
   std::set<std::size_t> found;
   for (const test::Row& r : world.rows(sink)) found.insert(r.item);
@@ -41,8 +41,8 @@ inline Graph together(int items, const std::string& files_per_task, Graph::Optio
       .node("out", "keep", "a");
 }
 
-// What each stage is handed, in calls of its hook: the files of one task come one after the other
-// on one thread.
+// A hook that lets one item fail. The files of a task reach a stage one after the other on one
+// thread.
 inline World::Hook fails(std::size_t item, const ItemError& error) {
   return [item, error](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item == item) return error;

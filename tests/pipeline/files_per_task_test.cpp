@@ -1,5 +1,5 @@
-// Small files that go through the graph together: each is still a file of its own, whatever the
-// others of its task do.
+// Small files that pass through the graph together: each is still handled as a file of its own,
+// whatever happens to the others of its task.
 #include <doctest/doctest.h>
 
 #include <latch>
@@ -14,8 +14,8 @@ namespace melflow::test::files_per_task_test {
 TEST_CASE("files per task: so many go together, in order, and the last task has what is left") {
   const Watchdog watchdog("files per task: together");
   World world;
-  // The source's node is asked once a task, and the budget too: of a budget of one task nothing is
-  // made before the task before it is through.
+  // The source's node is asked once per task, and so is the budget: with a budget of one task,
+  // nothing is made before the previous task is through.
   std::vector<std::size_t> order;
   world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
     order.push_back(n.item);
@@ -28,7 +28,7 @@ TEST_CASE("files per task: so many go together, in order, and the last task has 
   CHECK(stage(o.report, "a").items_in == 10);
   CHECK(stage(o.report, "a").items_out == 10);
   CHECK(stage(o.report, "out").items_in == 10);
-  // Three tasks were in the queue at most.
+  // At most three tasks were in the queue.
   CHECK(test::edge_to(o.report, "a").max_depth <= 3);
   CHECK(items(world) == all_but(10, {}));
 }
@@ -36,8 +36,8 @@ TEST_CASE("files per task: so many go together, in order, and the last task has 
 TEST_CASE("files per task: files of one task follow each other, several tasks run at once") {
   const Watchdog watchdog("files per task: at once");
   World world;
-  // Each task waits in its second file until the other one has come as far: with a task for each
-  // file, or with one task for all, nobody would ever meet.
+  // Each task waits in its second file until the other task is at the same point: with one file per
+  // task, or with one task for all, they would never meet.
   std::latch met(2);
   world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item % 2 == 1) met.arrive_and_wait();
@@ -172,8 +172,8 @@ TEST_CASE("files per task: a file that gives several blocks gives them in the mi
 
 TEST_CASE("files per task: what fails between two of its blocks leaves the next file as it is") {
   const Watchdog watchdog("files per task: fails between blocks");
-  // Of the first file that has two blocks the first one fails behind: before the second is made, or
-  // as it is, whatever the machine does.
+  // The first block of the first file with two blocks fails downstream: before the second block is
+  // made, or while it is, whatever the timing.
   std::size_t bad = 0;
   while (test::block_count(bad, 3) == 1) ++bad;
   const auto count = static_cast<int>(bad + 5);
@@ -187,7 +187,7 @@ TEST_CASE("files per task: what fails between two of its blocks leaves the next 
       world.hooks["look"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
         if (n.item == bad) return ItemError::failed("no good");
         const std::lock_guard lock(mutex);
-        // Its first block, and no other, has the mark.
+        // Only its first block has the mark.
         if (c->origin().first != (n.block == 0)) world.complain("a first mark at a wrong block");
         begun.insert(n.item);
         return {};
@@ -246,7 +246,7 @@ TEST_CASE("files per task: one task may complete several batches") {
     CHECK(o.report.counts.ok == 23);
     CHECK(stage(o.report, "g").items_in == 23);
     CHECK(stage(o.report, "g").rows_out == 23);
-    CHECK(stage(o.report, "g").items_out == 6);  // five full ones and what is left
+    CHECK(stage(o.report, "g").items_out == 6);  // five full ones and the rest
     CHECK(stage(o.report, "m").items_in == 6);
     CHECK(items(world) == all_but(23, {}));
   }
@@ -290,7 +290,7 @@ TEST_CASE("files per task: several branches each get the whole task") {
 
 TEST_CASE("files per task: a task takes no more of the budget than leaves room for others") {
   const Watchdog watchdog("files per task: budget");
-  // 100 bytes a file; a quarter of each worker's share (and one for the thread that waits).
+  // 100 bytes per file; a quarter of each worker's share (and one for the thread that waits).
   for (const std::size_t memory : {100U, 101U, 799U, 800U, 1600U, 100000U}) {
     CAPTURE(memory);
     World world;

@@ -1,4 +1,4 @@
-// A node that a source puts into the graph, and the pass that fills it before the run proper.
+// A node that a source adds to the graph, and the pass that fills it before the actual run.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ struct Leaf {
   [[nodiscard]] std::size_t rows() const { return 1; }
 };
 
-// What the stages of one run saw; a test sets what they do.
+// What the stages of one run saw; the test sets their behaviour.
 struct Seen {
   bool fills = true;
   std::function<std::optional<ItemError>(std::size_t)> step = [](std::size_t) {
@@ -186,7 +186,7 @@ TEST_CASE("filling: a source's node goes behind the last one that gives its port
   CHECK(plan.nodes[static_cast<std::size_t>(tap_node.from())].name == "second");
   CHECK(plan.nodes[static_cast<std::size_t>(test::node_of(plan, "basket")->from())].name ==
         "tree.tap");
-  // The configuration is stored as it was written.
+  // The configuration is stored as written.
   const Value* graph = plan.settings.config.find("graph");
   REQUIRE(graph != nullptr);
   CHECK(graph->find("tree.tap") == nullptr);
@@ -211,7 +211,7 @@ TEST_CASE("filling: a graph without one place for the node is refused") {
   branch.nodes[3] = node("basket", "leaf_basket", "first");
   branch.nodes.erase(branch.nodes.begin() + 2);
   branch.nodes.push_back(node("basket2", "leaf_basket", "first"));
-  CHECK(problems(branch) == "");  // both behind it
+  CHECK(problems(branch) == "");  // both after the fork
 }
 
 TEST_CASE("filling: every item goes through twice, into the sinks once") {
@@ -226,7 +226,7 @@ TEST_CASE("filling: every item goes through twice, into the sinks once") {
   CHECK(world.tapped_after.size() == 500);
   CHECK(world.written.size() == 500);
   CHECK(ran.report.stages.back().items_in == 500);
-  CHECK(ran.report.stages.front().items_out == 500);  // of the run proper
+  CHECK(ran.report.stages.front().items_out == 500);  // of the actual run
   CHECK(world.memory > 0);
   CHECK(world.memory < ran.report.memory_budget);
 }
@@ -266,7 +266,7 @@ TEST_CASE("filling: the stage may end the pass when it needs no more") {
       filling.end();
       ended.open();
     }
-    // Whoever is quicker than the one that ends it does not take all the rest meanwhile.
+    // Items that are faster than the one that ends the pass must not all pass meanwhile.
     if (mine < 1) ended.wait();
   };
   seen = &world;
@@ -295,7 +295,7 @@ TEST_CASE("filling: a stop in the pass ends the run") {
   Seen world;
   std::atomic<bool> stopped{false};
   world.tap = [&stopped](std::size_t i, Filling&) {
-    // Until the stop has come nothing gets by, so that it comes in the pass.
+    // Nothing passes before the stop, so that it comes during the pass.
     while (i > 10 && !stopped) std::this_thread::yield();
   };
   seen = &world;

@@ -1,4 +1,4 @@
-// The whole plan is checked before anything starts; every problem has its place.
+// The whole plan is checked before anything starts, and every problem has its position.
 #include "pipeline/plan/graph_builder.h"
 
 #include <doctest/doctest.h>
@@ -26,13 +26,12 @@ Graph chain() {
   return Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a");
 }
 
-// Two ways behind f.
+// Two branches after f.
 Graph forked() {
   return Graph().node("files", "numbers").node("f", "fork", "files", {{"outputs", "2"}});
 }
 
-// A stage whose requirements and properties a test can see; and stages that find fault with their
-// options.
+// A stage whose requirements and properties a test can see; and stages that reject their options.
 struct PlainOptions {
   int level = 1;
   std::string node;
@@ -49,7 +48,7 @@ struct PlainOptions {
 constexpr Requirement<double, merge::Largest> kLevel{"level"};
 constexpr Property<double> kRate{"rate"};
 
-// Of every node one.
+// A requirement and a property per node.
 Requirement<double, merge::Largest> of_node(const std::string& node) { return {node.c_str()}; }
 Property<double> seen_by(const std::string& node) { return {node.c_str()}; }
 
@@ -120,7 +119,7 @@ Graph::Options level(int n) { return {{"level", std::to_string(n)}}; }
 
 TEST_CASE("builder: a good chain becomes a plan in topological order, auto filled in") {
   World world;
-  // Written from the sink up: the order of the description does not matter.
+  // Written starting from the sink: the order of the description does not matter.
   Graph g = Graph()
                 .node("out", "keep", "a", {{"concurrency", "3"}, {"queue", "7"}})
                 .node("a", "step", "files")
@@ -143,11 +142,11 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
   CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
   CHECK(plan.settings.config.find("graph")->find("out")->find("concurrency")->text() == "3");
-  // What is stored is the same on every machine.
+  // The stored configuration is the same on every machine.
   CHECK(plan.settings.config.find("graph")->find("a")->find("concurrency")->text() == "auto");
   CHECK(to_json(build_plan(g.workers(2).spec, world.registry).settings.config) ==
         to_json(plan.settings.config));
-  // Feature settings: those of the stages on the way, without their names or what is tuning only.
+  // Feature settings: those of the stages on the path, without names and options for tuning.
   const Value& settings = plan.nodes[2].stage->feature_settings();
   REQUIRE(settings.items().size() == 3);
   const Value& features = settings.items()[2];
@@ -380,7 +379,7 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
 }
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
-  // step + expand: 300 + 500 bytes a block, and two blocks while one is cut from the other.
+  // step + expand: 300 + 500 bytes per block, and two blocks while one is cut from the other.
   Graph g = Graph()
                 .node("files", "numbers")
                 .node("a", "step", "files", {{"size", "300"}})
@@ -494,7 +493,7 @@ TEST_CASE("builder: the same work twice is a warning, at the node that comes sec
         "take a\n");
   CHECK(warnings(two({{"blocks", "2"}}, {{"blocks", "3"}})).empty());
   CHECK(warnings(two({}, {{"on_failure", "branch"}})).empty());
-  // Two outputs of the same rows may be meant.
+  // Two outputs of the same rows may be intended.
   CHECK(warnings(Graph()
                      .node("files", "numbers")
                      .node("out_a", "keep", "files")
@@ -536,7 +535,7 @@ TEST_CASE("builder: requirements go up from all branches, properties come down i
                       .node("out1", "keep", "left")
                       .node("out2", "keep", "deep");
   (void)build_plan(g.spec, world.registry);
-  CHECK(seen.below["top"].get(kLevel) == 5);  // the larger of both
+  CHECK(seen.below["top"].get(kLevel) == 5);  // the larger of the two
   CHECK(seen.below["top"].get(of_node("left")) == 1);
   CHECK(seen.below["top"].get(of_node("right")) == 1);
   CHECK(seen.below["top"].get(of_node("deep")) == 1);
@@ -575,7 +574,7 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
     const std::string problem = row.problem;
     CHECK(problems_of(g, world) == (problem.empty() ? "" : "test.yaml:3:35: " + problem));
   }
-  // From another folder's point of view, too.
+  // An absolute and a relative path can name the same file.
   World world;
   Planned seen;
   add_planner(world, seen);
@@ -632,14 +631,13 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
           test::stepped(test::stepped(test::stepped(test::first_value(row.item), "a.before"), "a"),
                         "a.behind"));
 
-  // What is wrong with a node of the chain is said with that node's name and the place it came
-  // from.
+  // A problem in a node of the chain is reported with that node's name and its original position.
   Graph bad = g;
   bad.set("a", "levle", "3");
   CHECK(problems_of(bad, world)
             .starts_with("test.yaml:2:3: a.before.levle: unknown option of "
                          "step; `melflow stages step` lists its options\n"));
-  // The chain's names are taken.
+  // The names of the chain's nodes are taken.
   CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
             .find("a.behind: there are two nodes of this name") != std::string::npos);
 }

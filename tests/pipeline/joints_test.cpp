@@ -1,4 +1,4 @@
-// The graph that oneTBB is told to make is the one that the plan demands, edge by edge. Shipped
+// The graph that oneTBB is told to make equals the one that the plan demands, edge by edge. Shipped
 // pipelines: tests/jobs/joints_test.cpp; random graphs: random_graphs_test.cpp.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Memory that a sink's own thread holds, of which the graph knows nothing: a run waits for it.
+// A run waits for memory that a sink's own thread holds, unknown to the graph.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace melflow::test::memory_outside_test {
 namespace {
 
-// Takes items as a sink that uploads them would. When none has come for a while, which is when the
-// graph stands still for want of memory, `idle` is called with those that are held.
+// Takes items as a sink that uploads them would. When none has come for a while, because the graph
+// waits for memory, `idle` is called with the held items.
 class Uploads {
  public:
   using Idle = std::function<void(std::deque<Item>& held)>;
@@ -72,7 +72,7 @@ class Uploads {
 
 struct Ran {
   RunReport report;
-  std::size_t most = 0;  // items that were held at once
+  std::size_t most = 0;  // the most items held at once
 };
 
 Ran run(int workers, const std::function<void(Runner&, std::deque<Item>&)>& idle) {
@@ -145,8 +145,8 @@ TEST_CASE("memory outside: a stop calls no listener on the thread that asks for 
         CHECK(running->progress().counts.found == 30);
     });
   };
-  // Blocks of the oldest item take all memory, and further blocks of others wait, whose first ones
-  // are done.
+  // Blocks of the oldest item take all memory, and further blocks of other items wait, whose first
+  // blocks are done.
   world.hooks["out"] = [&](const Number& n, ItemContext* context) -> std::optional<ItemError> {
     if (n.item == 0) uploads.put(context->item());
     return {};

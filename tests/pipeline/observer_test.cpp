@@ -1,4 +1,4 @@
-// What an observer of a run is told: a pair for everything a node did, on the thread that did it.
+// An observer of a run gets a pair of calls per action of a node, on the thread that did it.
 #include "pipeline/report/observer.h"
 
 #include <doctest/doctest.h>
@@ -45,12 +45,12 @@ class Recorder final : public RunObserver {
     if (under_way_.erase(item) == 0) ++unmatched_;
   }
 
-  // What the calling thread is in, the innermost last.
+  // Returns the nodes that the calling thread is in, the innermost last.
   std::vector<int> inside() {
     const std::lock_guard lock(mutex_);
     return inside_[std::this_thread::get_id()];
   }
-  // After the run: nothing is open, and nothing was closed twice.
+  // Checks after the run that nothing is open, and that nothing was closed twice.
   bool all_matched() {
     for (const auto& [thread, inside] : inside_)
       if (!inside.empty()) return false;
@@ -97,11 +97,11 @@ TEST_CASE("observer: a pair for every item of every node, whoever runs it") {
   CHECK(recorder.entered[0] == 120);
   CHECK(recorder.entered.count(1) == 0);
   CHECK(recorder.begun == std::map<int, std::size_t>{{1, 120}});
-  // A node that gives several blocks is entered for each.
+  // A node that emits several blocks is entered for each.
   CHECK(recorder.entered[2] == s[2].items_out);
   CHECK(recorder.entered[2] > 120);
   CHECK(recorder.entered[3] == s[3].items_in);
-  // Batches that are sent before they are full are asked for.
+  // Partial batches are requested from the node.
   CHECK(recorder.entered[4] >= s[4].items_in);
   CHECK(recorder.entered[4] <= s[4].items_in + s[4].items_out);
   CHECK(recorder.entered[5] == s[5].items_in);

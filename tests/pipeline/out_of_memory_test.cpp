@@ -1,4 +1,4 @@
-// Memory for the graph itself runs out, in no stage: the run ends with a report that says so.
+// Memory runs out in the graph itself, not in a stage: the run ends with a report of that.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -12,9 +12,9 @@
 namespace {
 
 constexpr int kNever = -1;
-std::atomic<int> works_left{kNever};  // so many can be made, and then one cannot
+std::atomic<int> works_left{kNever};  // this many can be made before one fails
 
-// Of what a message between nodes carries.
+// Applies to allocations of messages between nodes.
 bool fails(std::size_t size) {
   if (size != sizeof(melflow::Work) || works_left.load(std::memory_order_relaxed) == kNever)
     return false;
@@ -25,7 +25,7 @@ void* made(std::size_t size) { return fails(size) ? nullptr : std::malloc(size =
 
 }  // namespace
 
-// Not inlined, where the compiler would take new and free for a mistake.
+// Not inlined, because the compiler would then report new and free as a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (void* p = made(size)) return p;
   throw std::bad_alloc();
@@ -40,7 +40,7 @@ void* made(std::size_t size) { return fails(size) ? nullptr : std::malloc(size =
 namespace melflow::test::out_of_memory_test {
 namespace {
 
-// Each way in which a node makes a message: the source, blocks of an item, an unfinished batch, and
+// All ways in which a node makes a message: the source, blocks of an item, an unfinished batch, and
 // copies for two branches.
 Graph all_ways(const std::string& thread) {
   return Graph()

@@ -1,4 +1,4 @@
-// Queues keep to their places, and nodes that wait for theirs to fill do not wait for ever.
+// Queues keep to their size, and nodes that wait for their queue to fill do not wait for ever.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace melflow::test::queue_test {
 namespace {
 
-// Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
-// that many places was full.
+// Takes an item only when the producer `from` has made `more` beyond it, out of `items`: its queue
+// of that size was full.
 World::Hook when_full(World& world, long more, long items, const std::string& from) {
   auto calls = std::make_shared<std::atomic<long>>(0);
   return [&made = world.log(from).finished, more, items, calls](
@@ -31,7 +31,7 @@ Graph two_threads(int items, Graph::Options out_options = {}) {
       .workers(2);
 }
 
-// What the consumer sees of its queue when it takes its first item: how many were made before.
+// The state of a consumer's queue when it takes its first item: how many were made before.
 struct FirstLook {
   std::atomic<long> made{-1};
   World::Hook hook(World& world, const std::string& producer) {
@@ -67,8 +67,8 @@ TEST_CASE(
     int slow = 0;
     for (std::size_t i = 0; i < kItems; ++i) slow += way_of(i, "fork", 2, false) == 0 ? 1 : 0;
     REQUIRE(slow > 50);
-    world.check_edges = false;  // what is given is not by branch
-    // The first item there waits until all that go elsewhere are through.
+    world.check_edges = false;  // outputs are not counted by branch
+    // The first item there waits until all items of the other branch are through.
     Gate others;
     std::atomic<int> left{kItems - slow};
     world.hooks["slow"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {

@@ -65,7 +65,7 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
   return nodes_.back();
 }
 
-// One stage after the other behind the last one or, for a branch, behind any; then the sinks.
+// Adds stages one after the other, after the last one or, for a branch, after any; then the sinks.
 void RandomGraph::draw_nodes() {
   for (int k = 0; k < sources_; ++k) add("numbers", -1);
   const bool cuts = one_in(3);
@@ -106,15 +106,15 @@ void RandomGraph::draw_nodes() {
       add(nodes_[i].batches ? "batch_keep" : "keep", static_cast<int>(i));
 }
 
-// A stage that takes numbers and may come before the one that cuts.
+// Returns a stage that takes numbers and may come before the node that cuts.
 std::string RandomGraph::before_cut(const Node& up) const {
   const char* may[] = {"step", up.thinned || up.shuffled ? "step" : "running", "thin", "expand"};
   const bool may_expand = up.expanding < kMostExpanding && (!up.shuffled || !up.cut);
   return may[draw() % (may_expand ? 4 : 3)];
 }
 
-// What is of several sources meets in one node, at once or behind some of each one's own; or not,
-// unless it has to.
+// Joins the items of several sources in one node, at once or after some stages of each source; or
+// not, unless `meet`.
 void RandomGraph::draw_sources(bool meet) {
   mixed_ = one_in(2);
   std::vector<int> ends;
@@ -137,7 +137,7 @@ void RandomGraph::draw_sources(bool meet) {
     ends.push_back(end);
   }
   if (!meet && !at_once && one_in(3)) {
-    // Each has a way of its own.
+    // Each source has its own path.
     for (const int end : ends) draw_step(add("step", end));
     return;
   }
@@ -146,7 +146,7 @@ void RandomGraph::draw_sources(bool meet) {
   if (n.stage == "step") draw_step(n);
 }
 
-// It takes these, too.
+// Adds inputs to a node.
 void RandomGraph::join(Node& n, const std::vector<int>& more) {
   n.more = more;
   for (const int end : more) {
@@ -160,8 +160,8 @@ void RandomGraph::join(Node& n, const std::vector<int>& more) {
   }
 }
 
-// Behind a node that costs a branch no node costs more: what it sees of an item that fails there
-// would be chance where blocks overtake each other.
+// Where failures of a node cost only a branch, those of later nodes must not cost more: whether
+// these see an item that fails there would depend on timing where blocks overtake each other.
 void RandomGraph::inherit_on_failure(Node& n, const Node& up) {
   if (!up.fails_branch) return;
   n.fails_branch = true;
@@ -169,7 +169,7 @@ void RandomGraph::inherit_on_failure(Node& n, const Node& up) {
     if (key == "on_failure") value = "branch";
 }
 
-// Some stages and the one that cuts, without a branch.
+// Adds some stages and the one that cuts, without branches.
 void RandomGraph::draw_parts() {
   group_ = static_cast<int>(upto(9));
   for (int k = 0; k < sources_; ++k)
@@ -186,7 +186,7 @@ void RandomGraph::draw_parts() {
   cutter.thinned = false;
 }
 
-// A node behind each of its outputs; some of these ways are joined again.
+// Adds a fork and a node after each of its outputs; some of these paths are joined again.
 void RandomGraph::draw_fork(int from) {
   Node& fork = add("fork", from);
   fork.outputs = static_cast<int>(upto(3));
@@ -203,7 +203,7 @@ void RandomGraph::draw_fork(int from) {
   join(add("join", ends[0]), {ends[1]});
 }
 
-// Two or three ways of one or more nodes, and a node that puts what they give side by side.
+// Adds two or three paths of one or more nodes, and a node that pairs their outputs.
 void RandomGraph::draw_pair(int from) {
   const bool gathers = !at(from).batches && one_in(2), are_batches = gathers || at(from).batches;
   const std::size_t ways = 1 + upto(2);
@@ -256,8 +256,8 @@ void RandomGraph::draw_step(Node& n) {
   }
 }
 
-// Up to two nodes have something to say of an item, each of one of its blocks; those before a node
-// of parts of the first, which is of all parts.
+// Draws the fates of items: up to two nodes fail, skip or warn about an item, each at one of its
+// blocks. Nodes before a node of parts do so at the first block, which stands for all parts.
 void RandomGraph::draw_fates() {
   if (refused() >= 0 || (!two_fates_ && !one_in(2))) return;
   std::vector<std::size_t> nodes;
@@ -271,7 +271,7 @@ void RandomGraph::draw_fates() {
       Fate f;
       f.node = nodes[draw() % nodes.size()];
       const Node& n = nodes_[f.node];
-      // What is thrown of a batch would be of all of its items, and a warning of the first.
+      // An exception for a batch would concern all of its items, and a warning only the first.
       const Fate::Kind kinds[] = {Fate::failed, Fate::skipped, Fate::thrown, Fate::warned};
       f.kind = kinds[draw() % (n.batches && n.stage != "gather" ? 2 : 4)];
       const std::uint64_t which = draw();
@@ -290,7 +290,7 @@ void RandomGraph::draw_fates() {
   }
 }
 
-// Everything that must not change the result.
+// Draws everything that must not change the result.
 void RandomGraph::draw_bounds() {
   const unsigned largest = one_in(4) ? 1 : 7;
   const bool own_threads = one_in(3);
@@ -327,7 +327,7 @@ void RandomGraph::draw_bounds() {
   workers_ = plain_ ? 1 : static_cast<int>(upto(8));
   memory_ = std::size_t{1} << 20;
   if (plain_ || one_in(3) || refused() >= 0) return;
-  // From what is needed at least to what several tasks of several files find room in.
+  // Draws a budget between the least that is needed and one with room for several tasks.
   World world;
   Graph graph;
   describe(graph);
@@ -395,7 +395,7 @@ std::string RandomGraph::text() const {
   return out;
 }
 
-// ---- what has to come of it ---------------------------------------------------------------------
+// ---- the expected result ------------------------------------------------------------------------
 
 bool RandomGraph::is_plain() const {
   return sources_ == 1 && std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) {
@@ -528,7 +528,7 @@ std::vector<RandomGraph::Fate> RandomGraph::fates_of(std::size_t item) const {
   if (done_.contains(item)) return said;
   say(leader(item), true);
   say(item, false);
-  // A warning about the item that it is of is one on its last part.
+  // A warning about the whole item belongs to its last part.
   if (!is_last_of_item(item))
     std::erase_if(said, [this](const Fate& f) {
       return f.kind == Fate::warned && f.node < static_cast<std::size_t>(cutter_);
@@ -559,7 +559,7 @@ bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
                      [sink](const Fate& f) { return f.lost.contains(sink); });
 }
 
-// What the node gives, or a sink takes, of an item that comes there.
+// Returns the rows that a node emits, or a sink takes, for an item that reaches it.
 std::vector<RandomGraph::Placed> RandomGraph::rows_at(std::size_t item, int node) const {
   const Node& n = at(node);
   if (n.from < 0) return {{{item, 0, first_value(item)}}};
@@ -635,7 +635,7 @@ std::vector<RandomGraph::Placed> RandomGraph::rows_at(std::size_t item, int node
   return rows;
 }
 
-// What that sink is given of an item.
+// Returns the rows of an item that reach the sink.
 std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const {
   const int node = static_cast<int>(sink);
   if (!comes_to(item, node) || is_lost_to(item, node)) return {};
@@ -643,7 +643,7 @@ std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const 
   return {rows.begin(), rows.end()};
 }
 
-// As test_graph's users see it: "item3 failed step2 failed here".
+// Formats the remark as test_graph does: "item3 failed step2 failed here".
 std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   const auto line = [item](const char* outcome, const std::string& node, const std::string& why) {
     return fmt::format("item{} {} {} {}", item, outcome, node, why);
@@ -654,7 +654,7 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   const bool is_taken =
       std::any_of(all.begin(), all.end(), [&](int sink) { return !is_lost_to(item, sink); });
   const std::vector<Fate> fates = fates_of(item);
-  // A failure before a skip, and that before a way that goes elsewhere; each in their order.
+  // A failure precedes a skip, and a skip an item's leaving by another path; then the first counts.
   const Fate *main = nullptr, *noted = nullptr;
   for (const Fate& f : fates) {
     if (f.kind != Fate::warned &&
@@ -686,7 +686,7 @@ void RandomGraph::hang_in(World& world, Incident incident, std::atomic<int>& cal
                                           ItemContext* context) -> std::optional<ItemError> {
       if (i == where_ && (incident == Incident::stop || incident == Incident::abort) &&
           calls++ >= when_) {
-        if (incident == Incident::abort) throw RunError("the end");  // and at every later call
+        if (incident == Incident::abort) throw RunError("the end");  // and in every later call
         now.open();
       }
       const auto it = fates_.find(n.item);
@@ -738,7 +738,7 @@ void RandomGraph::check() const {
   INFO(text());
   if (refused() >= 0) return check_refusal();
   World world;
-  // Who fails is dropped from a queue, which no stage can see.
+  // Failing items are dropped from queues, which no stage can see.
   world.check_edges = fates_.empty() && incident_ == Incident::none && is_plain();
   std::atomic<int> calls{0};
   Gate now;
@@ -783,7 +783,7 @@ void RandomGraph::check_edges(const RunReport& report) const {
 
 void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
-  // Where nothing is ok, the run failed.
+  // Where no item is ok, the run failed.
   const bool is_lost = r.counts.ok == 0 && r.counts.found > 0;
   CHECK(r.error.empty() == !is_lost);
   CHECK(r.ending == (is_lost ? Ending::failed : Ending::complete));
@@ -817,7 +817,7 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
             stage(r, nodes_[static_cast<std::size_t>(n.from)].name).items_out);
 }
 
-// Whatever was under way: an item is ok in every sink, with all of its rows, or it is in none.
+// Whatever was in flight: an item is ok in every sink, with all of its rows, or in none.
 void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
   const bool too_many = incident_ == Incident::failures && r.counts.failed > most_failures_;
@@ -859,7 +859,7 @@ void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
     CHECK(rows == expected);
   }
   CHECK(taken.size() == r.counts.ok - done);
-  // What is ok is in every sink that it comes to.
+  // Items that are ok are in every sink that they reach.
   for (const std::size_t item : taken)
     for (const int s : sinks())
       if (!rows_of(item, static_cast<std::size_t>(s)).empty()) {

@@ -1,9 +1,9 @@
-// Random graphs with random bounds: whatever they are, every row, warning and account is the one
-// that was computed without a graph; and what is stopped or fails in the middle leaves whole items.
-// perf/random_graphs.sh runs many.
+// Random graphs with random bounds: every row, warning and count equals the one that was computed
+// without a graph; and a run that is stopped or fails in the middle leaves only whole items.
+// perf/random_graphs.sh runs many of these.
 //
-// MELFLOW_RANDOM_GRAPHS=10000 runs as many, MELFLOW_RANDOM_SEED=7 others. A failure names its seed;
-// the same seed gives the same graph again, though not the same timing.
+// MELFLOW_RANDOM_GRAPHS=10000 runs that many, MELFLOW_RANDOM_SEED=7 others. A failure names its
+// seed; the same seed makes the same graph again, though not the same timing.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -63,7 +63,7 @@ TEST_CASE(
           CHECK(o.report.error.find(where) != std::string::npos);
         CHECK(o.report.counts.failed == 0);
         CHECK(o.report.counts.not_run > 0);
-        CHECK(o.report.counts.ok < 60);  // later ones may have overtaken it
+        CHECK(o.report.counts.ok < 60);  // later items may have overtaken it
       }
     }
   }
@@ -87,8 +87,8 @@ TEST_CASE("runner: what a batch cannot take fails alone, and what it cannot give
   struct Row {
     const char* what;
     World::Hook push;
-    World::Pull pull;  // of the batch that has item 4
-    bool of_all;       // what is said then is said of all that are in the batch
+    World::Pull pull;  // for the batch that contains item 4
+    bool of_all;       // whether the outcome applies to all items of the batch
     const char* remark;
   };
   using Error = std::optional<ItemError>;
@@ -202,7 +202,7 @@ TEST_CASE("runner: a run of which no item is ok has failed, and its sinks know")
   const Watchdog watchdog("runner: none ok");
   struct Case {
     std::size_t skipped;  // of 50 items
-    std::string error;    // how it begins
+    std::string error;    // beginning of the error
   };
   for (const Case& c :
        {Case{
@@ -241,14 +241,14 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
     int every;
     bool stopped;
   };
-  // 200 items; every tenth fails: 20.
+  // Of 200 items every tenth fails: 20.
   for (const Case& c : {Case{"19", 10, true},
                         {"20", 10, false},
                         {"0", 10, true},
                         {"9%", 10, true},
                         {"10%", 10, false},
                         {"0%", 10, true},
-                        {"0", 1000, true},  // only the very first
+                        {"0", 1000, true},  // only the first item
                         {"100%", 2, false}}) {
     for (int workers : kWorkers) {
       CAPTURE(std::string(c.limit));
@@ -263,7 +263,7 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
       world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
       const Outcomes o = test::run(chain(200).workers(workers).max_failures(c.limit), world);
       CHECK(o.report.ending == (c.stopped ? Ending::failed : Ending::complete));
-      // The sinks keep what is done, as after a stop.
+      // The sinks keep finished items, as after a stop.
       CHECK(told == (c.stopped ? Ending::stopped : Ending::complete));
       CHECK((o.report.error.find("max_failures (" + std::string(c.limit) + ")") !=
              std::string::npos) == c.stopped);
@@ -275,7 +275,7 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
 
 TEST_CASE("runner: too many failures in one node end the run, those of others do not count") {
   const Watchdog watchdog("runner: max_failures of a node");
-  // 200 items: 20 fail in a, 10 more in b.
+  // Of 200 items 20 fail in a, and 10 more in b.
   struct Case {
     const char *in_a, *in_b, *error;
   };
@@ -359,7 +359,7 @@ TEST_CASE("runner: pieces that sinks keep to the end are let go before any stage
   CHECK(o.report.counts.ok == 10);
   CHECK(o.report.ending == Ending::complete);
 
-  // For ever: the accounts do not balance, which is an error of its own.
+  // On every call: the counts do not add up, which is an error of its own.
   World other;
   other.hooks = world.hooks;
   {
@@ -408,7 +408,7 @@ TEST_CASE("runner: stop() from inside a stage finishes what is under way") {
       World world;
       Runner* self = nullptr;
       test::Gate stopped;
-      // The source waits for the stop, lest a slow thread is overtaken by all the rest.
+      // The source waits for the stop, so that the other items cannot all overtake a slow thread.
       world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
         if (n.item == 200) stopped.wait();
         return {};
@@ -462,7 +462,7 @@ TEST_CASE("runner: stop() from the close of an item, and a warning from there, d
       if (index == 10) self->stop();
     });
   };
-  // Long items wait for memory when the stop comes.
+  // Long items wait for memory when the run is stopped.
   Runner runner(test::make_plan(Graph()
                                     .node("files", "numbers", "", {{"items", "200"}})
                                     .node("cut", "expand", "files", {{"blocks", "50"}})

@@ -1,4 +1,4 @@
-// What a run does with its items: values, blocks, accounts.
+// The results of a run: values, blocks, counts.
 #include "pipeline/run/runner.h"
 
 #include <doctest/doctest.h>
@@ -93,7 +93,7 @@ TEST_CASE("runner: both branches of a fan-out get the same object") {
   CHECK(world.rows("out2").size() == 200);
   CHECK(world.rows("direct").size() == 200);
   CHECK(seen.size() == 200);
-  // The address of one item's payload may be reused by a later one, never by the same item.
+  // The address of one item's payload may be reused by a later item, never by the same one.
   for (const auto& [item, addresses] : seen) REQUIRE(addresses.size() == 1);
   for (const auto& [item, count] : times) REQUIRE(count == 3);
 }
@@ -365,10 +365,10 @@ TEST_CASE("runner: progress may be asked for at any time") {
       CHECK(p.counts.ok >= last.counts.ok);
       CHECK(p.rows >= last.rows);
       last = p;
-      std::this_thread::yield();  // to whom it waits for
+      std::this_thread::yield();  // lets the thread run that it waits for
     }
     CHECK(last.counts.found == 300);
-    CHECK(last.rows >= 99);  // the last one may still be on its way out of the sink's node
+    CHECK(last.rows >= 99);  // the last one may still be leaving the sink's node
     CHECK(last.bytes > 0);
     gate.open();
   });
@@ -391,7 +391,7 @@ TEST_CASE("runner: what a stage is busy with is measured, and what it waits for"
     return {};
   };
   world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-    gate.wait();  // for the fifth item: until then four wait, and the stage before is held up
+    gate.wait();  // waits for the fifth item: until then four wait, and the stage before is blocked
     return {};
   };
   const Outcomes o = test::run(
@@ -404,12 +404,12 @@ TEST_CASE("runner: what a stage is busy with is measured, and what it waits for"
   const StageTime& a = stage(o.report, "a").time;
   CHECK(a.busy >= inside);
   CHECK(a.busy >= 30 * 200e-6);
-  // Inside of consume() the sink waits for four items to be made; its thread may have come late.
+  // consume() waits until four items are made; the sink's thread may have started late.
   const StageTime& out = stage(o.report, "out").time;
   CHECK(out.busy + out.waiting_core >= 4 * 200e-6);
   CHECK(out.waiting_input >= 200e-6);
   CHECK(out.blocked_output == 0);
-  // One worker: while `a` has it, the source is ready but has none.
+  // With one worker, the source is ready but has no worker while `a` has it.
   CHECK(stage(o.report, "files").time.waiting_core + stage(o.report, "files").time.blocked_output >
         0);
 }

@@ -1,5 +1,5 @@
-// A race on purpose, to show that ThreadSanitizer sees one through tests/support/tsan.supp. Skipped
-// unless asked for; under ThreadSanitizer ctest asks for it and wants the report.
+// A deliberate race, to show that ThreadSanitizer reports one despite tests/support/tsan.supp. Runs
+// only on request; under ThreadSanitizer ctest requests it and expects the report.
 #include <doctest/doctest.h>
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ TEST_CASE("seeded race: two items in one stage change the same number" * doctest
   long number = 0;
   world.hooks["a"] = [&](const test::Number&, ItemContext*) -> std::optional<ItemError> {
     {
-      // Only when both are inside at the same time nothing of the graph orders them.
+      // Only when both threads are inside at the same time does nothing in the graph order them.
       std::unique_lock lock(mutex);
       if (--missing <= 0) wake.notify_all();
       wake.wait(lock, [&] { return missing <= 0; });

@@ -1,4 +1,4 @@
-// Percentiles of a histogram against those of the sorted values themselves.
+// Compares percentiles of a histogram with those of the sorted values.
 #include "pipeline/report/stage_meter.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 namespace melflow::service_times_test {
 namespace {
 
-// By nearest rank [s].
+// Returns the percentile by nearest rank [s].
 double sorted_percentile(std::vector<std::int64_t> values, double share) {
   std::sort(values.begin(), values.end());
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));

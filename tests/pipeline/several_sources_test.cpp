@@ -1,5 +1,5 @@
-// Graphs with several sources: docs/decisions/0020-several-sources.md. Random ones are in
-// random_graphs_test.cpp.
+// Graphs with several sources: docs/decisions/0020-several-sources.md. random_graphs_test.cpp has
+// random ones.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ Graph two_sources() {
       .node("two", "numbers", "", {{"items", "3"}});
 }
 
-// What is given of the items [first, end) behind these steps.
+// Returns the rows of the items [first, end) after these steps.
 std::vector<Row> rows(std::size_t first, std::size_t end, const std::vector<std::string>& steps) {
   std::vector<Row> out;
   for (std::size_t i = first; i < end; ++i) {

@@ -1,5 +1,5 @@
-// Which files go together in a task: how many, within what memory, what of them is omitted, and
-// how a run ends that is in the middle of one.
+// Which files share a task: how many, within which memory, which are omitted, and how a run ends in
+// the middle of a task.
 #include "pipeline/run/source_feed.h"
 
 #include <doctest/doctest.h>
@@ -17,8 +17,8 @@ namespace melflow::test::source_feed_test {
 
 TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
   const Watchdog watchdog("files per task: the oldest file");
-  // A sink that writes in order keeps what comes too early, so that all of the budget but the
-  // reserve is taken; the oldest file is not the first one of its task.
+  // A sink that writes in order keeps early items, so that all of the budget but the reserve is
+  // used; the oldest file is not the first one of its task.
   for (int workers : test::kWorkers)
     for (const char* files : {"2", "3", "8"})
       for (const std::size_t more : {0U, 1U, 2U, 5U}) {
@@ -84,7 +84,7 @@ TEST_CASE("files per task: a stop leaves what was begun whole and lists the rest
     test::check_run(o, world);
     CHECK(o.report.ending == Ending::stopped);
     CHECK(o.report.counts.failed == 0);
-    // The task at hand goes on: no file of it is lost.
+    // The current task continues: none of its files is lost.
     CHECK(o.report.counts.ok >= 8);
     CHECK(o.report.counts.ok % 4 == 0);
     CHECK(items(world).size() == o.report.counts.ok);
@@ -166,8 +166,8 @@ TEST_CASE("files per task: nothing is made where all lines are closed, or there 
 
 namespace {
 
-// How many files the source made each time it was asked. One that found no room in its task counts
-// in that one, though it goes with the next.
+// Counts the files that the source made each time it was asked. A file that had no room in its task
+// counts there, though it goes with the next.
 class Tasks final : public RunObserver {
  public:
   explicit Tasks(World& world) {
@@ -233,19 +233,19 @@ TEST_CASE("files per task: auto puts small files together, and fewer of them tow
   const Watchdog watchdog("files per task: auto");
   constexpr std::size_t kFiles = 20'000, kLarge = 256;
   World world;
-  // What a file costs is learned from the first ones, by the byte. They are so large, by what the
-  // source says, that the small ones cost next to nothing, however slow the machine is.
+  // The cost of a file is estimated from the first ones, per byte. These are so large, according to
+  // the source, that small files cost next to nothing, however slow the machine is.
   world.file_bytes = [](std::size_t i) { return i < kLarge ? std::size_t{1} << 40 : 0; };
   const auto sizes =
       Tasks(world).run(together(kFiles, "auto").workers(1).memory(std::size_t{1} << 60), world);
-  // As long as nothing is known of them each goes alone.
+  // While nothing is known, each file goes alone.
   for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
   std::size_t made = 0;
   for (const std::size_t n : sizes) {
-    // Four tasks or more are left for each worker; and one that found no room.
+    // A task leaves four or more for each worker; one file more may have had no room in it.
     const std::size_t most = std::clamp<std::size_t>((kFiles - made) / 4, 1, 1024);
     CHECK(n <= most + 1);
-    // The first small ones may be in a task with the last of the large.
+    // The first small files may be in a task with the last large ones.
     if (made >= 2 * kLarge) CHECK(n + 1 >= most);
     made += n;
   }
@@ -256,8 +256,8 @@ TEST_CASE("files per task: auto leaves files alone that are work enough") {
   const Watchdog watchdog("files per task: auto, dear files");
   World world;
   Tasks tasks(world);
-  // At least so long, which is more than a task is to take; on a slow machine they are dearer
-  // still.
+  // Files take at least this long, which exceeds the target time of a task; on a slow machine even
+  // longer.
   world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
     return {};
@@ -274,7 +274,7 @@ TEST_CASE("files per task: the number is in the stored settings, auto where it i
   CHECK(stored(together(1, "12")) == "12");
   CHECK(stored(together(1, "auto")) == "auto");
   CHECK(stored(test::chain(1)) == "auto");
-  // It changes no value of the output.
+  // The option changes no values of the output.
   const auto settings = [&](const char* files) {
     const Plan plan = build_plan(together(1, files).spec, world.registry);
     return to_json(plan.nodes.back().stage->feature_settings());

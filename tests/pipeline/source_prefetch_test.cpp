@@ -1,4 +1,4 @@
-// Items of a source that are made before their turn, by other workers than the one that takes them.
+// Items of a source that are prefetched by workers other than the one that takes them.
 #include "pipeline/run/source_feed.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ Graph ahead(const std::string& files_per_task) {
       .node("out", "keep", "a");
 }
 
-// How often each item was made.
+// Counts how often each item was made.
 class Made {
  public:
   explicit Made(World& world) {
@@ -111,7 +111,7 @@ TEST_CASE("source prefetch: the source waits for what is being made, and does no
     std::vector<std::atomic<int>> times = std::vector<std::atomic<int>>(kItems);
     world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
       ++times[n.item];
-      if (n.item == kHeld) visits.wait_for(kHeld + 1);  // it is its turn
+      if (n.item == kHeld) visits.wait_for(kHeld + 1);  // its turn has come
       return {};
     };
     Outcomes o;

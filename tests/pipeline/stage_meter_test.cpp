@@ -1,4 +1,4 @@
-// What a stage's calls cost, from visits with known times.
+// The cost of a stage's calls, from visits with known times.
 #include "pipeline/report/stage_meter.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ TEST_CASE("stage meter: the processor is measured in the first 64 visits, then i
     const bool wants = StageMeter::wants_cpu(meter.visits());
     if (i < 64) CHECK(wants);
     measured += wants ? 1 : 0;
-    // Every visit takes 100; at first half of that is the processor's, then a quarter.
+    // Every visit takes 100; at first half of it is processor time, then a quarter.
     meter.add(visit(100, wants ? (i < 64 ? 50 : 25) : -1));
   }
   CHECK(measured == 64 + 80);
@@ -47,7 +47,7 @@ TEST_CASE("stage meter: what is measured is not in step with batches") {
   for (const int batch : {2, 4, 8, 16, 32}) {
     CAPTURE(batch);
     StageMeter meter;
-    // The visit that completes a batch waits; all others work.
+    // The visit that completes a batch waits; all others compute.
     const int visits = 64 + 11 * 32;
     for (int i = 0; i < visits; ++i) {
       const bool waits = i % batch == 0;
@@ -70,7 +70,7 @@ TEST_CASE("stage meter: the five longest visits, the longest first") {
   StageMeter meter;
   for (std::size_t i = 0; i < 100; ++i)
     meter.add(of_file(static_cast<std::int64_t>((i * 37) % 100) * 1'000'000, i));
-  meter.add(visit(1'000'000'000));  // of no file
+  meter.add(visit(1'000'000'000));  // without files
   const std::vector<SlowVisit> slow = meter.slowest();
   REQUIRE(slow.size() == 5);
   for (std::size_t k = 0; k < 5; ++k) {

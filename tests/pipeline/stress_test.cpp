@@ -1,9 +1,9 @@
-// Odd mixtures: graphs with random concurrency, queues, batches, memory, workers and dedicated
-// threads. Whatever the mixture, the result is the one of the plainest run; whatever is stopped or
-// fails in the middle, every item is accounted for and every bound holds.
+// Graphs with random concurrency, queues, batches, memory, workers and dedicated threads. Whatever
+// the mixture, the result equals that of the plainest run; when a run is stopped or fails in the
+// middle, every item is accounted for and every bound holds.
 //
 // MELFLOW_STRESS=20 runs twenty times as many, MELFLOW_STRESS_SEED=7 others. A failure names its
-// seed; the same seed gives the same mixture again, though not the same timing.
+// seed; the same seed makes the same mixture again, though not the same timing.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ unsigned from_environment(const char* name, unsigned fallback) {
   return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : fallback;
 }
 
-// Runs `body(seed)` often enough, each time under a watchdog that knows the seed.
+// Runs `body(seed)` many times, each under a watchdog that knows the seed.
 template <class F>
 void for_seeds(const char* what, unsigned count, F&& body) {
   const unsigned first = from_environment("MELFLOW_STRESS_SEED", 1) * 1000003U;
@@ -40,11 +40,11 @@ void for_seeds(const char* what, unsigned count, F&& body) {
 }
 
 constexpr int kItems = 60;
-constexpr std::size_t kBlock = 400;  // admission cost of every shape below, at most
+constexpr std::size_t kBlock = 400;  // largest admission cost of the shapes below
 
 enum class Shape { chain, batches, fan_out };
 
-// The plainest form; every sink writes in order.
+// Returns the plainest form; every sink writes in order.
 Graph shape(Shape s) {
   Graph g;
   g.node("files", "numbers", "", {{"items", std::to_string(kItems)}, {"size", "0"}});
@@ -87,7 +87,7 @@ std::vector<std::string> sinks(Shape s) {
                              : std::vector<std::string>{"out"};
 }
 
-// Everything that must not change the result.
+// Draws everything that must not change the result.
 Graph mixed(Shape s, std::mt19937& random) {
   const auto upto = [&random](int n) { return 1 + static_cast<int>(random() % unsigned(n)); };
   Graph g = shape(s);
@@ -122,7 +122,7 @@ void add_failures(World& world, Shape s, unsigned seed) {
     world.hooks[nodes[k]] = [k, seed, count = nodes.size()](
                                 const Number& n, ItemContext*) -> std::optional<ItemError> {
       const std::uint64_t h = test::mix(n.item, seed);
-      // Block 0 comes by everywhere.
+      // Block 0 reaches every node.
       if (h % 4 != 0 || (h / 4) % count != k || n.block != 0) return {};
       switch ((h / 64) % 3) {
         case 0:
@@ -134,7 +134,7 @@ void add_failures(World& world, Shape s, unsigned seed) {
       }
     };
 }
-// batch_step fails single parts through the context, so a hook of it must not throw.
+// batch_step fails single parts through the context, so its hook must not throw.
 void tame_batches(World& world, const char* node) {
   if (const auto it = world.hooks.find(node); it != world.hooks.end())
     it->second = [inner = it->second](const Number& n, ItemContext* c) -> std::optional<ItemError> {
@@ -168,7 +168,7 @@ std::vector<std::string> texts(const std::vector<Remark>& remarks) {
   return out;
 }
 
-// One of everything, one worker, all the memory: nothing overtakes anything.
+// Runs with one of everything, one worker and all the memory: nothing overtakes anything.
 Reference reference(Shape s, unsigned failures) {
   World world;
   if (failures != 0) {
@@ -183,8 +183,8 @@ Reference reference(Shape s, unsigned failures) {
   return {rows_of(world, s), texts(o.remarks), o.report.counts};
 }
 
-// Of a run that ended early: every row belongs to an item that is ok, and such an item has all of
-// its rows, in every sink.
+// Checks a run that ended early: every row belongs to an item that is ok, and such an item has all
+// of its rows, in every sink.
 void check_partial(World& world, Shape s, const Reference& whole, const Ledger::Counts& counts) {
   for (const std::string& sink : sinks(s)) {
     CAPTURE(sink);
@@ -243,7 +243,7 @@ TEST_CASE("stress: a stop at any moment leaves whole items and complete accounts
       std::mt19937 random(seed);
       world.check_edges = false;
       const Graph g = mixed(s, random);
-      // Somewhere in the graph, after some calls: another thread stops the run.
+      // Another thread stops the run somewhere in the graph, after some calls.
       const std::string where = g.spec.nodes[random() % g.spec.nodes.size()].name;
       const int when = static_cast<int>(random() % 120);
       std::atomic<int> calls{0};
@@ -288,7 +288,7 @@ TEST_CASE("stress: an error of the run at any moment leaves whole items and comp
       const bool memory = random() % 2 == 0;
       std::atomic<int> calls{0};
       world.hooks[where] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-        if (calls++ < when) return {};  // and every later call fails as well
+        if (calls++ < when) return {};  // every later call fails as well
         if (memory) throw std::bad_alloc();
         throw RunError("the end");
       };
@@ -332,7 +332,7 @@ TEST_CASE("stress: several stops, an error and many questions at the same time")
         while (!over) {
           const Progress p = runner.progress();
           if (p.counts.closed() > p.counts.found) world.complain("more closed than found");
-          std::this_thread::yield();  // or those on the same core would wait for its time to be up
+          std::this_thread::yield();  // lets others on the same core run
         }
       });
       o.report = runner.run();

@@ -1,5 +1,5 @@
-// Several items of one: what each is numbered by, that a recording is ok only if all of them are,
-// and that those of long recordings come within the least memory that suffices.
+// Several sub-items of one item: how they are numbered, that a recording is ok only if all of them
+// are, and that those of long recordings get by with the least memory that suffices.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ struct Text {
 TEST_CASE("sub-items: each has its number in what it was made of, and its place in the recording") {
   World world;
   std::mutex mutex;
-  std::map<std::size_t, std::map<int, std::string>> seen;  // of each item, by block
+  std::map<std::size_t, std::map<int, std::string>> seen;  // by item, then by block
   world.hooks["out"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
     const SubItem& inner = *c->origin().sub_item;
     const std::lock_guard lock(mutex);
@@ -52,7 +52,7 @@ TEST_CASE("sub-items: each has its number in what it was made of, and its place 
   CHECK(outcomes.report.counts.ok == 40);
   REQUIRE(seen.size() == 40);
   for (const auto& [item, blocks] : seen) {
-    // The same by counting what the stages say.
+    // The expected result, computed from the stages' definitions.
     std::map<int, std::string> expected;
     const int outer = block_count(item, 3);
     int block = 0, take = 0, place = 0, number = 0;

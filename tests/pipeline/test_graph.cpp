@@ -81,7 +81,7 @@ Graph chain(int items, Graph::Options sink) {
       .node("out", "keep", "b", std::move(sink));
 }
 
-// One file a task where a test does not say otherwise: most are about single items.
+// One file per task unless a test asks for more: most tests are about single items.
 Plan make_plan(const Graph& graph, World& world) {
   Plan plan = build_plan(graph.spec, world.registry);
   PlanNode& source = plan.nodes.front();
@@ -144,7 +144,7 @@ void check_run(const Outcomes& outcomes, World& world) {
   }
   for (const EdgeReport& e : r.edges) {
     CAPTURE(e.to);
-    int places = 0;  // of all edges that lead there
+    int places = 0;  // capacity of all edges that lead there
     for (const EdgeReport& other : r.edges)
       if (other.to == e.to) places += other.capacity;
     CHECK(e.max_depth <= static_cast<std::size_t>(places));

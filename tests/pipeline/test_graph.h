@@ -1,4 +1,4 @@
-// A graph of test stages, written in a few lines, and a run of it.
+// Builds a graph of test stages in a few lines, and runs it.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace melflow::test {
 
-/// Writes a GraphSpec as YAML would give it. Node number i (from 1) stands in line i of
-/// "test.yaml", its name in column 3; its option number k (from 1) has its key in column 10k and
-/// its value in column 10k + 5.
+/// Writes a GraphSpec as if read from YAML. Node number i (from 1) is in line i of "test.yaml",
+/// with its name in column 3; its option number k (from 1) has its key in column 10k and its value
+/// in column 10k + 5.
 class Graph {
  public:
   using Options = std::vector<std::pair<std::string, std::string>>;
@@ -32,13 +32,13 @@ class Graph {
   std::vector<std::string> names_;
 };
 
-/// Numbers through two steps into a sink: files, a, b, out.
+/// A chain of numbers through two steps into a sink: files, a, b, out.
 Graph chain(int items, Graph::Options sink = {});
 
-/// Numbers of workers that a test is run with.
+/// The numbers of workers with which a test is run.
 inline constexpr int kWorkers[] = {1, 2, 3, 8};
 
-/// Builds the plan and joins the world's logs to it.
+/// Builds the plan and connects it to the world's logs.
 Plan make_plan(const Graph& graph, World& world);
 
 struct Outcomes {
@@ -46,11 +46,11 @@ struct Outcomes {
   std::vector<Remark> remarks;
 };
 
-/// Runs it and checks what holds for every run: accounts, bounds, times, memory.
+/// Runs a graph and checks what holds for every run: counts, bounds, times, memory.
 Outcomes run(const Graph& graph, World& world);
 void check_run(const Outcomes& outcomes, World& world);
 
-/// Of a node, or of the queue before it; throws std::out_of_range where there is none.
+/// Finds the report of a node, or of the queue before it; throws std::out_of_range for none.
 const StageReport& stage(const RunReport& report, const std::string& name);
 const EdgeReport& edge_to(const RunReport& report, const std::string& name);
 

@@ -17,7 +17,7 @@
 
 namespace melflow::test {
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {  // splitmix64 of both
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {  // splitmix64 of both values
   std::uint64_t z = a * 0x9e3779b97f4a7c15ULL + b + 0x7f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
@@ -77,24 +77,24 @@ using BatchPtr = std::shared_ptr<const Batch>;
 struct StageOptions {
   std::string node;
   int items = 100;
-  int group = 1;    // numbers: an item stands for one or several of these
-  int blocks = 4;   // expand: at most so many for an item, or a block
+  int group = 1;    // numbers: how many numbers one item represents, at most
+  int blocks = 4;   // expand: most blocks for an item, or for a block
   int batch = 4;    // gather: numbers in a full batch
-  Bytes size{100};  // output bound; payloads have 1 to this many
-  int work = 0;     // rounds of hashing for every call, up to
+  Bytes size{100};  // output bound; payloads have 1 to this many bytes
+  int work = 0;     // most rounds of hashing per call
   bool own_threads = false;
-  bool elsewhere = false;  // step: items are under way in an engine, done in any order
-  bool fills = false;      // of that engine: gives none back before it had all its slots full
-  bool ahead = false;      // numbers: some are made before their turn
-  bool mixed = false;      // numbers: those of several sources in a mixed order
+  bool elsewhere = false;  // step: items are in flight in an engine and finish in any order
+  bool fills = false;      // step: the engine returns nothing before all its slots were full
+  bool ahead = false;      // numbers: some are prefetched
+  bool mixed = false;      // numbers: items of several sources come in mixed order
   bool ordered = false;
-  bool any_order = false;  // step: blocks of one item need not come one by one
+  bool any_order = false;  // step: blocks of one item need not come in order
   int outputs = 2;         // fork
-  bool drops = false;      // fork: some items leave by none of them
-  int rows = 1;            // batch_step: numbers of an item in a block, at most
-  int lag = 0;             // beside: input k gives k * lag rows fewer, until the last block
-  bool nested = false;     // expand: what waits for its turn leaves its place in the queue
-  bool holes = false;      // expand: nothing for every third block but the last, from the first on
+  bool drops = false;      // fork: some items leave by no output
+  int rows = 1;            // batch_step: most numbers of an item in a block
+  int lag = 0;             // beside: input k emits k * lag rows fewer, until the last block
+  bool nested = false;     // expand: an input that waits for its turn leaves the queue
+  bool holes = false;      // expand: no output for block 0, 3, 6, ..., except the last
 
   void describe(Schema& s) {
     s.field("items", items, "").at_least(0);
@@ -120,7 +120,7 @@ struct StageOptions {
   }
 };
 
-// Being in process(): counts, and checks both bounds from inside.
+// Counts a call of process(), and checks both bounds from inside.
 class Visit {
  public:
   Visit(World& world, NodeLog& log, bool gives = true, bool has_queue = true)
@@ -130,11 +130,11 @@ class Visit {
           fmt::format("{} in process() where {} are allowed", visit_.now(), log.concurrency));
     if (log.up != nullptr && world.check_edges && has_queue &&
         !(log.comes_again && log.up->items_per_task > 1)) {
-      // Read in this order, what is counted never exceeds what was true at the first moment.
+      // Read in this order, the count never exceeds the true number at the first moment.
       const long given = log.up->given.load();
       const long lost = log.up->lost.load();
       const long finished = log.finished.load();
-      // A source makes its next item before there is a place for it.
+      // A source makes its next item before there is room for it.
       const long bound =
           (log.queue + log.concurrency + (log.up->is_source ? 1 : 0)) * log.up->items_per_task;
       if (given - lost - finished > bound)
@@ -153,7 +153,7 @@ class Visit {
   ConcurrencyProbe::Visit visit_;
 };
 
-// What every test stage has.
+// The common base of all test stages.
 class Common {
  public:
   Common(StageOptions options, World& world)
@@ -163,7 +163,7 @@ class Common {
   }
 
  protected:
-  // Work of a length that differs from item to item, then the test's hook.
+  // Works for a time that differs from item to item, then calls the test's hook.
   std::optional<ItemError> act(const Number& in, ItemContext* context) const {
     if (options_.work > 0) {
       const std::uint64_t seed = mix(in.value, static_cast<std::uint64_t>(log_.started.load()));
@@ -218,7 +218,7 @@ class Bounded : public Base, public HoldsItems, protected Common {
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 
-// Hands on the payload itself.
+// Passes its input on unchanged.
 template <class Base>
 class HandsOn : public Bounded<Base> {
  public:
@@ -255,7 +255,7 @@ class Numbers final : public Bounded<Source<Number>>, public MakesAhead, public 
   bool makes_ahead() const override { return options_.ahead; }
   std::size_t count() const override { return static_cast<std::size_t>(options_.items); }
   SourceItem item(std::size_t index) override {
-    std::optional<Visit> visit;  // bounds are about what is made in its turn
+    std::optional<Visit> visit;  // bounds only apply to items that are not prefetched
     if (options_.ahead)
       ++log_.started;
     else
@@ -295,7 +295,7 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
   }
 
  private:
-  // What was begun last is done first.
+  // Finishes the item that was begun last first.
   class Elsewhere final : public Engine {
    public:
     Elsewhere(const Step& step, int slots)
@@ -328,16 +328,16 @@ class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
    private:
     const Step& step_;
     const std::size_t slots_;
-    std::size_t holds_until_;  // as many are held
-    std::vector<Done> held_;   // the driver's thread only
+    std::size_t holds_until_;  // until this many are held
+    std::vector<Done> held_;   // accessed only by the driver's thread
     std::mutex mutex_;
     std::condition_variable woken_;
     bool is_woken_ = false;
   };
 };
 
-// Gives nothing for every second block but the last; with holes, wrongly, of sub-items also not for
-// that.
+// Emits nothing for every second block but the last; with holes it wrongly drops last blocks of
+// sub-items, too.
 class Thin final : public HandsOn<Transform<Number, Number>> {
  public:
   static constexpr const char* kName = "thin";
@@ -355,13 +355,13 @@ class Thin final : public HandsOn<Transform<Number, Number>> {
   }
 };
 
-// Blocks of one item are numbered in the order in which they are given, whatever they are cut from.
+// Numbers the blocks of an item in the order in which they are emitted, whatever they are cut from.
 struct GivenBlocks final : StageState {
   int next = 0;
-  int row = 0;  // in the sub-item
+  int row = 0;  // within the sub-item
 };
 
-// Gives several blocks for one; as sub-items, some of which are a piece of the next input, too.
+// Emits several blocks per input; as sub-items, some of which continue with the next input.
 template <class Kind>
 class ExpandBase : public Bounded<Kind> {
  public:
@@ -419,7 +419,7 @@ class DivideNumber final : public ExpandBase<Divide<Number, Number>> {
   using ExpandBase::ExpandBase;
 };
 
-// Needs every block before it to have passed: order matters, and one at a time.
+// Needs every earlier block to have passed: checks their order, and that they come one by one.
 struct RunningState final : StageState {
   std::uint64_t sum = 0;
   int next_block = 0;
@@ -452,12 +452,12 @@ class Running final : public Bounded<StreamTransform<Number, Number, RunningStat
   }
 };
 
-// Parts of one or two blocks, of which the later one is the first of the next part.
+// Parts of one or two blocks; the second block of a part is the first one of the next part.
 struct PartsState final : StageState {
   std::size_t block = 0;
   std::size_t first_record = 0;
   std::shared_ptr<Stream> part;
-  int given = 0;  // pieces of it
+  int given = 0;  // pieces emitted of the part
 };
 struct PartsCursor final : StageState {};
 
@@ -472,7 +472,7 @@ class Parts final : public Bounded<ItemStage> {
                  .cuts = true}) {}
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                        ItemContext& context) override {
-    // A block that waits for its turn leaves its place in the queue.
+    // A block that waits for its turn leaves the queue.
     const Visit visit(world_, log_, true, false);
     const NumberPtr in = payload_of<Number>(item);
     Stream& stream = *context.origin().stream;
@@ -502,7 +502,7 @@ class Parts final : public Bounded<ItemStage> {
   }
 
  private:
-  // Whether there is a piece of the block at hand.
+  // Returns whether the current block has a piece left.
   static bool begin_next(bool is_last, PartsState& state, Stream& stream) {
     if (!state.part) {
       if (!stream.has_next_part()) return false;
@@ -584,7 +584,6 @@ class BatchStep final : public Bounded<Transform<Batch, Batch>> {
   }
 };
 
-// The output by which an item leaves the node, or -1: decided by the item alone.
 }  // namespace
 
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops) {
@@ -646,8 +645,8 @@ class Join final : public HandsOn<ItemStage> {
   }
 };
 
-// A row for each block: row p of an item is made of what each input has there. The blocks of input
-// k are k * lag rows late, but for the last one, which has all that is left.
+// Emits a row per block: row p of an item combines the inputs' values there. Blocks of input k are
+// k * lag rows late, except the last one, which has all remaining rows.
 template <class In>
 class Beside : public SideBySide, protected Common {
  public:
@@ -685,7 +684,7 @@ class Beside : public SideBySide, protected Common {
     for (Ready& r : ready) {
       if (r.count < 1) world_.complain("no row, though every last block has one");
       std::vector<std::uint64_t> values(static_cast<std::size_t>(r.count), 0);
-      std::vector<int> blocks;  // of the first input, a row each
+      std::vector<int> blocks;  // of the first input, one per row
       std::size_t item = 0;
       for (const auto& slices : r.inputs) {
         std::size_t at = 0;
@@ -746,7 +745,7 @@ class Collector {
     if (ordered) run.ledger.subscribe([this](std::size_t, Outcome) { advance(); });
   }
 
-  // What there is of it does not count.
+  // Existing rows of this item do not count.
   void left_out(std::size_t item) {
     const std::lock_guard lock(mutex_);
     if (!left_out_.insert(item).second) world_.complain("omitted twice");
@@ -766,7 +765,7 @@ class Collector {
         peak_parked_ = std::max(peak_parked_, parked_.size());
       }
     }
-  }  // lets go of a piece that was written, without the lock: that may close its stream
+  }  // frees a written piece outside the lock, since that may close its stream
 
   void finish() {
     if (!ordered_) return;
@@ -793,9 +792,9 @@ class Collector {
       world_.complain("a block came twice");
   }
 
-  // The items up to the oldest open one are settled: their rows are written or dropped. What is
-  // parked of the oldest open one goes on, which may close it, which calls this again: hence the
-  // loop instead of a recursion as deep as there are parked items.
+  // Settles all items before the oldest open one: their rows are written or dropped. Parked blocks
+  // of the oldest open one continue, which may close it and call this function again; the loop
+  // avoids a recursion as deep as the number of parked items.
   void advance() {
     std::unique_lock lock(mutex_);
     again_ = true;
@@ -807,7 +806,7 @@ class Collector {
           for (const auto& [block, row] : written_) rows_.push_back(row);
         written_.clear();
         ++head_;
-        // A closed item has nothing parked: that would have kept it open.
+        // A closed item has nothing parked: parked blocks keep it open.
         if (head_ < open && parked_.contains(head_)) world_.complain("parked, but closed");
       }
       std::vector<Parked> go;
@@ -843,7 +842,7 @@ template <class In>
 class KeepBase : public Bounded<Sink<In>>, public NotesLeftOut {
  public:
   KeepBase(const StageOptions& options, World& world) : Bounded<Sink<In>>(options, world) {
-    // Blocks are put in order.
+    // Sorts blocks itself.
     if (options.ordered || options.any_order) this->traits_.order = BlockOrder::any;
   }
   void start(RunContext& run) override {

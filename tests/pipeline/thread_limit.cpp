@@ -11,8 +11,8 @@ namespace {
 std::atomic<int> most{INT_MAX}, calls{0};
 }  // namespace
 
-// In place of the C library's (or a sanitizer's), which it calls: the program's own comes first,
-// also for shared libraries.
+// Replaces the C library's function (or a sanitizer's), which it calls: the program's own comes
+// first, also for shared libraries.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*start)(void*), void* argument) noexcept {
   static const auto next =

@@ -1,10 +1,10 @@
-// A system that has few threads to give.
+// Simulates a system that has few threads to give.
 #pragma once
 
 namespace melflow::test {
 
-/// In its life this process can make `count` more threads; pthread_create() fails for any beyond
-/// that, whoever calls it. One at a time.
+/// Lets this process create `count` more threads during its lifetime; pthread_create() fails after
+/// that, whoever calls it. One object at a time.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int count);
@@ -12,7 +12,7 @@ class ThreadLimit {
   ThreadLimit(const ThreadLimit&) = delete;
   ThreadLimit& operator=(const ThreadLimit&) = delete;
 
-  /// Calls of pthread_create() since then, with those that failed.
+  /// Returns the number of pthread_create() calls since then, including failed ones.
   [[nodiscard]] int asked() const;
 };
 

@@ -1,5 +1,4 @@
-// Where the system gives fewer threads than a run would like to have, it goes on with those, or
-// refuses; and oneTBB makes none.
+// With fewer threads than a run wants, it continues with those, or refuses; oneTBB creates none.
 #include "pipeline/base/threads.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +29,7 @@ namespace melflow::test::threads_test {
 namespace {
 
 constexpr int kWorkers = 8;
-// Of the nodes below.
+// Dedicated threads of the nodes below.
 constexpr int kOwnThreads = 3, kEngines = 1;
 
 Graph all_kinds() {
@@ -143,7 +142,7 @@ TEST_CASE("threads: without one that a node cannot do without, the run is refuse
   const Watchdog watchdog("threads: refused");
   struct Row {
     int count;
-    const char* who;  ///< nullptr: it goes on, with fewer of the node's own
+    const char* who;  ///< nullptr: the run continues, with fewer of the node's own threads
   };
   for (const Row& row : {Row{0, "device"}, Row{1, "ring"}, Row{2, "ring"}, Row{3, "ring"}}) {
     CAPTURE(row.count);
@@ -172,7 +171,7 @@ TEST_CASE("threads: without one that a node cannot do without, the run is refuse
 
 TEST_CASE("threads: on_threads shares work among as many as there are, and gives errors back") {
   const Watchdog watchdog("threads: on_threads");
-  std::barrier together(3);  // passed by three at the same time only
+  std::barrier together(3);  // passed only by three threads at the same time
   on_threads(3, [&] { together.arrive_and_wait(); });
   {
     const ThreadLimit limit(1);
@@ -202,7 +201,7 @@ TEST_CASE("threads: no more workers than the cores can have a use for") {
   CHECK(plan.warnings[0].str().find("workers: 1024 would only wait for each other") == 0);
   CHECK(test::make_plan(test::chain(5).workers(most_workers()), world).warnings.empty());
 
-  // Told, and not stored: the same run elsewhere makes the same output.
+  // Reported, but not stored: the same run elsewhere makes the same output.
   World other;
   std::vector<std::string> stored{"something"};
   other.on_start["out"] = [](RunContext& run) { run.warn("about the files"); };

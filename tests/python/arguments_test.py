@@ -101,7 +101,7 @@ class ArgumentsTest(corpus.CorpusTest):
                 if name != "stream":
                     self.check(lambda v: loader.load_state_dict({**state, "delivered": v}), "delivered of a state", 10**18,
                                f"at most {loader.samples}, the samples of an epoch")
-        # How many samples a stream has is known at the end of it.
+        # The number of samples of a stream is known only at its end.
         loader = melflow.Loader(self.yaml)
         next(iter(loader))
         state = {**loader.state_dict(), "delivered": 10**18}

@@ -64,7 +64,7 @@ class AudioRowsTest(unittest.TestCase):
         wanted = {expected.path[i]: expected.recording(i) for i in np.flatnonzero(expected.count)}
         for _ in melflow.Loader(path):
             pass
-        for recording in glob.glob(os.path.join(self.root, "*/*.wav")):  # nothing that can be decoded, of the same size and time
+        for recording in glob.glob(os.path.join(self.root, "*/*.wav")):  # makes files undecodable without changing size and time
             state = os.stat(recording)
             with open(recording, "r+b") as out:
                 out.write(bytes(state.st_size))
@@ -92,7 +92,7 @@ class AudioRowsTest(unittest.TestCase):
                     self.assertEqual(rows.attributes["feature_fingerprint"], file.attrs["feature_fingerprint"])
                 options = dict(seed=3, split="train" if rows.split_names else None)
                 self.assertEqual(contents(rows.batches(16, **options)), contents(expected.batches(16, **options)))
-                # A state goes from one to the other: the samples are the same.
+                # A state can be loaded by either: the samples are the same.
                 first = rows.batches(16, **options)
                 next(iter(first))
                 then = expected.batches(16, **options)
@@ -149,12 +149,12 @@ class AudioRowsTest(unittest.TestCase):
                 self.assertEqual(contents(rows.batches(16, **options)), contents(expected.batches(16, **options)))
                 if name != "whole":
                     continue
-                # What serving computes of the samples of an utterance.
+                # Compares with what serving computes from the samples of an utterance.
                 i = rows.path.index("ant/000.wav#t=0,0.08")
                 with wave.open(os.path.join(self.root, "ant/000.wav")) as file:
                     samples = np.frombuffer(file.readframes(640), np.int16)
                 np.testing.assert_array_equal(melflow.Features(yaml)(samples, 8000), rows.recording(i))
-                # Exact numbers, ranks, stops and a store that holds nothing.
+                # Exact numbers, ranks, stopping, and a store that holds nothing.
                 batches = rows.batches(5, seed=1)
                 self.assertEqual(batches.samples, int((rows.count > 0).sum()))
                 together = [p for b in batches for p in b["path"]]
@@ -189,7 +189,7 @@ class AudioRowsTest(unittest.TestCase):
         lost = [p for p in rows.path if p.startswith("ant/000.wav")]
         self.assertFalse(any(rows.path[i] in lost for i in files))
         self.assertTrue(set(rows.losses) <= set(lost) and rows.losses)
-        self.assertEqual(scanned(path).computed, 1)  # the others are known
+        self.assertEqual(scanned(path).computed, 1)  # the others are in the index
 
     def test_every_recording_is_accounted_for(self):
         rows = scanned(self.pipeline())
@@ -208,12 +208,12 @@ class AudioRowsTest(unittest.TestCase):
         self.assertEqual(again.computed, 0)
         self.assertEqual(again.remarks, first.remarks)
         np.testing.assert_array_equal(again[:], first[:])
-        # One file that is new and one that has changed are measured; what is gone leaves it.
+        # A new and a changed file are measured; removed files leave the index.
         os.rename(os.path.join(self.root, "ant/000.wav"), os.path.join(self.root, "ant/100.wav"))
         os.utime(os.path.join(self.root, "bee/001.wav"), (1, 1))
         self.assertEqual(scanned(path).computed, 2)
         self.assertEqual(scanned(path).computed, 0)
-        # Other settings, other counts.
+        # Other settings give other counts.
         self.assertEqual(scanned(path, sets={"segment.length": 2000}).computed, 60)
         self.assertEqual(glob.glob(os.path.join(self.folder, "*.part")), [])
 
@@ -254,18 +254,18 @@ class AudioRowsTest(unittest.TestCase):
         path = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]")  # 60 s
         expected = scanned(path)[:]
         self.assertEqual(len(expected), 240)
-        for first, computed in ((130, 0), (230, 1)):  # of nearly all rows the rest are made, too, and kept
+        for first, computed in ((130, 0), (230, 1)):  # of nearly all rows, the rest is computed and kept, too
             rows = scanned(path)
             batch, = rows.batches(first, shuffle=False, drop_last=True)
             self.assertEqual(rows.computed, computed)
             np.testing.assert_array_equal(batch["mel"], expected[:first])
             np.testing.assert_array_equal(rows[:], expected)
             self.assertEqual(rows.computed, 1)
-        # From the middle of it.
+        # Starts in the middle.
         loader = scanned(path, store=0).batches(70, shuffle=False)
         loader.load_state_dict({**loader.state_dict(), "delivered": 60})
         np.testing.assert_array_equal(np.concatenate([b["mel"] for b in loader]), expected[60:])
-        # What needs all rows of a recording gets them.
+        # A stage that needs all rows of a recording gets them.
         deltas = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]", rows="more",
                                chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n")
         rows = scanned(deltas, index=False)
@@ -315,7 +315,7 @@ class AudioRowsTest(unittest.TestCase):
         self.assertEqual(set(rows[0].losses), {"ant/003.wav", "bee/004.wav"})
         self.assertIn("does not exist", rows[0].losses["ant/003.wav"])
         self.assertIn("has changed since it was indexed", rows[0].losses["bee/004.wav"])
-        # Where all are gone it ends.
+        # Ends with an error if all are gone.
         for file in glob.glob(os.path.join(self.root, "*", "*.wav")):
             os.unlink(file)
         with self.assertRaisesRegex(melflow.RunError, "cannot be read any more"):
@@ -342,7 +342,7 @@ class AudioRowsTest(unittest.TestCase):
                 self.assertLess(rows.computed, 60 if name == "least" else 8)
                 for i in np.flatnonzero(there)[:10]:
                     np.testing.assert_array_equal(rows.recording(i), exact.recording(i))
-        # What looks at the samples, or takes no library into this process, is computed.
+        # Stages that need the samples, or whose library is not loaded into this process, are computed.
         trim = self.pipeline()
         with open(trim, encoding="utf-8") as file:
             of = file.read()
@@ -366,10 +366,10 @@ class AudioRowsTest(unittest.TestCase):
             self.assertFalse(np.isin(files, broken).any())
             self.assertEqual(set(r.losses), {r.path[i] for i in broken})
             self.assertFalse({path for path, *_ in r.remarks} & set(r.losses))
-        # All ranks have as many.
+        # All ranks have equally many batches.
         ranks = [list(rows[0].batches(4, seed=5, rank=k, world_size=2)) for k in range(2)]
         self.assertEqual(len(ranks[0]), len(ranks[1]))
-        # scan computes what the index has by headers, and nothing after that.
+        # scan computes the recordings whose count came from headers, and nothing after that.
         self.assertGreater(scanned(path).computed, 50)
         self.assertEqual(scanned(path).computed, 0)
         self.assertEqual(len(melflow.open(path)), len(exact))
@@ -388,12 +388,12 @@ class AudioRowsTest(unittest.TestCase):
         self.assertNotEqual(first, other)
         self.assertEqual(sorted(first), sorted(other))
         self.assertEqual((len(first), len(set(first))), (len(large), len(large)))
-        # Each recording is computed once, and its samples come among those of others.
+        # Each recording is computed once, and its samples are mixed with those of others.
         rows = scanned(path, store=store)
         list(rows.batches(8, seed=5))
         self.assertEqual(rows.computed, int((large.count > 0).sum()))
         self.assertGreater(np.count_nonzero(np.diff([f for f, _ in first])), len(first) // 3)
-        # It goes on in the middle, and ranks share it out.
+        # Resumes in the middle, and divides batches among ranks.
         loader, seen = rows.batches(8, seed=5), []
         for batch in loader:
             seen += zip(batch["file"], batch["offset"])
@@ -407,7 +407,7 @@ class AudioRowsTest(unittest.TestCase):
         ranks = [list(rows.batches(4, seed=5, rank=r, world_size=2)) for r in range(2)]
         merged = [tuple(x) for a, b in zip(*ranks) for one in (a, b) for x in zip(one["file"], one["offset"])]
         self.assertEqual(merged[:len(first)], first)
-        # Lost ones give their places to those of another, the same ones whoever runs it.
+        # Lost samples are replaced by those of another recording, always the same ones.
         os.unlink(os.path.join(self.root, "ant/003.wav"))
         lost = [[b["file"].tolist() for b in scanned(path, store=store, workers=w, index=os.path.join(self.folder, "train.index.npz"))
                  .batches(8, seed=5)] for w in (1, 7)]

@@ -83,7 +83,7 @@ class BatchesByLengthTest(corpus.CorpusTest):
                     self.assertLessEqual(len(files), options["batch_size"])
                 self.assertTrue(any(len(files) > 1 for files in epoch))
                 self.assertTrue(any(max(count[files]) > 2500 for files in epoch))
-                if "bucket" not in options:  # each takes what it can
+                if "bucket" not in options:  # each batch takes as many as fit
                     for files, following in zip(epoch, epoch[1:]):
                         self.assertGreater((len(files) + 1) * max(count[files + following[:1]]), 2500)
 
@@ -125,7 +125,7 @@ class BatchesByLengthTest(corpus.CorpusTest):
                     self.assertTrue(1 <= len(batch) <= 4)
                     if "max_rows" in more:
                         self.assertTrue(len(batch) == 1 or len(batch) * max(count[batch]) <= 2500)
-                if more == dict(bucket=24):  # together they are one with a larger batch
+                if more == dict(bucket=24):  # together they equal a larger batch
                     one, = self.epochs(make(batch_size=4 * ranks, seed=4, bucket=24))
                     self.assertEqual([sum(step, [])[:len(batch)] for step, batch in zip(zip(*parts), one)], one)
 

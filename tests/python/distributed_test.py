@@ -21,7 +21,7 @@ if HAS_DASK:
     from melflow import distributed
 
 
-# Some seconds of work.
+# Takes some seconds.
 SLOW = corpus.MEL.replace("n_fft: 256, hop: 80", "n_fft: 4096, hop: 8")
 
 
@@ -102,7 +102,7 @@ class DistributedTest(unittest.TestCase):
             thread.join()
 
     def test_workers_that_are_killed_cost_their_parts(self):
-        # With no failure allowed Dask condemns every task whose worker dies.
+        # With no failure allowed, Dask condemns every task whose worker dies.
         killed = []
 
         def kill(worker):
@@ -114,7 +114,7 @@ class DistributedTest(unittest.TestCase):
                 return False
             killed.append(parent)
             deadline = time.monotonic() + 30
-            while worker in workers_of(self.job):  # it goes with its parent
+            while worker in workers_of(self.job):  # it ends with its parent
                 if time.monotonic() > deadline:
                     killed.clear()
                     return True
@@ -130,7 +130,7 @@ class DistributedTest(unittest.TestCase):
             os.kill(os.getpid(), signal.SIGINT)
             return True
 
-        # A shell ignores the signal for what it runs in the background.
+        # A shell makes background commands ignore the signal.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
         with self.beside(leave), self.assertRaises(KeyboardInterrupt):

@@ -97,9 +97,9 @@ class EpochsTest(corpus.CorpusTest):
             loader = make()
             way(loader)
             self.assertEqual(loader.epoch, 0, number)
-            self.assertEqual(keys(loader), epoch(1), number)  # one that was begun counts
+            self.assertEqual(keys(loader), epoch(1), number)  # an epoch that was begun counts
             self.assertEqual(loader.epoch, 2, number)
-        # What was not begun does not.
+        # An iterator without a first batch does not count.
         loader = make()
         iter(loader)
         loader.close()
@@ -131,7 +131,7 @@ class EpochsTest(corpus.CorpusTest):
         seen = []
         with self.assertRaisesRegex(melflow.RunError, said):
             for _ in loader:
-                seen.append(keys(loader))  # by a second `for`
+                seen.append(keys(loader))  # in a second `for`
         self.assertEqual(seen, [epoch(1)])
         with self.assertRaisesRegex(melflow.RunError, said):
             list(zip(loader, loader))
@@ -172,7 +172,7 @@ class EpochsTest(corpus.CorpusTest):
         for thread in threads:
             thread.join(60)
         self.assertEqual(sorted(sum(taken, [])), sorted(keys(make(batch_size=8))))
-        # All of them are told when it is broken off.
+        # All threads get the error when the epoch is cancelled.
         loader = make(batch_size=8)
         batches = iter(loader)
         next(batches)
@@ -190,13 +190,13 @@ class EpochsTest(corpus.CorpusTest):
         for other in (make(), one):
             for _ in range(2):  # whatever was loaded before
                 other.load_state_dict(state)
-            iter(other)  # from which nothing is taken
+            iter(other)  # nothing is taken from it
             self.assertEqual(keys(itertools.islice(other, 1)), epoch(0)[2:3])
             self.assertEqual(keys(other), epoch(1))
             other.load_state_dict(state)
             self.assertEqual(keys(other), epoch(0)[2:])
             self.assertEqual(keys(other), epoch(1))
-        # Behind the last batch nothing is left of the epoch, and the next is whole.
+        # After the last batch nothing of the epoch is left, and the next one is complete.
         last = make()
         for _ in last:
             state = last.state_dict()
@@ -209,7 +209,7 @@ class EpochsTest(corpus.CorpusTest):
         def held():
             return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 
-        for _ in range(2):  # what is made once is there
+        for _ in range(2):  # for everything that is created once
             list(itertools.islice(make(batch_size=2), 1))
         before, loader = held(), make(batch_size=2)
         for _ in range(5):
@@ -227,7 +227,7 @@ class EpochsTest(corpus.CorpusTest):
             loader.set_epoch(4)
             self.assertLess(len(pickle.dumps(loader)), 2000)
             self.assertEqual(in_a_process(pool, keys, loader), epoch(4))
-            # Its next `for` is that of the original, in the middle of an epoch, too.
+            # Its next `for` continues like the original's, even in the middle of an epoch.
             batches = iter(loader)
             next(batches)
             self.assertEqual(in_a_process(pool, keys, loader), epoch(5))
@@ -244,7 +244,7 @@ class EpochsTest(corpus.CorpusTest):
             features = melflow.Features(self.yaml, sets={"rows.n_mels": 8})
             self.assertEqual(in_a_process(pool, tones, features), tones(features))
         again = pickle.loads(pickle.dumps(self.rows["of a pipeline"]))
-        self.assertEqual(again.computed, 0)  # by the index
+        self.assertEqual(again.computed, 0)  # counts come from the index
 
     @corpus.of_each
     @unittest.skipUnless(has_torch, "torch is not installed")

@@ -26,7 +26,7 @@ import numpy as np
 
 import corpus
 
-SECONDS = 60  # a file that takes longer hangs
+SECONDS = 60  # a file that takes longer counts as a hang
 SINKS = {
     "whole": ("hdf5_write", "statistics: all", corpus.MEL),
     "packed": ("hdf5_write", "compression: deflate, chunk: 8KiB", corpus.MEL),
@@ -104,7 +104,7 @@ def overlap(file):
     file["files/offset"][2] = file["files/offset"][1]
 
 
-# Each is a file that says what is not so; "other.h5" beside it is a good one. All are refused.
+# Each file claims something false; "other.h5" beside it is a good one. All are refused.
 CASES = {
     "virtual": rows_as(virtual),
     "external storage": rows_as(lambda file, v: file.create_dataset(

@@ -201,7 +201,7 @@ class LoaderTest(unittest.TestCase):
             loader().load_state_dict(state)
             act(path)
             other = loader()
-            other.load_state_dict(fresh)  # which is for a whole epoch
+            other.load_state_dict(fresh)  # that state is for a whole epoch
             with self.assertRaises(ValueError) as raised:
                 other.load_state_dict(state)
             return str(raised.exception)
@@ -252,9 +252,9 @@ class LoaderTest(unittest.TestCase):
             self.assertIsNone(loader.report)
             rows = sum(len(batch["file"]) for batch in loader)
             report = loader.report
-            ran.pop("series")  # of the program's page
+            ran.pop("series")  # only in the program's report
             for one in (report, ran):
-                one["limit"]["hints"] = []  # go by what else the machine does
+                one["limit"]["hints"] = []  # depend on what else the machine does
             only_loaders = {"files.other_splits", "files.other_ranks", "stages.[].summary.waiting_for_program"}
             self.assertEqual(keys(report) - only_loaders, keys(ran))
             self.assertEqual({k: v for k, v in report["files"].items() if not k.startswith("other")}, ran["files"])
@@ -275,7 +275,7 @@ class LoaderTest(unittest.TestCase):
                                    "; set memory.host: [0-9]+MiB, or shuffle: [0-9]+, or dtype: int16, which takes half")):
             with self.subTest(chain), self.assertRaisesRegex(melflow.ConfigError, said):
                 melflow.Loader(text, shuffle=100_000)
-        # All recordings together take 9 MiB, and half of the budget is 4.
+        # All recordings together take 9 MiB, and half of the budget is 4 MiB.
         text = self.text(chain=corpus.SAMPLES, memory="8MiB")
         options = dict(batch_size=4, shuffle=60, seed=1, sets={"read.whole": "64KiB", "read.buffer": "64KiB"})
         loader = melflow.Loader(text, **options)
@@ -332,12 +332,12 @@ class LoaderTest(unittest.TestCase):
         self.assertTrue(any(b["mel"].shape[0] > 1 for b in batches))
 
     def test_who_keeps_all_batches_does_not_stop_the_run(self):
-        # Together they are more than the budget.
+        # Together they exceed the budget.
         kept = list(melflow.Loader(self.text(segment=", length: 2000, hop: 50", memory="14MiB"), batch_size=64))
         self.assertGreater(sum(b["mel"].nbytes for b in kept), 16 << 20)
 
     def test_an_epoch_can_be_broken_off(self):
-        list(melflow.Loader(self.text()))  # what is made once is there
+        list(melflow.Loader(self.text()))  # for everything that is created once
 
         def held():
             return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
@@ -361,7 +361,7 @@ class LoaderTest(unittest.TestCase):
         with self.assertRaisesRegex(melflow.RunError, "all files failed"):
             list(melflow.Loader(corpus.pipeline(os.path.dirname(bad), "stage: batches")))
         with self.assertRaisesRegex(melflow.ConfigError, "unknown option of batches"):
-            melflow.Loader(self.text("stage: batches, sise: 3"))  # when it is made, not at the first batch
+            melflow.Loader(self.text("stage: batches, sise: 3"))  # fails at construction, not at the first batch
         with self.assertRaisesRegex(melflow.RunError, "ends in one node of the stage batches, and this one has none"):
             melflow.Loader(self.text("stage: discard"))
         with self.assertRaisesRegex(melflow.ConfigError, "nothing.yaml: cannot be read"):
@@ -377,7 +377,7 @@ class LoaderTest(unittest.TestCase):
             self.assertEqual(pool.apply(in_a_child, (self.text(),)), "a batch")
 
     def test_control_c(self):
-        # Whoever runs tests in the background may have it ignored.
+        # The signal may be ignored, if tests run in the background.
         program = ("import melflow, signal, sys, itertools\n"
                    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                    "for i in itertools.count():\n"

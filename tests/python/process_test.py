@@ -48,7 +48,7 @@ class ProcessTest(corpus.CorpusTest):
 
     def test_python_ends_while_threads_take_batches(self):
         """perf/loader_stops.py has more of these."""
-        melflow.open(self.yaml, scan=True)  # its index is there from then on
+        melflow.open(self.yaml, scan=True)  # creates its index
         chance = random.Random(1)
         for i in range(8):
             kinds = ["stream", "number", "file"][i % 4:i % 4 + 1] or ["stream number file"]
@@ -67,12 +67,12 @@ class ProcessTest(corpus.CorpusTest):
     def test_a_task_of_a_pool_gets_what_works_or_an_error(self):
         loaders = {"rows": melflow.open(self.yaml), "file": melflow.open(self.mel), "batches": melflow.open(self.yaml).batches(4),
                    "batches of a file": melflow.open(self.mel).batches(4), "stream": melflow.Loader(self.yaml, batch_size=4)}
-        next(iter(loaders["stream"]))  # from now on there are threads that a fork does not have
+        next(iter(loaders["stream"]))  # starts threads that a fork does not have
         with multiprocessing.get_context("fork").Pool(1) as pool:
             for name, loader in loaders.items():
                 with self.subTest(name):
                     result = pool.apply_async(first, (loader,))
-                    if name == "file":  # which has none
+                    if name == "file":  # which has no threads
                         self.assertEqual(result.get(60), 20)
                         continue
                     with self.assertRaisesRegex(melflow.RunError, "forked off after melflow had started its threads.* spawn"):

@@ -73,7 +73,7 @@ class RowSetsTest(unittest.TestCase):
                     seen.append(batch["file"].tolist())
                 for batch in one:
                     alone.append(batch["file"].tolist())
-                self.assertEqual(seen, alone)  # the order is that of the first file by itself
+                self.assertEqual(seen, alone)  # in the order of the first file by itself
                 self.assertEqual(len(seen), len(loader))
 
     def test_windows_come_together(self):
@@ -91,7 +91,7 @@ class RowSetsTest(unittest.TestCase):
                 np.testing.assert_allclose(batch["mel"][k], scaled, rtol=1e-4, atol=1e-4)
             seen += len(batch["file"])
         self.assertEqual(seen, both.batches(7, split="val").samples)
-        # Windows as recordings, beside frames of whole recordings.
+        # Windows as recordings, combined with frames of whole recordings.
         mixed = melflow.open({"mel": self.whole["mel"], "audio": self.windows["audio"]})
         with self.assertRaisesRegex(ValueError, "take recordings=True"):
             mixed.batches(4)
@@ -122,7 +122,7 @@ class RowSetsTest(unittest.TestCase):
             with open(audio, "rb") as source, open(path, "wb") as to:
                 to.write(source.read())
             with h5py.File(path, "r+") as file:
-                del file.attrs["index_hash"]  # so that the file is sound as it is changed
+                del file.attrs["index_hash"]  # so that the changed file counts as intact
         with h5py.File(changed, "r+") as file:
             file["files/modified"][5] += 1
         with h5py.File(fewer, "r+") as file:
@@ -148,7 +148,7 @@ class RowSetsTest(unittest.TestCase):
                               (dict(normalize=True), "audio: there are no statistics"), (dict(bucket=4), "mel: bucket is for whole recordings")):
             with self.subTest(said), self.assertRaisesRegex(ValueError, said):
                 both.batches(4, **options)
-        # Windows of other lengths do not belong to each other.
+        # Windows of different lengths do not match.
         other = self.make("other", segment=", length: 3000")
         with self.assertRaisesRegex(ValueError, "windows in one and .* in the other"):
             melflow.open({"mel": mel, "audio": other["audio"]})

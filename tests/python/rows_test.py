@@ -153,7 +153,7 @@ class RowsTest(unittest.TestCase):
 
     def test_where_takes_recordings_by_their_texts(self):
         root = os.path.join(self.folder.name, "audio")
-        # The number of a file is 2 or 3 digits: its first one is the speaker.
+        # The name of a file is a number of 2 or 3 digits, of which the first is the speaker.
         files = ", splits: ratio, split_ratios: {train: 70, val: 30}, columns: {speaker: '/(.)[0-9]+.wav', animal: parent_dir}"
         sink = f"stage: hdf5_write, path: {os.path.join(self.folder.name, 'where.h5')}"
         rows = melflow.open(corpus.write_rows(self.folder.name, "where", corpus.pipeline(root, sink, files=files)))
@@ -221,7 +221,7 @@ class RowsTest(unittest.TestCase):
             together = [sum(batch, []) for batch in zip(*parts)]
             self.assertEqual(together[:-1], one[:-1])
             more = -len(one[-1]) % ranks
-            self.assertEqual(together[-1], one[-1] + one[0][:more])  # as many for each
+            self.assertEqual(together[-1], one[-1] + one[0][:more])  # the same number for each
 
     def test_no_sample_is_unseen_with_any_number_of_ranks(self):
         for name in ("windows", "whole"):
@@ -239,7 +239,7 @@ class RowsTest(unittest.TestCase):
                         self.assertEqual({len(part) for part in parts}, {batches})
                         if "max_rows" not in more:
                             self.assertEqual(len({sum(map(len, part)) for part in parts}), 1)
-                        # A state at the end has had all of them.
+                        # A state at the end has delivered all of them.
                         if ranks < 8:
                             state = {**loaders[0].state_dict(), "epoch": 0, "delivered": count}
                             loaders[0].load_state_dict(state)
@@ -268,7 +268,7 @@ class RowsTest(unittest.TestCase):
             self.assertEqual(sum((places(b) for b in other), []), whole[6 * stop:])
         with self.assertRaisesRegex(ValueError, "other samples would follow: seed is 4 in the state and 5 here. Make it"):
             rows.batches(3, seed=5).load_state_dict(state)
-        # Another corpus.
+        # Refuses a state of another corpus.
         other = melflow.open(self.files["odd"]).batches(3, seed=4)
         with self.assertRaisesRegex(ValueError, rf"samples is {len(rows)} in the state and {other.samples} here; rows is another"):
             other.load_state_dict(state)

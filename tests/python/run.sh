@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the Python package as users do, into an environment of its own, and tests it. The program in it writes the rows
-# to compare with.
+# Builds the Python package as users do, into a separate environment, and tests it. The program in it writes the rows
+# for comparison.
 #
 # In:  tests/python/run.sh     PYTHON: which Python; default: python3.
 # Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
-#      packages cannot be had.
+#      packages are not available.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -24,9 +24,9 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "$python makes no environments (apt-get install python3-venv)"
 "$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
   skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
-# Dask only where it can be had: its test is skipped without.
+# Dask is optional: without it, its test is skipped.
 "$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
-# What pip shows where libraries are missing, without -v.
+# The output of pip (without -v) where libraries are missing.
 if PKG_CONFIG_LIBDIR=/nowhere "$environment/bin/pip" install --disable-pip-version-check --no-build-isolation --no-deps \
   --config-settings=build-dir=build/python-refused . >build/python-refused.log 2>&1 ||
   ! grep -q '  bash apps/install_deps.sh --python$' build/python-refused.log; then
@@ -34,7 +34,7 @@ if PKG_CONFIG_LIBDIR=/nowhere "$environment/bin/pip" install --disable-pip-versi
   echo "tests/python: pip does not say how to install what is missing" >&2
   exit 1
 fi
-# By the names that CMake finds by itself: a compiler cache then has what the program was built of.
+# CMake's default compiler names let a compiler cache reuse the program's objects.
 CC=${CC:-cc} CXX=${CXX:-c++} "$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
 
 cd tests/python

@@ -57,7 +57,7 @@ class TextsTest(unittest.TestCase):
 
     def test_rows_and_reports_have_them(self):
         for rows in (melflow.open(self.yaml, scan=True, vars=self.vars), melflow.open(self.yaml, scan=True, vars=self.vars), melflow.open(self.file)):
-            self.assertEqual(sorted(rows.path), sorted(self.listed))  # once by the index
+            self.assertEqual(sorted(rows.path), sorted(self.listed))  # the second time from the index
             self.assertIn(self.odd, rows.label_names)
             for where in ({"label": self.odd}, {"folder": [self.odd]}):
                 self.assertTrue(all(rows.path[i].startswith(self.odd) for i in rows.select(where)))

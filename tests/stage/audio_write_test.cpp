@@ -1,5 +1,4 @@
-// Sound files that are written: their samples and bytes, their names, and what is left of those
-// that come to nothing.
+// Written sound files: samples and bytes, names, and the remains of files that fail.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,7 +23,7 @@ struct Job {
   std::string write{};  // options of audio_write
   std::string files = "labels: none";
   std::string decode = "block: 64KiB";
-  std::string behind{};  // lines of nodes
+  std::string behind{};  // further nodes
   std::string from = "decode";
   std::string out = "out";
   int workers = 2;
@@ -47,7 +46,7 @@ JobResult run(const TempFolder& folder, const Job& j, Update update = Update::no
   return run_job(pipeline(j), in_out(folder / "clips", folder / j.out), {}, update);
 }
 
-// All files below a folder, with their paths in it.
+// Returns all files below a folder, with their relative paths.
 Names files_in(const std::string& path) {
   Names out;
   if (!std::filesystem::exists(path)) return out;
@@ -62,7 +61,7 @@ std::string le(std::uint32_t value, int bytes) {
   return out;
 }
 
-// A WAV of 16 bits as its definition has it (RIFF, 44 bytes before the samples).
+// Makes a 16-bit WAV by its definition (RIFF, 44 bytes before the samples).
 std::string plain_wav(const std::vector<std::int16_t>& samples, std::uint32_t rate) {
   const auto bytes = static_cast<std::uint32_t>(2 * samples.size());
   std::string out = "RIFF" + le(36 + bytes, 4) + "WAVEfmt " + le(16, 4) + le(1, 2) + le(1, 2) +
@@ -138,7 +137,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   loud[7] = 1.5F;
   loud[20'000] = -1.0001F;
   loud[20'001] = -1.0F;
-  loud[20'002] = 1.0F;  // one more than the greatest integer
+  loud[20'002] = 1.0F;  // one more than the largest integer
   write_audio(folder.file("clips/a.wav"), audio_kind("wav float"), kRate, loud);
   CHECK(completed(run(folder, {})).remarks_by_name() ==
         std::map<std::string, std::string>{
@@ -150,7 +149,7 @@ TEST_CASE("audio_write: what is beyond full scale is clipped, and said") {
   CHECK(got[20'002] == 32767);
   CHECK(run(folder, {.write = "dtype: float32", .out = "float"}).remarks.empty());
   CHECK(read_audio(folder / "float/a.wav").interleaved == loud);
-  // Which would have the time of day in it.
+  // A PEAK chunk would contain the time of day.
   CHECK(read_bytes(folder / "float/a.wav").find("PEAK") == std::string::npos);
 }
 
@@ -269,7 +268,7 @@ TEST_CASE("audio_write: nothing begins where a file is there, or what is read wo
   CHECK(files_in(folder / "out") == Names{"b.wav"});
   REQUIRE(run(folder, {.write = "overwrite: true"}).complete());
   CHECK(read_audio(folder / "out/b.wav").frames() == 500);
-  // The corpus itself, also by another name.
+  // Refuses the corpus itself, also under another name.
   const std::string before = read_bytes(folder / "clips/a.wav");
   std::filesystem::create_symlink(folder / "clips", folder / "link");
   for (const char* out : {"clips", "link"}) {
@@ -321,7 +320,7 @@ TEST_CASE("audio_write: recordings that come to nothing leave nothing") {
   CHECK(job.report.counts.ok == 1);
   CHECK(job.report.counts.failed == 2);
   CHECK(files_in(folder / "out") == Names{"good.wav"});
-  // What another branch has no use for is removed when it is known; windows, too.
+  // Files that another branch does not need are removed once that is known; windows, too.
   for (const char* from : {"decode", "pieces"}) {
     CAPTURE(std::string(from));
     const JobResult two = completed(run(

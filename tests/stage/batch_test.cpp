@@ -14,7 +14,7 @@ std::shared_ptr<const Windows> windows(std::int64_t samples) {
   return w;
 }
 
-// The stage, called without a graph.
+// Calls the stage without a graph.
 struct Collecting {
   explicit Collecting(Bench& bench)
       : stage(dynamic_cast<Combine<Windows, Batch>&>(bench.stage())),
@@ -37,14 +37,14 @@ TEST_CASE("batch: is full by count or by bytes, whichever comes first, and keeps
   };
   const Row rows[] = {{"{files: 1}", 10, 1},
                       {"{files: 4}", 10, 4},
-                      {"{files: 100, bytes: 4096}", 500, 5},  // of 1000 bytes each
+                      {"{files: 100, bytes: 4096}", 500, 5},  // files of 1000 bytes each
                       {"{files: 100, bytes: 4096}", 2048, 1},
                       {"{files: 3, bytes: 4096}", 10, 3}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.options));
     Bench bench("batch", row.options);
     Collecting batch(bench);
-    // Twice: nothing of the first is left for the second.
+    // Runs twice: the first round must leave nothing for the second.
     for (int round = 0; round < 2; ++round) {
       std::vector<std::shared_ptr<const Windows>> given;
       for (std::size_t i = 0; i < row.full_after; ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("batch: can be taken before it is full, and is empty then") {
 }
 
 TEST_CASE("batch: what comes behind learns how large a part is") {
-  // The samples stay where they are, but the rows made of them are in proportion to them.
+  // The stage copies no samples, but rows computed from a batch are in proportion to them.
   Bench bench("batch");
   CHECK(bench.stage().output_bound({}, 100'000) >= 100'000);
 }

@@ -1,4 +1,4 @@
-// StageRunner with options in YAML, as a configuration has them.
+// A StageRunner that takes options as YAML, like a configuration.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Bench : public StageRunner {
   explicit Bench(const std::string& stage, const std::string& options = "{}");
 };
 
-/// The buffer that owns samples which are not in a store or a file's bytes.
+/// Returns the buffer that owns samples which are neither in a store nor a file's bytes.
 inline const Buffer& buffer_of(const Samples& samples) {
   return *static_cast<const Buffer*>(samples.owner.get());
 }

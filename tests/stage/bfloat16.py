@@ -11,9 +11,9 @@ def floats(stored):
 def rounded(values):
     """The nearer of both neighbours, of equally near ones the even one, by their distances in double."""
     bits = np.ascontiguousarray(values).view("<u4")
-    below = bits >> 16  # nearer to 0
+    below = bits >> 16  # the neighbour closer to 0
     ends = [((below + up) << 16).astype("<u4").view("<f4").astype("<f8") for up in (0, 1)]
-    # Beyond the largest there is an infinity; what it stands for here is the next power of two.
+    # After the largest value comes infinity, which stands here for the next power of two.
     ends[1] = np.where(np.isinf(ends[1]), np.copysign(2.0**128, ends[1]), ends[1])
     exact = values.astype("<f8")
     low, high = (np.abs(exact - end) for end in ends)

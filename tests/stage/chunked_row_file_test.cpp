@@ -1,5 +1,5 @@
-// Rows in compressed chunks: what HDF5 reads back, whatever came in which order, was voided on the
-// way or moved at the end.
+// Rows in compressed chunks, read back by HDF5, whatever their order, and after voiding or moving
+// rows.
 #include "stages/output/formats/chunked_row_file.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@
 namespace melflow::test::chunked_row_file_test {
 namespace {
 
-// Row r has the values r * 10, r * 10 + 1, ...; exact as float16, too, while r is small.
+// Row r has the values r * 10, r * 10 + 1, ...; exact also as float16 while r is small.
 std::vector<float> rows(std::int64_t first, std::int64_t count, std::size_t per_row,
                         float add = 0) {
   std::vector<float> out;
@@ -30,7 +30,7 @@ std::vector<float> rows(std::int64_t first, std::int64_t count, std::size_t per_
   return out;
 }
 
-// What is left of values in that type.
+// Rounds values to a type.
 std::vector<float> in_type(std::vector<float> values, NumberType type) {
   std::vector<std::uint32_t> room(values.size());
   from_float(values, type, room.data());
@@ -114,7 +114,7 @@ TEST_CASE("chunked rows: HDF5's own filters read chunks with stored blocks") {
 
 TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every kind of chunk") {
   struct Row {
-    std::vector<hsize_t> shape;  ///< of a row
+    std::vector<hsize_t> shape;  ///< shape of a row
     std::int64_t count;
     ChunkSettings settings;
   };
@@ -132,7 +132,7 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       for (const hsize_t n : row.shape) per_row *= n;
       const std::string target = folder / "out.h5";
       ChunkedRowFile file(target, "mfcc", type, row.shape, Existing::replace, row.settings);
-      // Pieces of seven rows; the odd ones are ahead, as far as they may.
+      // Writes pieces of seven rows; odd pieces come early, as far as allowed.
       const auto write = [&](std::int64_t from) {
         for (std::int64_t at = from; at < row.count; at += 14) {
           const std::int64_t n = std::min<std::int64_t>(7, row.count - at);
@@ -207,7 +207,7 @@ TEST_CASE("chunked rows: one thread may be ahead of the rows that are missing, h
   ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {16}, Existing::refuse,
                       {50, 1, true});
   constexpr std::int64_t kRows = 12'000;
-  // Twice, so that the room on disk is used again.
+  // Writes twice, so that space on disk is reused.
   for (const std::int64_t from : {kRows / 2, std::int64_t{0}}) {
     file.write(from + 60, rows(from + 60, kRows / 2 - 60, 16).data(), kRows / 2 - 60);
     CHECK(file.safe_rows() <= from);
@@ -239,11 +239,11 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
         ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {4}, Existing::replace,
                             {10, 1, true});
         file.write(0, rows(0, keep, 4).data(), keep);
-        // With a hole: its blocks may overtake each other.
+        // Leaves a hole, as blocks may overtake each other.
         const std::int64_t hole = voided / 3;
         file.write(keep + hole, rows(0, voided - hole, 4, 0.5F).data(), voided - hole);
         file.roll_back(keep);
-        file.roll_back(keep);  // nothing more to void
+        file.roll_back(keep);  // voids nothing more
         file.write(keep, rows(keep, after, 4).data(), after);
         file.make_hdf5(std::vector<hsize_t>{static_cast<hsize_t>(keep + after), 4}, nothing_more);
         file.publish(false);
@@ -280,7 +280,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   }
   CHECK(std::filesystem::is_empty(folder.path()));
   {
-    // Who voids rows of the chunk that could not be written does not wait for it.
+    // Voiding rows of a chunk that could not be written does not wait for that.
     ChunkedRowFile file(target, "mel", NumberType::float32, {100}, Existing::refuse,
                         {50, 0, false});
     const FileSizeLimit limit(200'000);

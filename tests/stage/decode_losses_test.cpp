@@ -1,5 +1,5 @@
-// Files that hold more than a decoder gives without a word: all of it comes out, or a warning says
-// how much is missing, whatever the block and the way of reading.
+// Files that contain more than a decoder returns silently: everything is decoded, or a warning says
+// how much is missing, whatever the block size and the way of reading.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ Decoded decode(const std::string& path, const std::string& options, const std::s
   return out;
 }
 
-// Whatever the settings that must not matter. With `truncated: fail` a warning is a failure.
+// Varies all settings that must not matter. With `truncated: fail` a warning becomes a failure.
 Decoded decode_all_ways(const std::string& path, const std::string& options = "") {
   Decoded first = decode(path, options);
   const std::string more = options.empty() ? "" : options + ", ";
@@ -75,7 +75,7 @@ Decoded decode_all_ways(const std::string& path, const std::string& options = ""
   return first;
 }
 
-// The first number behind `text` in a reason.
+// Returns the first number after `text` in a reason.
 std::int64_t number_behind(const std::string& reason, const std::string& text) {
   const std::size_t at = reason.find(text);
   return at == reason.npos ? -1 : std::atoll(reason.c_str() + at + text.size());
@@ -108,7 +108,7 @@ std::string sound(const TempFolder& folder, const char* kind, int rate = 16000,
   return read_bytes(path);
 }
 
-// What is written to the process's stderr meanwhile.
+// Returns what the process writes to stderr while `body` runs.
 template <class F>
 std::string stderr_of(const TempFolder& folder, F&& body) {
   const UniqueFd kept(::dup(STDERR_FILENO));
@@ -171,11 +171,11 @@ TEST_CASE("decode losses: MP3 files in a row are decoded to the end") {
       CHECK(got.outcome == Outcome::ok);
       CHECK(got.reason == "");
       CHECK(got.bytes.substr(0, 4 * 60'000) == alone.bytes.substr(0, 4 * 60'000));
-      // Padding and delay of the second are sound like any other.
+      // Padding and delay of the second recording count as sound.
       CHECK(got.count() >= 2 * kFrames);
       CHECK(got.count() <= 2 * kFrames + 5 * 1152);
     }
-    // At another rate it is another recording.
+    // Frames with another rate belong to another recording.
     const std::string other = sound(folder, kind, 44100, 2 * 44100);
     const Decoded got = decode_all_ways(folder.write("c.mp3", first + other));
     CAPTURE(got.reason);
@@ -212,13 +212,13 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
               CHECK(got.count() == alone.count());
               CHECK((got.bytes == alone.bytes));
             }
-            // How long it is without being decoded: told, or guessed.
+            // The length without decoding: stated or estimated.
             const SoundFile sound{SoundInput(std::as_bytes(std::span(good)))};
             REQUIRE(sound.ok());
             CHECK(sound.is_count_known() == (good == counted));
             CHECK(sound.info().frames > alone.count() / 4);
             CHECK(sound.info().frames < alone.count() * 4);
-            // Cut off within a frame: by the count, if there is one, else by the frame.
+            // Truncated within a frame: detected by the count, if there is one, else by the frame.
             const std::string cut =
                 decode_all_ways(folder.write("f.mp3", good.substr(0, good.size() / 2))).reason;
             CAPTURE(cut);
@@ -226,19 +226,19 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
                                                   : "damaged after 2."));
             if (good == bare)
               CHECK(cut.find(" s: the file ends in a frame, of which ") != cut.npos);
-            // In the middle: what stands behind it is there.
+            // Garbage in the middle: what follows is decoded.
             const Decoded got = decode_all_ways(folder.write(
                 "c.mp3", good.substr(0, good.size() / 2) + garbage + good.substr(good.size() / 2)));
             CHECK(got.outcome == Outcome::ok);
             CHECK(got.count() > alone.count() - 4 * 1152);
-            // Also where something looks like a frame of another kind.
+            // Resynchronises also where bytes look like a frame of another kind.
             const std::size_t half = good.find("\xFF\xFB"s, good.size() / 2);
             const std::string frame = other.substr(other.find("\xFF\xF3"s, other.size() / 2), 2000);
             const Decoded mixed = decode_all_ways(
                 folder.write("e.mp3", good.substr(0, half) + frame + good.substr(half)));
             CHECK(mixed.reason.starts_with("damaged after 2."));
             CHECK(mixed.count() > alone.count() - 4 * 1152);
-            // Bits of frames that lead anywhere.
+            // Changed bits that make frames lead anywhere.
             for (std::size_t at = 1000; at < good.size(); at += good.size() / 7) {
               std::string bad = good;
               for (std::size_t i = 0; i < 40 && at + i < bad.size(); ++i) bad[at + i] ^= 0x5A;
@@ -257,10 +257,10 @@ TEST_CASE("decode losses: a FLAC whose header is not that of its frames") {
   CHECK(whole.reason == "");
   CHECK(decode_all_ways(folder.write("b.flac", tagged)).reason == "");
   std::string other = good;
-  const std::size_t rate = 18, block = 42;  // bytes before the rate, and before the second block
+  const std::size_t rate = 18, block = 42;  // offsets of the rate and of the second block
   other[rate] = other[rate + 1] = 0;
   std::string twice = tagged;
-  twice[block] = '\x80';  // it is the last, and of the kind of the first
+  twice[block] = '\x80';  // it is the last block, of the first one's kind
   const std::pair<std::string, const char*> rows[] = {
       {other,
        "damaged after 0.000 s: its header says 0 Hz, 1 channels, 16 bits, its frames 16000 Hz, 1 "
@@ -291,7 +291,7 @@ TEST_CASE("decode losses: a FLAC frame that is wrong or missing is silence, and 
       decode(folder / "a.flac", "fit: 25000").reason ==
       "damaged after 1.250 s: the check sum of a frame is wrong, 1000 samples are silence instead");
   CHECK(decode(folder / "a.flac", "fit: 20000").reason == "");
-  // A frame that is not there.
+  // A missing frame.
   const Decoded gap = decode_all_ways(
       folder.write("b.flac", good.bytes.substr(0, good.at[20]) + good.bytes.substr(good.at[22])));
   CHECK(gap.count() == 50'000);
@@ -300,7 +300,7 @@ TEST_CASE("decode losses: a FLAC frame that is wrong or missing is silence, and 
   std::string open = read_bytes(folder / "b.flac");
   set_flac_total(open, 0);
   CHECK(decode_all_ways(folder.write("c.flac", open)).reason == gap.reason);
-  // Too many for silence.
+  // Too many missing samples to be replaced by silence.
   const PlainFlac large = plain_flac(ramp(400'000, 7), {.block_sizes = {1000}});
   const Decoded hole = decode_all_ways(folder.write(
       "d.flac", large.bytes.substr(0, large.at[20]) + large.bytes.substr(large.at[320])));
@@ -320,7 +320,7 @@ TEST_CASE("decode losses: a FLAC that holds more than its header counts is decod
     const Decoded got = decode_all_ways(folder.write("a.flac", bytes));
     CHECK(got.reason == "");
     CHECK((got.bytes == bytes_of(samples)));
-    // Tags behind it are none of it.
+    // Tags at the end are not part of the sound.
     CHECK(decode_all_ways(folder.write("b.flac", id3(700) + bytes + "TAG" + std::string(125, 'x')))
               .count() == 50'000);
   }
@@ -379,7 +379,7 @@ TEST_CASE("decode losses: FLAC of any bits, which libsndfile refuses") {
     }
     CHECK(wrong == 0);
   }
-  // What the header says of them is no more than that.
+  // The header's description of the samples is not trusted.
   std::string lies = plain_flac(samples, {.block_sizes = {1000}}).bytes;
   lies[20] = static_cast<char>(lies[20] | 1);  // 24 bits
   lies[21] = static_cast<char>(0x70 | (lies[21] & 0x0F));

@@ -19,7 +19,7 @@
 namespace melflow::test::decode_test {
 namespace {
 
-// Long enough for several blocks of the smallest size, whatever the type.
+// Long enough for several blocks of the smallest size, for any type.
 constexpr std::int64_t kFrames = 70'001;
 constexpr int kRate = 16000;
 constexpr const char* kSmallBlocks = "block: 64KiB";
@@ -57,7 +57,7 @@ Decoded decode(const std::string& path, const std::string& options = "",
   out.stream = bench.stream<Waveform, RawBytes>({raw});
   const std::size_t bound = bench.stage().output_bound({path, raw->size}, raw->size);
   for (const auto& block : out.stream.blocks) {
-    // What was charged is what is held, unless it is the file's own bytes.
+    // The charged memory covers the held memory, unless that is the file's own bytes.
     if (block->samples.owner.get() != &raw->data)
       CHECK(buffer_of(block->samples).capacity() <= bound);
     CHECK(block->samples.bytes() <= buffer_of(block->samples).size());
@@ -91,7 +91,7 @@ std::string file_name(const AudioKind& kind) {
   return name + "." + kind.ending;
 }
 
-// One file of every kind, made once.
+// Returns a folder with one file of every kind, made once.
 const TempFolder& corpus() {
   static const TempFolder folder;
   static const bool made = [] {
@@ -278,7 +278,7 @@ TEST_CASE("decode: a recording that ends early is kept with a warning, or fails"
   struct Row {
     const char* kind;
     double share;        ///< of the file's bytes
-    const char* remark;  ///< how it begins; "" where nothing tells that it is not all
+    const char* remark;  ///< its beginning; "" where nothing tells that the file is incomplete
   };
   const Row rows[] = {
       {"wav s16", 0.6, "short: the header promises 140046 bytes, the file has 84027"},
@@ -315,7 +315,7 @@ TEST_CASE("decode: a recording that ends early is kept with a warning, or fails"
       if (got.reason().find(" bytes, the file has ") != std::string::npos)
         CHECK(got.reason().ends_with(fmt::format("; {} samples ({:.3f} s) are there", got.count(),
                                                  static_cast<double>(got.count()) / 16000)));
-      // What is there is what libsndfile reads of it, and the beginning of the whole.
+      // The result equals what libsndfile reads, and the beginning of the whole file.
       const ReadAudio expected = read_audio(cut);
       CHECK(got.count() == expected.frames());
       CHECK(static_cast<double>(got.count()) > 0.6 * row.share * kFrames);
@@ -408,8 +408,8 @@ TEST_CASE("decode: a FLAC may leave its count of samples open, or lie about it")
 }
 
 TEST_CASE("decode: an MP3 that does not count its frames is read to its end") {
-  // libsndfile guesses the length from the first bit rate and reads no further: of a recording that
-  // begins loud and goes on quietly it would give a fifth.
+  // libsndfile estimates the length from the first bit rate and stops there: of a recording with a
+  // loud beginning and a quiet rest it would return a fifth.
   const TempFolder folder;
   constexpr int kLong = 20 * 44100;
   for (const bool loud_first : {true, false}) {
@@ -430,7 +430,7 @@ TEST_CASE("decode: an MP3 that does not count its frames is read to its end") {
       const Decoded got = decode(folder.write("bare.mp3", bare), kSmallBlocks, read);
       REQUIRE_MESSAGE(got.ok(), got.reason());
       CHECK(got.reason() == "");
-      // Encoder delay and padding are not taken off without the header that tells them.
+      // Encoder delay and padding are not removed without the header that states them.
       CHECK(got.count() >= kLong);
       CHECK(got.count() <= kLong + 3 * 1152);
       constexpr std::size_t kDelay = 1105;
@@ -439,7 +439,7 @@ TEST_CASE("decode: an MP3 that does not count its frames is read to its end") {
         if (got.float32[i + kDelay] != whole.float32[i]) ++different;
       CHECK(different == 0);
     }
-    // Where an ID3v1 tag stands at the end, it is no sound.
+    // An ID3v1 tag at the end is not decoded.
     CHECK(decode(folder.write("tag.mp3", bare + "TAG" + std::string(125, 'x')), "", kWindowed)
               .count() <= kLong + 3 * 1152);
   }
@@ -470,7 +470,7 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       {"zeros.flac", std::string(5000, '\0'), none},
       {"cut.wav", wav.substr(0, 20), damaged("WAV")},
       {"cut.flac", read_bytes(path_of("flac s16")).substr(0, 30), no_frame("FLAC")},
-      // A block of two bytes, for which libFLAC says that there is no memory: not the run's error.
+      // libFLAC reports a block of two bytes as lack of memory: that must not fail the run.
       {"block.flac", plain_flac(std::vector<std::int16_t>(5000), {.metadata = "xx"}).bytes,
        "begins like FLAC but cannot be decoded: libFLAC has no memory for it: damaged, or memory "
        "is short"},
@@ -507,14 +507,14 @@ TEST_CASE("decode: a sound file without samples is skipped, unless samples were 
   const Decoded padded = decode(folder / "empty.wav", "fit: 1s");
   CHECK(padded.stream.entry.outcome == Outcome::skipped);
   CHECK(padded.reason() == "holds no samples");
-  // A recorder that was switched off: libsndfile takes the sizes for what they say.
+  // A recorder that was switched off: libsndfile believes the sizes.
   std::string open = read_bytes(path_of("wav s16"));
   set_wav_sizes(open, 0, 0);
   const Decoded unfinished = decode(folder.write("open.wav", open));
   CHECK(unfinished.stream.entry.outcome == Outcome::failed);
   CHECK(unfinished.reason() ==
         "no sample can be read: the header was never completed, the sizes in it are 0");
-  // All of the samples are cut off.
+  // All samples are cut off.
   copy_truncated(path_of("wav s16"), folder / "cut.wav", 44);
   const Decoded cut = decode(folder / "cut.wav");
   CHECK(cut.stream.entry.outcome == Outcome::failed);
@@ -539,12 +539,12 @@ TEST_CASE("decode: a sample that is no finite number fails the file and says whi
         const Decoded got = decode(folder / "a.wav", kSmallBlocks);
         CHECK(got.stream.entry.outcome == Outcome::failed);
         CHECK(got.reason() == "sample " + std::to_string(at) + " is not a finite number");
-        // Behind the end of what is wanted it does no harm.
+        // After the end of the wanted part it does no harm.
         if (at > 0) CHECK(decode(folder / "a.wav", "fit: " + std::to_string(at)).ok());
       }
     }
   }
-  // Large values are numbers.
+  // Large values are valid numbers.
   std::vector<float> loud = test_signal(100);
   loud[50] = 3e38F;
   write_audio(folder / "a.wav", audio_kind("wav float"), kRate, loud);

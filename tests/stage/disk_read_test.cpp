@@ -18,7 +18,7 @@
 namespace melflow::test::disk_read_test {
 namespace {
 
-// Options with each engine; without io_uring where the system does not allow it.
+// Adds each engine to the options; io_uring only where the system allows it.
 std::vector<std::string> with_engines(const std::string& options) {
   std::vector<std::string> out{options};
   for (const char* engine : {"inline", "threads", "io_uring"}) {
@@ -105,7 +105,7 @@ TEST_CASE("disk_read: files up to `whole` come in memory, larger ones open; both
       CHECK(raw.size == row.bytes);
       CHECK(raw.file == file);
       CHECK(content(raw) == bytes);
-      // What is held in memory was charged.
+      // Memory that is held was charged.
       const std::size_t bound = bench.stage().output_bound({path, row.bytes}, row.bytes);
       if (row.in_memory) CHECK(raw.data.capacity() <= bound);
       if (!row.in_memory) CHECK(raw.window <= bound);
@@ -230,7 +230,7 @@ TEST_CASE(
       {"rewritten, and its time put back",
        [&](const std::string& path) {
          const timespec before = changed(path);
-         do {  // the system's clock of inodes may be slower than this
+         do {  // the inode clock may be coarser than this one
            rewrite(path);
            set_time(path, 1'000'000'000);
          } while (changed(path).tv_nsec == before.tv_nsec);
@@ -266,7 +266,7 @@ TEST_CASE(
 TEST_CASE("disk_read: the access time stays, unless noatime is off") {
   const TempFolder folder;
   const std::string path = folder.write("file", pattern(10'000));
-  // Mount options may keep access times as they are whatever a program does.
+  // Mount options may keep access times unchanged.
   age_access_time(path);
   CHECK(read_bytes(path).size() == 10'000);
   if (access_time(path) == 1'000'000'000) {
@@ -302,7 +302,7 @@ TEST_CASE("disk_read: a file that belongs to somebody else is read all the same"
     skip("cannot act as another user than the owner");
     return;
   }
-  // Once refused, O_NOATIME is not tried again; the second file takes the other way.
+  // Once refused, O_NOATIME is not tried again; the second file is opened without it.
   for (const std::string& options : with_engines("{}")) {
     CAPTURE(options);
     Bench bench("disk_read", options);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kEnded = 99;
 
-std::atomic<int> left{0};  // calls until the one that fails; 0: none will
+std::atomic<int> left{0};  // calls until the one that fails; 0: none fails
 std::atomic<bool> is_end{false};
 std::atomic<int> lock_error{0};
 
@@ -49,7 +49,7 @@ int unlink(const char* path) noexcept {
   if (fails()) return -1;
   return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
 }
-// A test cannot see whether anything is on disk, and need not wait for it.
+// A test cannot see whether data is on disk, and need not wait for it.
 int fsync(int) { return fails() ? -1 : 0; }
 int fdatasync(int) { return fails() ? -1 : 0; }
 ssize_t pwrite(int fd, const void* data, std::size_t bytes, off_t at) {
@@ -65,7 +65,7 @@ int close(int fd) {
   return is_failure ? -1 : result;
 }
 int fstat(int fd, struct stat* st) noexcept {
-  // newfstatat, and not glibc's own function, which this one hides.
+  // Calls newfstatat directly, since this function hides glibc's.
   const auto result = static_cast<int>(syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH));
   if (ino_t inode = result == 0 ? st->st_ino : 0;
       inode != 0 && watched.compare_exchange_strong(inode, 0))

@@ -1,5 +1,5 @@
-// Calls of the system that fail, or end the program, the n-th time: this test program has functions
-// of these names of its own.
+// System calls that fail, or end the program, at the n-th time: this test program defines functions
+// of these names.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,19 @@
 namespace melflow::test {
 
 /// As long as it lives, the n-th (from 1 on) of all calls of renameat2, link, unlink, fsync,
-/// fdatasync, pwrite and close fails with EIO, what it was asked for not done (a file is closed all
-/// the same); or `is_end`: the process ends there. 0: none.
+/// fdatasync, pwrite and close fails with EIO and does nothing (but a file is closed in any case);
+/// with `is_end` the process ends there. 0: none fails.
 class FailingCall {
  public:
   explicit FailingCall(int n, bool is_end = false);
   FailingCall(const FailingCall&) = delete;
   FailingCall& operator=(const FailingCall&) = delete;
   ~FailingCall();
-  /// It has failed.
+  /// Whether that call was made.
   [[nodiscard]] bool is_past() const;
 };
 
-/// When the program has asked for the state of the open file `path` for the first time, `then` is
-/// called.
+/// Calls `then` when the program queries the state of the open file `path` for the first time.
 class AfterFstat {
  public:
   AfterFstat(const std::string& path, std::function<void()> then);
@@ -30,7 +29,7 @@ class AfterFstat {
   ~AfterFstat();
 };
 
-/// As long as it lives, locks fail with `error`.
+/// As long as it lives, locking fails with `error`.
 class NoLocks {
  public:
   explicit NoLocks(int error);
@@ -42,8 +41,8 @@ class NoLocks {
 namespace detail {
 bool in_child(int n, void (*run)(const void*), const void* what);
 }
-/// Runs `what` in a process of its own, which ends in the n-th call if it makes so many. True if it
-/// did.
+/// Runs `what` in another process, which ends in the n-th call if it makes that many. Returns
+/// whether it did.
 template <class What>
 bool ends_in_call(int n, const What& what) {
   return detail::in_child(

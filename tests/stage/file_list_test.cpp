@@ -18,7 +18,7 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-// "path=label/split" of every file.
+// Returns "path=label/split" for every file.
 Paths labelled(List& list) {
   Paths out;
   const Manifest& m = list.manifest();
@@ -31,7 +31,7 @@ Paths labelled(List& list) {
   return out;
 }
 
-// Component by component, as bytes: the definition, and nothing of the code under test.
+// Compares component by component, as bytes: the definition, independent of the code under test.
 bool before(const std::string& a, const std::string& b) {
   const auto components = [](const std::string& path) {
     std::vector<std::vector<unsigned char>> out(1);
@@ -46,7 +46,7 @@ bool before(const std::string& a, const std::string& b) {
   return components(a) < components(b);
 }
 
-// The working folder, until the end of the scope.
+// Changes the working folder until the end of the scope.
 class InFolder {
  public:
   explicit InFolder(const std::string& folder) { std::filesystem::current_path(folder); }
@@ -109,7 +109,7 @@ TEST_CASE("file list: files come in the order of their paths, compared by compon
   std::sort(expected.begin(), expected.end(), before);
   List list(root(folder));
   CHECK(list.paths() == expected);
-  // "a/x" stands before "a.b/x", where the bytes of the whole paths would say otherwise.
+  // "a/x" comes before "a.b/x", unlike in an order by the bytes of whole paths.
   const auto place = [&](const std::string& path) {
     return std::find(expected.begin(), expected.end(), path) - expected.begin();
   };
@@ -134,22 +134,22 @@ TEST_CASE("file list: include and exclude") {
       {"include: ['e/*.wav', 'c.*']", {"c.flac", "e/f.wav"}},
       {"include: 'e/**.wav'", {"e/f.wav"}},
       {"include: 'e/**/*.wav'", {"e/f.wav", "e/g/h.wav"}},
-      // What takes every name means files.
+      // A pattern that matches every name applies to files.
       {"include: '**', exclude: ['*.wav', '*.flac']", {"d.txt", "m.Mp3", "noext"}},
       {"include: '*', exclude: ['*.wav', '*.flac']", {"d.txt", "m.Mp3", "noext"}},
       {"include: 'e/**'", {"e/f.wav", "e/g/h.wav"}},
       {"include: 'e/**/*'", {"e/f.wav", "e/g/h.wav"}},
       {"include: 'e/*'", {"e/f.wav"}},
       {"include: ['E/G/**', 'test/**']", {"e/g/h.wav", "test/l.wav"}},
-      // Other folders are listed when they match, to be named as what they are.
+      // Other folders are listed when a pattern matches them, to be reported as folders.
       {"include: ['e*', 'noext']", {"e", "noext"}},
       {"include: ['i/*', 'i/.*'], exclude: '.*'", {"i/j.wav"}},
       {"include: 'noext'", {"noext"}},
-      // A folder is excluded with all that is in it.
+      // A folder is excluded with all its contents.
       {"exclude: [e, i]", {"a.wav", "b.WAV", "c.flac", "m.Mp3", "test/l.wav"}},
       {"exclude: [./e/g, 'tes?/']", {"a.wav", "b.WAV", "c.flac", "e/f.wav", "i/j.wav", "m.Mp3"}},
       {"exclude: ['e/*', test]", {"a.wav", "b.WAV", "c.flac", "e/g/h.wav", "i/j.wav", "m.Mp3"}},
-      // Brackets are characters of names.
+      // Brackets in patterns are ordinary characters.
       {"include: '*.wav', exclude: ['[ab].wav', 'test/[!x]*', 'e/**']",
        {"a.wav", "b.WAV", "i/j.wav", "test/l.wav"}},
   };
@@ -248,7 +248,7 @@ TEST_CASE("file list: links that lead in a circle end") {
   REQUIRE(symlink("loop", (folder / "loop").c_str()) == 0);
   CHECK(List(root(folder)).paths() == Paths{"a/b/x.wav"});
   CHECK(List(root(folder, "follow_links: true")).paths() == Paths{"a/b/x.wav"});
-  // Two links to one folder are no circle: both are followed.
+  // Two links to one folder are no loop: both are followed.
   REQUIRE(symlink("b", (folder / "a/c").c_str()) == 0);
   CHECK(List(root(folder, "follow_links: true")).paths() == Paths{"a/b/x.wav", "a/c/x.wav"});
 }
@@ -273,7 +273,7 @@ TEST_CASE("file list: labels from folders") {
     List list(root(folder, "labels: " + row.labels));
     CHECK(labelled(list) == row.paths);
     CHECK(list.manifest().label_names() == row.names);
-    // The same for a manifest, whose paths may also be written as other programs write them.
+    // The same for a manifest, whose paths may be written as other programs write them.
     folder.write("list.txt", "top.wav\n./en/a.wav\n" + (folder / "fr/b/d/e.wav") + "\n");
     List listed(
         root(folder, "labels: " + row.labels + ", manifest: '" + (folder / "list.txt") + "'"));
@@ -296,7 +296,7 @@ TEST_CASE("file list: labels from an entry of columns, or from what an expressio
   CHECK(by_path.bench().run_warnings() ==
         Paths{"labels: ([a-z]+)_ finds no text in 1 of 3 paths, such as bob/silence.wav; "
               "it is empty there"});
-  // A column that a table gives.
+  // A column from a table.
   const std::string table =
       folder.write("who.csv", "path,speaker_id\nann/yes_1.wav,7\nbob/no_2.wav,8\n");
   List by_table(
@@ -320,7 +320,7 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   List both(
       root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
   CHECK(labelled(both) == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
-  // An empty cell is no label.
+  // An empty cell means no label.
   folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
   List empty(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(labelled(empty) == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});
@@ -443,7 +443,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
 
 TEST_CASE("file list: labels, groups, columns and splits do not depend on how root is written") {
   const TempFolder folder;
-  // A folder below the root has the root's name.
+  // For a folder below the root, the name of the root counts.
   std::string relative, absolute, odd;
   for (const char* p : {"c/1", "c/2", "c/c/3", "c/d/4", "e/5", "e/c/6", "f/7", "f/8"}) {
     folder.write(std::string("c/") + p + ".wav", "x");
@@ -507,7 +507,7 @@ TEST_CASE("file list: paths of a manifest that name the root themselves get a wa
   const Row rows[] = {
       {"data/clips", "a.wav", ""},
       {"data/clips", folder / "data/clips/a.wav", ""},
-      {"data/clips", "gone.wav", ""},  // the last one is there
+      {"data/clips", "gone.wav", ""},  // the last one exists
       {"data/clips", "clips/a.wav",
        below +
            "clips/a.wav is looked for at @/data/clips/clips/a.wav, which does not exist; it is at "
@@ -544,7 +544,7 @@ TEST_CASE("file list: a folder or table that is not there is told before the run
   const Row rows[] = {
       {root(folder), {}},
       {"{root: '" + f + "/gone'}", {"root: " + f + "/gone: there is no such folder"}},
-      {"{root: '${DATA}'}", {}},  // a look at a plan whose variables have no values
+      {"{root: '${DATA}'}", {}},  // a plan that is only looked at, whose variables have no values
       {"{manifest: '" + f + "/a.csv'}", {}},
       {"{manifest: '" + f + "/b.csv'}", {"manifest: " + f + "/b.csv: there is no such file"}},
       {root(folder, "label_file: '" + f + "/b.csv', labels: file"),
@@ -653,7 +653,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
 
       List list(root(folder, "closed_folders: failed"));
       CHECK(list.paths() == Paths{"a.wav", "deep/b.wav", "deep/hidden/", "z.wav"});
-      // It can be opened again by the time that it is read, and it has failed all the same.
+      // The folder can be opened again by then, and has failed all the same.
       const auto item = list.bench().source().item(2);
       for (const char* engine : {"{engine: inline}", "{engine: io_uring}"}) {
         const auto result =
@@ -677,7 +677,7 @@ TEST_CASE("file list: what a folder that cannot be listed has no share of, split
   List list(root(folder, "closed_folders: failed, splits: top_dir, labels: top_dir"));
   CHECK(labelled(list) ==
         Paths{"train/a/1.wav=a/train", "test/a/3.wav=a/test", "test/b/4.wav=b/test", "train/b/="});
-  // In its new place it is still what cannot be read.
+  // At its new position the folder is still unreadable.
   CHECK(list.manifest().problem(3).starts_with("cannot be listed"));
   CHECK(list.manifest().problem(0).empty());
 }
@@ -691,7 +691,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
   folder.write("noenter/sub/e.wav", "x");
   REQUIRE(chmod((folder / "closed").c_str(), 0) == 0);
   REQUIRE(chmod((folder / "lost+found").c_str(), 0) == 0);
-  REQUIRE(chmod((folder / "noenter").c_str(), 0444) == 0);  // names can be seen, files not
+  REQUIRE(chmod((folder / "noenter").c_str(), 0444) == 0);  // names can be listed, files not opened
   const OtherUser other;
   if (!other.ok()) {
     skip("cannot act as a user without rights");
@@ -712,7 +712,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
           (i == 3 ? "cannot be read: Permission denied"
                   : "cannot be listed: Permission denied; what is in it is missing"));
   }
-  // Unless they are excluded on purpose.
+  // Explicitly excluded folders do not fail.
   CHECK(
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});
@@ -726,14 +726,14 @@ TEST_CASE("file_list: in an update, a file that changed after it was looked at h
   List list(root(folder), {{"a.wav", "-"}, {"b.wav", "-"}, {"c.wav", "-"}});
   auto& source = dynamic_cast<ManifestSource&>(list.bench().stage());
   const FileStamp as_found = stamp_of(folder / "a.wav");
-  source.set_stamp(0, as_found);                    // of rows that are kept
+  source.set_stamp(0, as_found);                    // of kept rows
   source.set_stamp(1, {5, as_found.modified - 1});  // of rows of another state
   source.set_stamp(2, as_found);
   std::filesystem::remove(folder / "c.wav");
   for (std::size_t i = 0; i < 3; ++i) (void)list.bench().source().item(i);
   CHECK(source.stamp(0) == as_found);
   CHECK(source.stamp(1).size == -1);
-  CHECK(source.stamp(2) == as_found);  // whose rows are kept, since nothing can be said of it
+  CHECK(source.stamp(2) == as_found);  // its rows are kept, since its state is unknown
 }
 
 }  // namespace melflow::test::file_list_test

@@ -1,4 +1,4 @@
-// Splits, several labels and targets of file_list.
+// Tests splits, several labels and targets of file_list.
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// "split: path=label,label" of every file.
+// Returns "split: path=label,label" for every file.
 Texts lines(List& list) {
   Texts out;
   const Manifest& m = list.manifest();
@@ -91,7 +91,7 @@ TEST_CASE("a label that training lacks is named") {
   List list("{manifest: '" + csv + "', labels: manifest}");
   CHECK(list.warnings() ==
         Texts{"2 of 5 labels have no file in train, but in other splits: dog, fox"});
-  // Wherever training stands, and in which of its splits a label is.
+  // The position of train, and of the splits that have a label, does not matter.
   List last("{manifest: '" + csv + "', labels: manifest, split_names: [test, val, train]}");
   CHECK(last.warnings() == list.warnings());
   const std::string several = folder.write(
@@ -222,7 +222,7 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
         "known, or leave the column out of targets");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: size")) ==
         "@/t.tsv: there is no column 'size', which targets asks for; it has path, age");
-  // In the order of the splits, as everything else.
+  // In the order of the splits, like everything else.
   const std::string manifest =
       folder.write("m.csv", "path,split,age\na.wav,test,1\nb.wav,train,2\n");
   List split("{manifest: '" + manifest + "', targets: age}");
@@ -253,7 +253,7 @@ TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
   CHECK(list.manifest().text_names() == Texts{"what", "tags", "speaker", "room", "mic"});
   CHECK(texts(list) == Texts{"d.wav||p|||", "s1/x/a.wav|see||s1|x|x/a", "s1/y/b.wav|||s1|y|y/b",
                              "s2/x/c.wav|see|p, q|s2|x|x/c"});
-  // In the order of the splits, as everything else.
+  // In the order of the splits, like everything else.
   const std::string csv = folder.write(
       "m.csv", "path,split,who\na.wav,test,x\nb.wav,train,x\nc.wav,test,x\nd.wav,train,y\n");
   List split("{manifest: '" + csv + "', columns: [who]}");
@@ -294,7 +294,7 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
        "must have every label; set labels: none (columns: {name: ...} keeps the names), or take "
        "smaller groups (split_group)"},
       {"all", "labels: none, split_group: parent_dir", ""},
-      // Labels that are the groups are drawn like groups.
+      // Labels that equal the groups are drawn like groups.
       {"all", "labels: parent_dir, split_group: parent_dir", ""},
       {"all", "labels: parent_dir, split_group: top_dir", ""},
       {"stray", "labels: parent_dir, split_group: parent_dir, split_unmatched: own_group", ""},
@@ -378,7 +378,7 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
   List none(root(folder, ratio + ", split_unmatched: no_split"));
   CHECK(fr_splits(none) == std::map<std::string, int>{{"-", 60}});
   CHECK(none.warnings() == Texts{found + "They are in no split (split_unmatched: no_split)"});
-  // Where splits are given nothing is drawn; what cannot be checked is named.
+  // With given splits nothing is drawn; what cannot be checked is reported.
   List given(root(folder, "splits: top_dir, split_group: '/(spk[0-9]+)_'"));
   CHECK(given.warnings() == Texts{found + "Whether they cross splits is unknown"});
   // Folders that a pattern matches are no recordings.
@@ -430,13 +430,13 @@ TEST_CASE("an update leaves files in their split, and new ones of their groups g
     CHECK(list.warnings().empty());
     std::map<std::string, int> counts;
     for (const auto& [path, split] : after) ++counts[split];
-    if (how == "splits: ratio") CHECK(counts["train"] == 240);  // of 300: still the shares
+    if (how == "splits: ratio") CHECK(counts["train"] == 240);  // of 300: still the right share
     if (how.find("split_group") != how.npos)
       for (const auto& [path, split] : after)
         CHECK(split == after.at(path.substr(0, path.find('/')) + "/" +
                                 path.substr(1, path.find('/') - 1) + ".wav"));
 
-    // Moving them takes a word, and is counted.
+    // Redrawing must be requested, and is counted.
     List anew(root(folder, how + ", split_seed: 7, split_update: redraw"), before);
     CHECK(anew.splits_by_path() == List(root(folder, how + ", split_seed: 7")).splits_by_path());
     int moved = 0;
@@ -473,7 +473,7 @@ TEST_CASE("an update refuses what cannot be kept") {
 TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to redraw") {
   const TempFolder folder;
   std::map<std::string, std::string> before;
-  // Labels a and b; of the speakers, the only one in test is gone.
+  // Labels a and b; the only speaker in test is removed.
   for (int i = 0; i < 24; ++i) {
     const std::string name = fmt::format("s{}/{}{}.wav", i % 4, i % 8 < 4 ? "a" : "b", i);
     before[name] = i % 4 == 0 ? "test" : i % 4 == 1 ? "val" : "train";
@@ -487,12 +487,12 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
         "files keep their split in an update; have all splits redrawn with split_update: "
         "redraw, which moves files between them, or put files of it back");
   CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), before) == "");
-  // Where redrawing would not help, the reason is another.
+  // Where redrawing would not help, the message differs.
   CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: '^s([0-9])/'"),
                   before)
             .starts_with(
                 "splits: ratio: test is empty: each of 3 labels has one group, and train, "));
-  // A new speaker takes the place.
+  // A new speaker takes its place.
   folder.write("s9/a1.wav", "x");
   CHECK(complaint(folder, root(folder, how), before) == "");
 }
@@ -624,7 +624,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
     const std::string path = folder.write(row.name, row.text);
     std::string bad = row.bad;
     if (bad.starts_with('@')) bad.replace(0, 1, path);
-    // Also where splits are drawn, and files are grouped.
+    // Holds also with drawn splits and grouped files.
     for (const std::string more : {"", ", splits: ratio, split_ratios: {train: 1, test: 1}"}) {
       CAPTURE(more);
       List list(root(folder, "manifest: '" + path + "', " + row.options + more));
@@ -647,7 +647,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
                         path, row.line, row.why));
     }
   }
-  // A table beside a folder: the file that the line names.
+  // For a table beside a folder, the file that the line names.
   const std::string table = folder.write("l.csv", "path,age\na.wav,1\nb.wav,old\nc.wav,3\n");
   List list(root(folder, "label_file: '" + table + "', targets: age"));
   CHECK(list.manifest().problem(1).starts_with(table + ":3: age is 'old'"));
@@ -662,7 +662,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   CHECK(named.manifest().label_names() == Texts{"x"});
   CHECK(named.manifest().problem(1) ==
         json + ":2: 'who' has a zero byte, which cannot be stored; take it out");
-  // Utterances of its recording are cut without it.
+  // Other utterances of the same recording are cut.
   const std::string cut = folder.write(
       "u.csv", "path,start,end,age\na.wav,0,1,1\na.wav,1,2,old\na.wav,2,3,3\na.wav,3,4,4\n");
   List utterances(root(folder, "manifest: '" + cut + "', utterances: {}, targets: age"));
@@ -670,7 +670,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   CHECK(utterances.manifest().entries_of_recording(0) == 1);
   CHECK(utterances.manifest().entries_of_recording(1) == 1);
   CHECK(utterances.manifest().entries_of_recording(2) == 2);
-  // Of a line that cannot be read nobody knows whose label it is.
+  // An unreadable line could be the label of any file.
   folder.write("l.csv", "path,age\na.wav,1\nb.wav\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + table + "', targets: age"))
             .starts_with("@/l.csv:3: 1 cell, but the header has 2"));
@@ -760,14 +760,14 @@ TEST_CASE("Kaldi's files: recordings that cannot be read fail alone, missing tex
   CHECK(list.warnings()[1] ==
         f + "text: 2 of 4 utterances have no line there (u2, u3); text is empty for them");
   CHECK(list.warnings()[2] == f + "segments: columns not used: recording");
-  // A file that nobody asked for needs no lines.
+  // A file that is not asked for needs no lines.
   List without(root(folder, "manifest: '" + f + "segments', utterances: {}"));
   CHECK(without.warnings().size() == 2);
 }
 
 TEST_CASE("texts of a table are as they stand there, or refused by their line") {
   const TempFolder folder;
-  // As Common Voice has them.
+  // Texts as in Common Voice.
   const Texts texts{"\"Hi,\" she said, \"yes?\"", "a lone \" here", "\"one at the start",
                     "one at the end\"",           "\"\"",           "plain",
                     "\"another at the start"};
@@ -780,7 +780,7 @@ TEST_CASE("texts of a table are as they stand there, or refused by their line") 
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(list.manifest().text(i, 0) == texts[i]);
   CHECK(complaint(folder, root(folder, "quoting: csv, manifest: '" + path + "'"))
             .starts_with("@/train.tsv:2: text behind a closing quote: "));
-  // Latin-1 in a text is refused, in a name it is a name.
+  // Latin-1 is refused in texts, but accepted in names.
   folder.write("caf\xE9.wav", "x");
   const std::string latin = folder.write("l.csv", "path,who\ncaf\xE9.wav,Ren\xE9\n");
   CHECK(List(root(folder, "manifest: '" + latin + "', splits: none")).manifest().relative(0) ==
@@ -800,7 +800,7 @@ TEST_CASE("names from paths that are the folder of the split are told") {
   for (const char* p : {"test/ann/1.wav", "test/top.wav", "train/ann/2.wav", "train/bob/3.wav"})
     folder.write(p, "x");
   struct Row {
-    std::string options, remark;  // the end of the warning; "" for none
+    std::string options, remark;  // end of the warning; "" for none
   };
   const std::string cure =
       "; find it in the path by a regular expression whose ( ) marks it, or put the files into "

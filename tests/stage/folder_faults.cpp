@@ -10,10 +10,10 @@ namespace {
 
 struct Fault {
   FolderFault::Where where = FolderFault::Where::opendir;
-  std::string ending;  // "": none
+  std::string ending;  // affected folders; "": none
   int error = 0;
-  DIR* dir = nullptr;  // that is open and going to fail
-  int given = 0;       // entries of it
+  DIR* dir = nullptr;  // an open folder that will fail
+  int given = 0;       // entries returned from it
 } fault;
 
 bool is_meant(const char* path) {
@@ -47,7 +47,7 @@ extern "C" DIR* opendir(const char* path) {
   return dir;
 }
 
-// Gives three entries and fails then.
+// Returns three entries, then fails.
 extern "C" dirent* readdir(DIR* dir) {
   static const auto next = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
   if (dir != fault.dir || fault.given++ < 3) return next(dir);

@@ -1,12 +1,12 @@
-// Folders whose listing fails as a disk or a network makes it fail: the test program has opendir
-// and readdir of its own, which call those of the system.
+// Folders whose listing fails as if by a disk or a network: the test program defines opendir and
+// readdir, which call the system's.
 #pragma once
 
 #include <string>
 
 namespace melflow::test {
 
-/// As long as it lives, folders whose path ends so cannot be opened, or cannot be read to their
+/// As long as it lives, folders whose path ends like this cannot be opened, or not be read to their
 /// end.
 class FolderFault {
  public:

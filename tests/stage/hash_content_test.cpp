@@ -1,4 +1,4 @@
-// hash_content: what is noted of a file's bytes, and what of two states of them.
+// hash_content: the stored hash of a file's bytes, and of a file that has two states.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace melflow::test::hash_content_test {
 namespace {
 
-// What is noted of a file of these bytes, of which `noted` was before.
+// Returns the hash stored for a file of these bytes, for which `noted` was stored before.
 std::uint64_t noted_of(const std::string& bytes, std::uint64_t noted, Update update) {
   Bench bench("hash_content");
   const auto hashes = std::make_shared<ContentHashes>();
@@ -42,9 +42,8 @@ TEST_CASE("hash_content: in an update, a file of two states has no hash that is 
   CHECK(noted_of(bytes, 0, Update::none) == hash);
   CHECK(noted_of(bytes, 0, Update::append) == hash);
   CHECK(noted_of(bytes, hash, Update::append) == hash);
-  CHECK(noted_of(bytes, hash + 1, Update::append) ==
-        0);  // the rows of an output are of another state
-  CHECK(noted_of(bytes, hash + 1, Update::none) == hash + 1);  // a filling pass was there
+  CHECK(noted_of(bytes, hash + 1, Update::append) == 0);  // the output's rows are of another state
+  CHECK(noted_of(bytes, hash + 1, Update::none) == hash + 1);  // set by a filling pass
 }
 
 }  // namespace melflow::test::hash_content_test

@@ -115,7 +115,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
     CHECK(h5.integer_attribute("/", "hop_length") == 128);
     CHECK(h5.text_attribute("/", "backend") == "cpu");
     CHECK(h5.text_attribute("/", "feature_fingerprint").size() == 32);
-    // Nothing of the documentation's names is missing here, and nothing here is missing there.
+    // The names in the file and in the documentation are the same.
     const std::string text = read_bytes(source_path("docs/output-format.md"));
     for (const std::string& name : h5.names())
       if (name.find('/') != name.npos || name == "mel" || name == "band_hz")
@@ -124,7 +124,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
       CHECK_MESSAGE(text.find("`" + name + "`") != text.npos, name);
     CHECK(rows_written > 0);
     CHECK(check_h5(folder / "out.h5") == "");
-    // The report says the same.
+    // The report has the same values.
     for (const auto& [name, value] : job.stage("write").summary) {
       if (name == "path") CHECK(value.text() == folder / "out.h5");
       if (name == "rows") CHECK(value.text() == std::to_string(rows_written));
@@ -223,7 +223,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
         first);
   CHECK(hash({.write = "sync: false", .top = "memory: {host: 300MiB}\nworkers: 1"}) == first);
   CHECK(hash({.mel = "log: db, top_db: 80", .write = "sync: false"}) != first);
-  // Other words for the same: what is a default anyway, or has no effect.
+  // Different texts for the same settings: defaults, or options without effect.
   CHECK(hash({.mel = "log: db, fmax: 4000, pad: 128, win_length: 256, kaiser_beta: 3",
               .write = "sync: true"}) == first);
   CHECK(hash({.mel = "log: db, preset: none, fmax: 0, vtln_low: 50, htk_compat: true",
@@ -250,7 +250,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
   CHECK(hash({.mel = "log: db, preset: torchaudio", .write = "sync: true"}) == first);
   CHECK(hash({.decode = "fit: 1s", .write = "sync: false"}) != first);
   CHECK(hash({.segment = "length: 1024", .write = "sync: false"}) != first);
-  // Half the precision is another value of /mel.
+  // With half the precision, /mel has other values.
   CHECK(hash({.write = "dtype: float16"}) != first);
   CHECK(hash({.write = "dtype: bfloat16"}) != hash({.write = "dtype: float16"}));
 }
@@ -320,7 +320,7 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
       {"layout: chunked, dtype: float16, access: shuffled", 8192 / 40},
       {"layout: chunked, access: shuffled, chunk: 64KiB", 65536 / 80},
       {"layout: chunked, access: shuffled, chunk: auto", 8192 / 80},
-      {"access: shuffled", 0},  // in one piece, where every row is as near
+      {"access: shuffled", 0},  // contiguous, so that every row is equally near
   };
   for (const auto& row : table) {
     const std::string write = row.first;

@@ -1,4 +1,4 @@
-// A file list that has listed, for the tests of that stage.
+// A file list that has listed its files, for the tests of that stage.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class List {
  public:
   /// Throws RunError where the options, or the corpus, are wrong.
   explicit List(const std::string& options) : List(options, nullptr) {}
-  /// As in an update of an output that has these files, by path, and their splits ("": none).
+  /// As in an update of an output that has these files, by path, with their splits ("": none).
   List(const std::string& options, const std::map<std::string, std::string>& earlier)
       : List(options, &earlier) {}
   [[nodiscard]] Bench& bench() { return bench_; }
@@ -33,7 +33,7 @@ class List {
       out.push_back(bench_.source().name(i));
     return out;
   }
-  /// Name of a file's split; "-": it has none.
+  /// Returns the name of a file's split; "-" for none.
   [[nodiscard]] std::string split_of(std::size_t file) {
     const int s = manifest().split(file);
     return s < 0 ? "-" : manifest().split_names().at(static_cast<std::size_t>(s));
@@ -66,12 +66,12 @@ class List {
   Bench bench_;
 };
 
-/// Options of a list of what is in the folder.
+/// Returns options for a list of the folder.
 inline std::string root(const TempFolder& folder, const std::string& more = "") {
   return "{root: '" + folder.path() + "'" + (more.empty() ? "" : ", " + more) + "}";
 }
 
-/// The message, with the folder's path replaced by @; "" when nothing is thrown.
+/// Returns the message, with the folder's path replaced by @; "" if nothing is thrown.
 template <class... Earlier>
 std::string complaint(const TempFolder& folder, const std::string& options,
                       const Earlier&... earlier) {

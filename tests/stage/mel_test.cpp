@@ -1,5 +1,5 @@
-// The stage around the kernel: which frames and windows, in blocks and batches. What a frame's
-// values are is tested with the kernel.
+// The stage around the kernel: which frames and windows, in blocks and batches. The kernel's tests
+// check the values of a frame.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -16,9 +16,9 @@ namespace melflow::test::mel_test {
 namespace {
 
 struct Rows {
-  std::vector<float> values;  ///< as the parts say where they belong
+  std::vector<float> values;  ///< ordered by the positions in the parts
   std::int64_t count = 0;
-  std::vector<std::string> reasons;  ///< of parts that failed
+  std::vector<std::string> reasons;  ///< of failed parts
 };
 
 std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Properties& given) {
@@ -27,7 +27,7 @@ std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Properties& given) 
   return p.properties.get_or(property::kFeatures, nullptr);
 }
 
-// Sends parts through the stage in batches of `files`, each as a stream of its own.
+// Sends parts through the stage in batches of `files`, each as a separate stream.
 std::vector<std::shared_ptr<const MelPart>> parts_of(
     Bench& bench, const std::vector<std::shared_ptr<const Windows>>& windows, std::size_t files,
     std::vector<std::string>* reasons = nullptr) {
@@ -123,7 +123,7 @@ TEST_CASE(
       {"{length: 100, hop: 300, tail: pad}", 1010},
       {"{long: {length: 256, hop: 128}, short: {length: 128, hop: 64}}", 4096},
       {"{long: {length: 256, hop: 128}, short: {length: 128, hop: 64}, tail: pad}", 4000},
-      // Most short windows of the last long one begin behind the end.
+      // Most short windows of the last long one begin after the end.
       {"{long: {length: 1000, hop: 1000}, short: {length: 64, hop: 32}, tail: pad}", 2001},
       {"{long: {length: 1000, hop: 900}, short: {length: 70, hop: 7}, tail: pad}", 1905},
   };
@@ -139,7 +139,7 @@ TEST_CASE(
       Bench mel("mel", kMel + "}");
       const auto info = planned(mel, properties);
       const Rows got = placed(parts_of(mel, windows, 3), info->values_per_row());
-      // One by one, each from a copy with silence behind it.
+      // One by one, each from a copy followed by silence.
       const WindowGrid grid = *windows[0]->grid;
       CHECK(info->frames == kernel.plan().frames(grid.length));
       std::int64_t count = 0;
@@ -189,7 +189,7 @@ TEST_CASE("mel: recordings in blocks have the frames of the whole, bit for bit")
     for (const std::int64_t block : {1, 31, 64, 100, 999, 4999}) {
       CAPTURE(block);
       auto windows = cut("{}", samples, block, nullptr, required);
-      // Parts say themselves where they belong: any order will do.
+      // Parts contain their positions, so any order will do.
       std::shuffle(windows.begin(), windows.end(), random);
       const auto parts = parts_of(mel, windows, 4);
       const Rows got = placed(parts, info->values_per_row());
@@ -219,7 +219,7 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     CHECK_FALSE(done.at(0)->pending);
     finish_all.apply(expected.values.data(), expected.count, static_cast<int>(bands));
     CHECK(placed(done, bands).values == expected.values);
-    // In blocks: not yet, and each says what is left to do.
+    // Blocks are not finished yet, and each lists the remaining steps.
     const auto blocks = cut("{}", samples, 700, nullptr, finished.stage().require({}));
     const auto parts = parts_of(finished, blocks, 2);
     REQUIRE(parts.size() == 5);
@@ -230,7 +230,7 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     Rows left = placed(parts, bands);
     parts[0]->pending->apply(left.values.data(), left.count, static_cast<int>(bands));
     CHECK(left.values == expected.values);
-    // Windows know their own.
+    // Windows are finished by themselves.
     Properties properties;
     const auto windows = cut("{length: 320}", samples, 0, &properties);
     Bench each("mel", kMel + finish + "}"), each_plain("mel", kMel + "}");
@@ -333,7 +333,7 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
     if (row.window > 0) given.set(property::kWindow, row.window);
     CHECK(Bench("mel", row.options).plan(given).errors == row.errors);
   }
-  // What the mel plan itself finds comes with its key.
+  // Problems that the mel plan itself finds are reported with their key.
   CHECK(Bench("mel", "{sample_rate: 8000, fmin: 5000, win_length: 900}").plan().errors.size() >= 2);
   const Planned narrow = Bench("mel", "{sample_rate: 8000, n_fft: 64, n_mels: 128}").plan();
   CHECK(narrow.errors.empty());

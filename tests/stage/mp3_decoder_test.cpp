@@ -1,4 +1,4 @@
-// Damaged MP3s give the same samples however many are asked for at once.
+// Damaged MP3s give the same samples, however many are read at once.
 #include <doctest/doctest.h>
 
 #include <utility>
@@ -21,7 +21,7 @@ std::string sound(const TempFolder& folder, const char* kind, int rate, std::int
   return read_bytes(folder / "made.mp3");
 }
 
-// Where the frames of an MP3 begin.
+// Returns the offsets of the frames of an MP3.
 std::vector<std::size_t> mp3_frames(const std::string& mp3) {
   constexpr int kbits[2][15] = {{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
                                 {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320}};
@@ -40,7 +40,7 @@ std::vector<std::size_t> mp3_frames(const std::string& mp3) {
   return out;
 }
 
-// All samples, that many asked for at once.
+// Returns all samples, read `step` at a time.
 std::vector<float> read(const std::string& file, std::int64_t step, std::string& fault) {
   SampleReader reader(SoundFile(SoundInput(std::as_bytes(std::span(file)))), {});
   std::vector<float> block(static_cast<std::size_t>(step)), out;
@@ -60,7 +60,7 @@ TEST_CASE("MP3: frames of another kind among its own, however many samples are a
     CAPTURE(std::string(kind));
     const std::string good = sound(folder, kind, 44100, 44'100);
     const std::string other = sound(folder, other_kind, 16000, 70'000);
-    // Less than is taken for another recording, twice.
+    // Inserts two pieces, each too short to count as another recording.
     const std::vector<std::size_t> at = mp3_frames(good), others = mp3_frames(other);
     REQUIRE(at.size() > 30);
     REQUIRE(others.size() > 100);
@@ -116,7 +116,7 @@ TEST_CASE("MP3: from where on samples may not be at their time") {
     CHECK((from != SoundDecoder::kAllTimed) == row.is_moved);
     CHECK(fault == (row.is_moved ? "there are bytes that are not a frame" : ""));
     if (row.is_moved) {
-      const auto frames = static_cast<std::int64_t>(k) - 1;  // the first one counts the others
+      const auto frames = static_cast<std::int64_t>(k) - 1;  // the first frame counts the others
       CHECK(from >= frames * 1152 - 2 * 1152);
       CHECK(from <= frames * 1152);
     }
@@ -129,8 +129,8 @@ TEST_CASE("MP3: what libsndfile decodes, with an error in it, however many sampl
   const TempFolder folder;
   std::string file = sound(folder, "mp3", 44100, 44'100);
   const std::size_t middle = mp3_frames(file).at(20);
-  file.insert(middle, 5000, '\0');  // more than libsndfile passes over
-  file.replace(4, 4, "ftyp");       // as in an MP4, which libsndfile does not look at
+  file.insert(middle, 5000, '\0');  // more than libsndfile skips
+  file.replace(4, 4, "ftyp");       // like an MP4, which libsndfile ignores
   std::string fault, again;
   const std::vector<float> first = read(file, 1 << 20, fault);
   CHECK(fault != "");

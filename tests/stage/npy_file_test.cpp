@@ -68,7 +68,7 @@ TEST_CASE("npy file: where a name cannot be given none is, and the next run has 
       NpyFile file(folder / "out.npy", NumberType::float32, 1, Existing::refuse);
       const float value = 7;
       file.write(0, &value, 1);
-      folder.write(in_the_way, "precious");  // comes there while the run goes on
+      folder.write(in_the_way, "precious");  // appears during the run
       CHECK(complaint([&] { file.publish(false); })
                 .starts_with(folder / in_the_way + ": cannot be given its name: File exists; the "
                                                    "complete files are "));
@@ -108,7 +108,7 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
       ::fstat(rows, &before);
       const std::string index = read(folder / "out.index.npy");
       const std::string document = read(folder / "out.index.json");
-      // Unchanged all the while, and so was what belongs to them.
+      // Unchanged throughout, and so were the files that belong to it.
       const bool is_same = ::stat(target.c_str(), &after) == 0 && after.st_ino == before.st_ino &&
                            after.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
       ::close(rows);
@@ -122,7 +122,7 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
     NpyFile file(target, NumberType::float32, 1, Existing::replace);
     const auto generation = static_cast<float>(i);
     file.write(0, &generation, 1);
-    // Stands for what make_npy() writes there.
+    // Stands for the files that make_npy() writes there.
     write_bytes(folder / "out.index.npy.part", std::to_string(i));
     write_bytes(folder / "out.index.json.part", std::to_string(i));
     file.publish(false);

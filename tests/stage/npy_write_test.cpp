@@ -12,7 +12,7 @@
 namespace melflow::test::npy_write_test {
 namespace {
 
-// Names of a document's entries, one of which begins each line.
+// Returns the names of a document's entries, one of which begins each line.
 std::vector<std::string> entries_of(const std::string& document) {
   std::vector<std::string> out;
   for (std::size_t at = 0; (at = document.find("\n\"", at)) != std::string::npos; ++at)
@@ -52,7 +52,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
           Names{"clips", "scratch.wav", "out.h5", "out.npy", "out.index.npy", "out.index.json"});
     for (const std::string& name : entries_of(read_bytes(folder / "out.index.json")))
       CHECK_MESSAGE(text.find("`" + name + "`") != text.npos, name);
-    // The report says the same.
+    // The report has the same entries.
     std::vector<std::string> names;
     for (const auto& [name, value] : job.stage("write").summary) {
       names.push_back(name);
@@ -77,10 +77,10 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
     std::size_t disk;
     std::string mel;
     unsigned good, broken;
-    std::string file;  ///< that did not fit
+    std::string file;  ///< the one that did not fit
   };
-  // A file of 256 samples is a row of 80 bytes; its record in the index, with a name of 200
-  // letters, 240; a broken one has a warning of some 300 bytes besides.
+  // A file of 256 samples makes a row of 80 bytes; its record in the index, with a name of 200
+  // letters, takes 240; a broken file also has a warning of about 300 bytes.
   const Row rows[] = {
       {"the rows", 64 << 10, "center: false", 2000, 0, "out.npy.part"},
       {"the rows, which are finished at the end", 64 << 10, "center: false, ref: max, log: db",
@@ -111,7 +111,7 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
               "(option path of the npy_write node)");
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
-    // What was done stays, to be gone on with.
+    // Finished work stays, so that it can be resumed.
     CHECK_FALSE(std::filesystem::exists(disk / "out.npy"));
     CHECK(std::filesystem::exists(disk / "out.npy.part"));
     CHECK(std::filesystem::exists(disk / "out.npy.journal"));

@@ -120,7 +120,7 @@ TEST_CASE("own file: what is another user's, or has a second name, is not truste
         }).starts_with(path + ": this file has 2 names"));
   std::filesystem::remove(path);
   CHECK_NOTHROW(check_side_file(path));
-  if (::geteuid() != 0) return;  // who may give files away
+  if (::geteuid() != 0) return;  // only root may give files away
   for (const std::string name : {"out.part", "out.undo", "out.commit"}) {
     CAPTURE(name);
     const std::string theirs = folder.write(name, "");  // or any content
@@ -223,7 +223,7 @@ TEST_CASE("undo file: one whose numbers are not what was written is refused, eve
   std::string undo = read_bytes(target + ".undo");
   const std::size_t head = 16, tail = 24;  // bytes before these numbers
   ++undo[head];
-  ++undo[tail];  // as many bytes as before
+  ++undo[tail];  // changes a number, not the size
   folder.write("out.undo", undo);
   CHECK(complaint([&] {
           UndoFile::apply(target, fd.get());

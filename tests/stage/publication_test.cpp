@@ -30,7 +30,7 @@ std::string content(const std::string& path) {
   return std::filesystem::exists(path) ? read_bytes(path) : "";
 }
 
-// One that takes up a file again adds to it.
+// Appends if it extends an existing file.
 class Written : public PartFile {
  public:
   Written(const std::string& target, Existing existing) : PartFile(target, "test", existing) {
@@ -83,7 +83,7 @@ class Output {
     }
     Publication::publish(path(), parts, c_.sync);
   }
-  // What is there under the names: "old", "new", or how they are mixed.
+  // Returns what the files contain: "old", "new", or how they are mixed.
   [[nodiscard]] std::string generation() const {
     std::string all;
     for (const std::string& f : c_.files) all += content(folder_ / f) + ",";
@@ -95,7 +95,7 @@ class Output {
     for (std::size_t i = 0; i < c_.files.size(); ++i) all += "new,";
     return generation() == all;
   }
-  // Files of one run only, and the last one with all others that its run made.
+  // Whether the files are of one run only, and the last one exists only with all others of its run.
   [[nodiscard]] bool is_one_run() const {
     const std::string now = generation();
     const bool has_new = now.find("new") != now.npos, has_old = now.find("old") != now.npos;
@@ -113,13 +113,13 @@ class Output {
       if (std::filesystem::exists(folder_ / f)) expected.insert(f);
     return names_in(folder_) == expected;
   }
-  // Those that a run may have which makes all of them.
+  // Returns the names that a run may use which makes all of the files.
   [[nodiscard]] std::vector<OutputName> names() const {
     std::vector<OutputName> out;
     for (const std::string& f : c_.files) out.push_back({folder_ / f});
     return out;
   }
-  // What the next run of this output does before anything else.
+  // Does what the next run of this output does first.
   void recover() const {
     Publication::recover(path(), names());
     for (const std::string& f : c_.files) PartFile::recover(folder_ / f);
@@ -131,7 +131,7 @@ class Output {
   std::string before_;
 };
 
-// What a folder holds, to be put back; names of one file are so again. To end a program in a
+// Saves a folder's contents, to be restored; hard links are restored as such. Ending a program in a
 // certain call again and again is slow: a sanitizer's memory is copied each time.
 class Kept {
  public:
@@ -192,7 +192,7 @@ TEST_CASE("publication: whatever call fails, all files have their names or none 
       CAPTURE(out.generation());
       if (message.empty()) {
         CHECK(out.is_new());
-        out.recover();  // what could not be removed
+        out.recover();  // for the file that could not be removed
         CHECK(out.is_tidy());
         if (n > 0 && !is_past) break;
         continue;
@@ -201,7 +201,7 @@ TEST_CASE("publication: whatever call fails, all files have their names or none 
       CHECK(is_past);
       CHECK(message.find("Input/output error") != message.npos);
       CHECK(out.is_old());
-      // Where the message says that the files are complete, they are, and the next run has them.
+      // If the message says that the files are complete, they are, and the next run publishes them.
       if (message.find("the complete file") == message.npos) continue;
       CHECK(out.has_parts());
       out.recover();
@@ -245,7 +245,7 @@ TEST_CASE("publication: nor which of several outputs the next run asks for first
     CAPTURE(n);
     const Output out(c);
     if (!ends_in_call(n, [&] { out.publish(); })) break;
-    // A run of that output alone leaves it to one of all of them.
+    // A run of that output alone leaves the files to a run of all outputs.
     const std::string before = out.generation();
     if (complaint([&] { PartFile::recover(out.folder() / "b"); }).find("a.commit") !=
         std::string::npos)
@@ -302,7 +302,7 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
             std::make_unique<Written>(folder / f, replaces ? Existing::replace : Existing::refuse));
         parts.push_back(files.back().get());
       }
-      // It comes there while the run goes on; of what is replaced only a folder is in the way.
+      // The obstacle appears during the run; of files to be replaced, only a folder is one.
       std::filesystem::remove(folder / in_the_way);
       if (replaces)
         folder.folder(in_the_way);
@@ -382,7 +382,7 @@ TEST_CASE("publication: a .commit counts only for files that this run makes, too
       {"../in/../precious", false},
       {folder / "precious", false},
       {"out.sub/x.h5", false},
-      {"out.h5", false},  // the name of no split
+      {"out.h5", false},  // not the name of a split
       {"", false},
       {"out.part", false},
   };
@@ -430,7 +430,7 @@ TEST_CASE("publication: a file that is called .replaced is not removed, whatever
     std::string message;
     {
       PartFile file(target, "test", existing);
-      folder.write("out.replaced", "precious");  // comes there while the run goes on
+      folder.write("out.replaced", "precious");  // appears during the run
       PartFile* const parts[] = {&file};
       message = complaint([&] { Publication::publish(target, parts, true); });
     }
@@ -442,7 +442,7 @@ TEST_CASE("publication: a file that is called .replaced is not removed, whatever
     CHECK(message == target + ": cannot be renamed to " + target +
                          ".replaced, which exists; the complete file is " + target + ".part");
     CHECK(std::filesystem::exists(target + ".part"));
-    // That of a run which has not begun is in its way.
+    // At the start of a run, an existing .replaced file is in the way.
     CHECK(complaint([&] {
             PartFile(target, "test", existing);
           }).starts_with(target + ".replaced: this exists already"));

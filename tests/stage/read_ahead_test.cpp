@@ -20,7 +20,7 @@ namespace {
 constexpr int kThreads = 2;
 constexpr std::size_t kAhead = ReadAhead::kAheadPerThread * kThreads;
 
-// Files of one page each, whose manifest has them in order.
+// Files of one page each, listed in order.
 struct Corpus {
   explicit Corpus(std::size_t count) : files(folder.path()) {
     const std::uint32_t top = files.add_folder("");
@@ -45,7 +45,7 @@ struct Corpus {
   const FileReader reader{{.buffer = 4096, .whole = 1 << 20}};
 };
 
-// As many cold files as it takes.
+// Notes enough cold files for read-ahead to begin.
 void begin(ReadAhead& ahead) {
   for (std::size_t i = 0; i < 4; ++i) ahead.note_read(i, true);
 }
@@ -117,7 +117,7 @@ TEST_CASE(
     return skip("this file system does not say what is in the page cache");
   ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   std::size_t at = 0;
-  // Who is overtaken by the workers passes files over.
+  // If the workers overtake it, read-ahead skips files.
   const auto until_it_rests = [&] {
     const std::size_t seen = ahead.seen(), from = at;
     wait_until("files that are there", [&] {
@@ -126,7 +126,7 @@ TEST_CASE(
       return !ahead.is_active();
     });
   };
-  // Files that are waited for, until it begins.
+  // Workers wait for files until it begins.
   const auto until_it_begins = [&] {
     const std::size_t from = at;
     while (!ahead.is_active() && at < 4000) ahead.note_read(at++, true);

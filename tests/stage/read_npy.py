@@ -148,7 +148,7 @@ def compare_h5(path, rows, index, about):
     root = f["files"].attrs["root"]
     check(os.fsencode(about["root"]) == (root if isinstance(root, bytes) else os.fsencode(root)), "root")
     for name, value in f.attrs.items():
-        if name == "index_hash":  # of the configuration, too, which has other paths
+        if name == "index_hash":  # also covers the configuration, whose paths differ
             check(len(about[name]) == len(value) == 16, name)
         elif name in ("config", "feature_settings"):
             text = value if isinstance(value, bytes) else os.fsencode(value)

@@ -65,7 +65,7 @@ def main():
     check(not silent, f"no warning about {[paths[i] for i in silent]}")
     check(all(remarks["stage"].asstr()[:]) and all(remarks["reason"].asstr()[:]), "a warning without reason")
 
-    # The rows as a map into memory.
+    # Maps the rows into memory.
     if rows.shape[0] > 0:
         stored = np.dtype("<u2") if is_bfloat16 else rows.dtype
         mapped = np.memmap(sys.argv[1], stored, "r", rows.id.get_offset(), rows.shape)

@@ -46,7 +46,7 @@ std::vector<float> resampled(Bench& bench, const std::vector<Sample>& in, int ra
   return joined<float>(result.blocks);
 }
 
-// The whole by libsoxr's own one call; of doubles, in double precision.
+// Resamples the whole in one call of libsoxr; doubles in double precision.
 template <class Sample>
 std::vector<Sample> reference(const std::vector<Sample>& in, Ratio ratio, unsigned long recipe) {
   constexpr bool kDouble = std::is_same_v<Sample, double>;
@@ -76,7 +76,7 @@ std::vector<float> as_floats(const std::vector<std::int16_t>& in) {
   return out;
 }
 
-// The blocks of a file that the decode stage reads.
+// Returns the blocks of a file that the decode stage reads.
 std::vector<std::shared_ptr<const Waveform>> decoded(const std::string& path) {
   auto file = std::make_shared<FileRef>();
   file->path = path;
@@ -107,11 +107,11 @@ TEST_CASE("resample: gives what libsoxr gives for the whole, at every quality") 
   }
 }
 
-// libsoxr 0.1.3 itself makes wrong samples of int16 at 30 of these pairs of rates.
+// libsoxr 0.1.3 itself returns wrong int16 samples for 30 of these pairs of rates.
 TEST_CASE("resample: files of every usual rate and type become what double precision makes them") {
   constexpr int kUsual[] = {8000,  11025, 12000, 16000, 22050,  24000, 32000,
                             44100, 48000, 88200, 96000, 176400, 192000};
-  constexpr double kMostError = 2e-6;  // of full scale: that of sums of floats
+  constexpr double kMostError = 2e-6;  // relative to full scale: the error of sums of floats
   constexpr std::int64_t kFrames = 2500;
   const TempFolder folder;
   int compared = 0;
@@ -135,8 +135,8 @@ TEST_CASE("resample: files of every usual rate and type become what double preci
             const auto got = bench.stream<Waveform>(blocks);
             REQUIRE_MESSAGE(got.ok(), got.entry.reason);
             const std::vector<float> samples = joined<float>(got.blocks);
-            // There libsoxr has another filter in double precision than in single (0.15 dB less at
-            // two thirds of the lower rate's half).
+            // For this pair, libsoxr's filter in double precision differs from that in single
+            // precision (0.15 dB less at two thirds of half the lower rate).
             const bool is_other_filter = from == 11025 && to == 32000 && recipe == SOXR_LQ;
             std::vector<double> exact = reference(mono, {from, to}, recipe);
             if (is_other_filter) {
@@ -190,7 +190,7 @@ TEST_CASE("resample: short recordings, down to a sample, have the length they sh
   }
 }
 
-// tests/golden/make_lengths.py has the lengths by librosa and torchaudio.
+// tests/golden/make_lengths.py stored the lengths of librosa and torchaudio.
 TEST_CASE(
     "resample: a length that is rounded up is librosa's or torchaudio's, and ends with a zero") {
   std::ifstream file(source_path("tests/golden/lengths.json"));
@@ -252,7 +252,7 @@ TEST_CASE("resample: a stream gives the same bits whatever went through the stag
     resampled(used, first, ratio.from == 9000 ? 7000 : 9000, 0);
     resampled(used, signal<float>(1000), ratio.from, 0);
     CHECK(resampled(used, second, ratio.from, 5000) == expected);
-    // Nor does a stream that is left in the middle.
+    // A stream that is abandoned in the middle does not matter, either.
     const auto blocks = waveform(first, ratio.from, 5000);
     used.stream<Waveform>(std::vector<std::shared_ptr<const Waveform>>{blocks[0], blocks[1]});
     CHECK(resampled(used, second, ratio.from, 5000) == expected);
@@ -294,7 +294,7 @@ TEST_CASE("resample: blocks keep what is known of the file") {
 }
 
 TEST_CASE("resample: a block never takes more than was charged for it") {
-  // As decode cuts them: a block of a file slower than the rate that is charged is shorter.
+  // As decode cuts them: blocks of a file with a rate below the charged one are shorter.
   constexpr std::size_t kBlock = 16 * 1024;
   for (const char* quality : {"quick", "high", "very_high"}) {
     for (const int to : {500, 4096, 16000, 48000, 1'000'000}) {
@@ -323,7 +323,7 @@ TEST_CASE("resample: the plan learns the new rate, and decode what it has to kee
   below.set(requirement::kSampleRate, 22050);
   below.set(requirement::kContext, 512);
   const Requirements above = bench.stage().require(below);
-  CHECK_FALSE(above.get(requirement::kSampleRate));  // a file may have any
+  CHECK_FALSE(above.get(requirement::kSampleRate));  // a file may have any rate
   CHECK(above.get(requirement::kContext) == 512);
   CHECK(above.get(requirement::kLowestRate) == 8000);
   CHECK(bench.plan(Properties{}, below).properties.get(property::kSampleRate) == 22050);

@@ -44,7 +44,7 @@ bool exists(const std::string& path) { return std::filesystem::exists(path); }
 TEST_CASE("row file: rows become a dataset, small or large, of two or three axes, or none at all") {
   struct Row {
     std::vector<hsize_t> shape;
-    bool in_place;  ///< large enough to be written around
+    bool in_place;  ///< large enough to be written directly
   };
   const Row rows[] = {
       {{0, 4}, false},    {{1, 1}, false},       {{3, 4}, false},     {{0, 3, 4}, false},
@@ -79,7 +79,7 @@ TEST_CASE("row file: rows become a dataset, small or large, of two or three axes
       CHECK(h5.layout("mfcc") == "contiguous");
       CHECK(h5.raw("mfcc") == stored(v, type));
       if (count == 0) continue;
-      // Where HDF5 says they are, the rows can be mapped into memory.
+      // Rows can be mapped into memory at the offset that HDF5 states.
       const std::string bytes = read_bytes(target);
       const auto at = static_cast<std::size_t>(h5.offset("mfcc"));
       CHECK(bytes.substr(at, stored(v, type).size()) == stored(v, type));
@@ -91,11 +91,11 @@ TEST_CASE("row file: rows become a dataset, small or large, of two or three axes
 TEST_CASE("row file: what is described beside the rows is there, before and after them") {
   const TempFolder folder;
   const std::vector<float> v = values(100'000);
-  std::string text(300'000, 'x');  // far more than there is room for in front of the rows
+  std::string text(300'000, 'x');  // far more than fits before the rows
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
   RowFile file(folder / "out.h5", "mel", NumberType::float32, 100, Existing::refuse);
   file.write(0, v.data(), 1000);
-  file.write(5000, v.data(), 10);  // of a file that failed: behind the end
+  file.write(5000, v.data(), 10);  // rows of a file that failed, after the end
   const std::vector<hsize_t> shape{1000, 100};
   file.make_hdf5(shape, [&](hid_t h5, hid_t) {
     const hsize_t n = text.size();
@@ -120,7 +120,7 @@ TEST_CASE("row file: rows that have the file's type go to it as they are, among 
     RowFile file(folder / "out.h5", "mel", type, 4, Existing::refuse);
     CHECK(file.is_serial(type));
     CHECK_FALSE(file.is_serial(NumberType::float32));
-    // Neighbours of both kinds, and a hole that is filled later.
+    // Adjacent ranges of both kinds, and a hole that is filled later.
     const RowRange ranges[] = {{0, bytes.data(), 300, type},
                                {300, bytes.data() + 2400, 100, type},
                                {400, v.data() + 1600, 100},
@@ -171,7 +171,7 @@ TEST_CASE("row file: rows can be moved down over others") {
   const std::vector<float> v = values(kRows * kValues);
   RowFile file(folder / "out.h5", "mel", NumberType::float32, kValues, Existing::refuse);
   file.write(0, v.data(), kRows);
-  file.move_rows(7, 3, kRows - 7);  // overlapping, longer than one piece
+  file.move_rows(7, 3, kRows - 7);  // overlapping, and longer than one piece
   const std::vector<hsize_t> shape{kRows - 4, kValues};
   file.make_hdf5(shape, nothing_more);
   file.publish(false);
@@ -193,7 +193,7 @@ TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
 }
 
 TEST_CASE("row file: a run that begins while another ends never harms its output") {
-  // Between opening the .part file and locking it, the other run may have given it its final name.
+  // Between opening and locking the .part file, the other run may give it its final name.
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   const float value = 7;
@@ -210,7 +210,7 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
         file.write(0, &value, 1);
         file.publish(false);
       });
-      if (!message.empty()) continue;  // the other one was writing
+      if (!message.empty()) continue;  // the other run was writing
       ++ended;
       if (std::filesystem::file_size(target) == 0) ++harmed;
     }
@@ -288,7 +288,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
     int groups;  ///< kept in HDF5's cache until the end
     bool fits;
   };
-  // 1 MiB holds 64 KiB in front, the rows of 4 KiB each, and what comes behind them.
+  // 1 MiB holds 64 KiB before the rows, the rows of 4 KiB each, and what follows them.
   const Row rows[] = {
       {"all", 100, 1000, 10, true},
       {"the rows do not fit", 300, 1000, 10, false},

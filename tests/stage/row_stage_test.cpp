@@ -1,5 +1,5 @@
-// mfcc and deltas as stages: what they refuse, and which files they cannot do. Their values are
-// tested with the steps (utterance_steps, deltas), their blocks with whole jobs (same_bytes).
+// mfcc and deltas as stages: what they refuse, and which files they cannot process. The tests of
+// the steps (utterance_steps, deltas) check their values, whole jobs (same_bytes) their blocks.
 #include <doctest/doctest.h>
 
 #include <filesystem>

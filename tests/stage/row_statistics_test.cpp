@@ -1,4 +1,4 @@
-// Sums that do not depend on how rows come: blocks, order of files, parts of a corpus.
+// Sums do not depend on how rows come: blocks, order of files, parts of a corpus.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Shape {
 
 using File = std::vector<float>;  // [rows, frames, columns]
 
-// Of few rows and many, values of all sizes in some columns, always the same one in column 0.
+// Makes files of few rows and many; some columns have values of all sizes, column 0 a constant.
 std::vector<File> corpus(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> level(-40, 20);
@@ -47,7 +47,7 @@ struct Piece {
   bool is_last;
 };
 
-// Files [from, to) in blocks of up to `longest` rows, in any order.
+// Sums the files [from, to) in blocks of up to `longest` rows, in any order.
 ColumnSums sums_of(const std::vector<File>& files, const Shape& shape, std::size_t from,
                    std::size_t to, std::int64_t longest, std::mt19937& random, int threads = 1) {
   std::vector<Piece> pieces;
@@ -75,7 +75,7 @@ ColumnSums sums_of(const std::vector<File>& files, const Shape& shape, std::size
       }
     });
   for (std::thread& worker : workers) worker.join();
-  // One that fails on the way leaves nothing.
+  // A file that fails on the way leaves nothing.
   statistics.take(1000, 5, 1, files.back().data(), false);
   statistics.drop(1000);
   std::vector<std::size_t> order(to - from);
@@ -103,7 +103,7 @@ TEST_CASE(
     CHECK(whole.std[1] > 0);
     for (const std::int64_t longest : {1, 50, 128, 700})
       CHECK(same(whole, sums_of(files, shape, 0, files.size(), longest, random, 3).statistics()));
-    // Three ways to cut a corpus, the parts added up in any order.
+    // Three ways to divide a corpus; the parts are added in any order.
     const std::vector<std::size_t> cuts[] = {{4}, {1, 2, 9}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}};
     for (const std::vector<std::size_t>& cut : cuts) {
       std::vector<ColumnSums> parts;

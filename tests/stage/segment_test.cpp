@@ -12,10 +12,10 @@
 namespace melflow::test::segment_test {
 namespace {
 
-// The windows of a recording, straight from what the options say.
+// Computes the windows of a recording directly from the options.
 struct Reference {
-  std::int64_t length = 0, hop = 0;              // of the long windows, or the only ones
-  std::int64_t short_length = 0, short_hop = 0;  // 0: there are none
+  std::int64_t length = 0, hop = 0;              // of the long windows, or of the only ones
+  std::int64_t short_length = 0, short_hop = 0;  // 0: there are no short windows
   bool pad = false;
   std::int64_t min_length = 0;
 
@@ -27,7 +27,7 @@ struct Reference {
       longs.push_back(at);
       covered = at + length;
     }
-    // One more, if samples are left that no window has seen, and enough of them are in it.
+    // One more, if samples are left that are in no window, and it would have enough of them.
     const std::int64_t next = longs.empty() ? 0 : longs.back() + hop;
     if (pad && covered < n && n - next >= std::max<std::int64_t>(1, min_length))
       longs.push_back(next);
@@ -66,7 +66,7 @@ Requirements for_rate(double rate) {
   return required;
 }
 
-// Starts of all rows, as the blocks give them; every row's samples have to be in its block.
+// Returns the starts of all rows in the blocks; every row's samples must be in its block.
 std::vector<std::int64_t> starts_of(const std::vector<std::shared_ptr<const Windows>>& blocks,
                                     const std::vector<std::int16_t>& samples) {
   std::vector<std::int64_t> out;
@@ -82,7 +82,7 @@ std::vector<std::int64_t> starts_of(const std::vector<std::shared_ptr<const Wind
       const std::int64_t at = w.grid->start(r);
       out.push_back(at);
       REQUIRE(at >= w.begin);
-      // Only the last block may leave something to be padded.
+      // Only the last block may leave anything to be padded.
       if (!w.last) REQUIRE(at + w.grid->length <= w.end());
       if (w.last)
         REQUIRE(std::min(at + w.grid->length, static_cast<std::int64_t>(samples.size())) <=
@@ -92,7 +92,7 @@ std::vector<std::int64_t> starts_of(const std::vector<std::shared_ptr<const Wind
   return out;
 }
 
-// How a skipped recording's length is told.
+// Formats the length of a skipped recording as in its message.
 std::string at_1000_hz(std::int64_t seen, std::int64_t bound) {
   return fmt::format("{0} samples of {1} ({2:.3f} s of {3:g} s)", seen, bound,
                      static_cast<double>(seen) * 1e-3, static_cast<double>(bound) / 1000);
@@ -141,7 +141,7 @@ TEST_CASE("segment: windows are those of the definition, whole or in blocks of a
       REQUIRE_MESSAGE(got.ok(), got.entry.reason);
       CHECK(starts_of(got.blocks, samples) == expected);
       ++with_rows;
-      // What is held and what is made of it stays within what was charged.
+      // The memory for what is held and emitted stays within the charged amount.
       const std::size_t in_block = 2 * static_cast<std::size_t>(block > 0 ? block : n);
       for (const auto& w : got.blocks) {
         CHECK(buffer_of(w->samples).capacity() <= bench.stage().output_bound({}, in_block));
@@ -199,7 +199,7 @@ TEST_CASE("segment: asks for blocks that need not be joined, and passes these on
   CHECK(multiple("{length: 400, hop: 399}", {}) == 0);
   CHECK(multiple("{}", for_rate(16000)) == 0);
   CHECK(multiple("{long: {length: 400, hop: 400}, short: {length: 100}}", {}) == 0);
-  CHECK(multiple("{length: 400, long: {length: 800}}", {}) == 0);  // plan() refuses it
+  CHECK(multiple("{length: 400, long: {length: 800}}", {}) == 0);  // plan() refuses this
 
   Bench bench("segment", "{length: 400}");
   REQUIRE(bench.plan({}, for_rate(16000)).errors.empty());

@@ -1,4 +1,4 @@
-// How runs end that cannot write, may not or are stopped, whatever sink they have.
+// The endings of runs that cannot write, must not write or are stopped, for every kind of sink.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace melflow::test::sink_endings_test {
 namespace {
 
-// Many files wait for the first, long one.
+// Many files that wait for the first, long one.
 void make_waiting_corpus(const TempFolder& folder, std::size_t samples, unsigned others) {
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate,
               test_signal(static_cast<std::int64_t>(samples)));
@@ -48,7 +48,7 @@ TEST_CASE("sinks: a run that fills the disk keeps what is done, and names the re
                         disk / "out", sink.ending, sink.stage));
       const Ledger::Counts& c = job.report.counts;
       CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
-      // Nothing is done before the long one is, which did not fit.
+      // No file is done before the long one, which did not fit.
       CHECK(std::filesystem::is_empty(disk / ""));
       CHECK(job.stage("write").summary.empty());
     }
@@ -57,7 +57,7 @@ TEST_CASE("sinks: a run that fills the disk keeps what is done, and names the re
 TEST_CASE("sinks: when another sink fails nothing of this one is left, nor of files that wait") {
   const TempFolder folder;
   make_waiting_corpus(folder, 1'000'000, 100);
-  // The second writer fails at once: its file may not be as large as the first's.
+  // The second writer fails at once: its file must be smaller than the first's.
   const SmallDisk disk(256 * 1024);
   if (!disk.ok()) {
     skip("a file system cannot be mounted here");
@@ -100,7 +100,7 @@ TEST_CASE("sinks: an output that cannot begin stops the run before it reads anyt
     const JobResult job = run_sinks(pipeline(row.sink), folder, row.out);
     CHECK_FALSE(job.started);
     CHECK(job.error == row.error);
-    // Nor is anything left of another output that can begin.
+    // Another output, which could begin, leaves nothing, either.
     const JobResult two =
         run_sinks(pipeline(kHdf5) + sink_node("other", row.sink, "mel", folder / row.out), folder);
     CHECK_FALSE(two.started);
@@ -190,7 +190,7 @@ TEST_CASE("sinks: a stopped run leaves .part files that say so, and a later run 
     if (f.status == 3) CHECK(f.count == 0);
   }
   CHECK(check_h5(folder / "out.h5.part") == "");
-  // The script wants `complete` to be false, and what hdf5_write says of the same run.
+  // The script expects `complete` to be false, and the contents that hdf5_write has in this run.
   CHECK(difference_from_h5(folder, "out", ".part") == "");
   const std::string document = read_bytes(folder / "out.index.json.part");
   CHECK(document.find(fmt::format("\n\"not_run\": {},\n", job.report.counts.not_run)) !=

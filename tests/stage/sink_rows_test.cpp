@@ -1,5 +1,5 @@
-// What every sink of rows promises of what is in its output, for all of them: hdf5_write as another
-// reader has it, npy_write as Python has it beside that.
+// What every sink of rows guarantees about its output: hdf5_write as read by another reader,
+// npy_write as compared with that by Python.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -52,8 +52,8 @@ TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split it
 
 TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const Filled<make_corpus> folder;
-  // Plain powers go over the whole range of a half; a file with values beyond it fails, which is
-  // tested elsewhere.
+  // Plain powers cover the whole range of a half; files with larger values fail, which is tested
+  // elsewhere.
   for (const std::string mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(mel);
     for (const std::string type : {"float32", "float16", "bfloat16"}) {
@@ -62,10 +62,10 @@ TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest t
           std::filesystem::remove(folder / (type + ending));
       const JobResult job =
           run_sinks(pipeline_of_both({.mel = mel, .write = "dtype: " + type}), folder, type);
-      // All have values beyond a half's range there.
+      // With this power all files have values beyond a half's range.
       REQUIRE_MESSAGE(job.complete() == (mel != "log: none, power: 6" || type != "float16"),
                       job.text());
-      // One of each sink.
+      // One warning per sink.
       CHECK(job.plan_warnings.size() == (mel != "log: db" && type == "float16" ? 2 : 0));
     }
     for (const std::string type : {"float16", "bfloat16"}) {
@@ -81,7 +81,7 @@ TEST_CASE("sinks: values that need the whole file are the same in blocks as in o
   const TempFolder folder;
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(300'000));
   write_wav(folder.file("clips/b.wav"), 3000, kRate, 5);
-  // Loud at the end, so that the first blocks cannot know it.
+  // Loud only at the end, so that the first blocks cannot know it.
   auto late = test_signal(200'000, 1, 3);
   for (std::size_t i = 0; i < 190'000; ++i) late[i] *= 0.001F;
   write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
@@ -110,7 +110,7 @@ TEST_CASE("sinks: values that need the whole file are the same in blocks as in o
       }
     }
   }
-  // Clips and two outputs of four files: nothing was spilled beside them.
+  // Clips and two outputs of four files: no temporary files are left.
   CHECK(names_in(folder.path()).size() == 9);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("sinks: a long file that fails midway leaves no rows, spilled or not")
     write_wav(folder.file(fmt::format("{}/a.wav", clips)), 5000, kRate, 1);
     write_wav(folder.file(fmt::format("{}/c.wav", clips)), 7000, kRate, 2);
   }
-  for (const char* name : {"b", "d"})  // the last one, too: behind its rows come none
+  for (const char* name : {"b", "d"})  // also the last one, after whose rows there are none
     write_audio(folder.file(fmt::format("clips/{}.wav", name)), audio_kind("wav float"), kRate,
                 bad);
   for (const char* mel : {"log: db", "log: db, ref: max"}) {
@@ -151,7 +151,7 @@ TEST_CASE("sinks: a file that fails in one branch leaves no rows in the other ei
   for (unsigned i = 0; i < 30; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), i % 3 == 1 ? 500 : 3000 + 100 * i,
               kRate, i);
-  // The second branch wants 1024 samples for a frame: every third file is too short for it.
+  // The second branch needs 1024 samples for a frame: every third file is too short for it.
   const std::string yaml =
       pipeline_of_both({.mel = "center: false"}) +
       "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, n_mels: 8, center: false}"
@@ -188,7 +188,7 @@ TEST_CASE("sinks: a file that fails in one branch leaves no rows in the other ei
 
 TEST_CASE("sinks: rows of files that fail when they are written already are closed up") {
   const TempFolder folder;
-  // Of each batch the second branch finds one file too short, after the first has written all.
+  // One file per batch is too short for the second branch, after the first has written all.
   std::size_t rows = 0;
   for (unsigned i = 0; i < 9; ++i) {
     const unsigned length = i % 3 == 1 ? 500 : 3000;
@@ -205,13 +205,13 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
   const Hold hold([&](std::size_t) { written.wait(); });
   const JobResult job =
       run_job(yaml, in_out(folder / "clips", folder / "out"), [&](Runner& runner) {
-        // By both sinks of the first branch.
+        // Both sinks of the first branch have taken the rows.
         while (runner.progress().rows < 2 * rows) std::this_thread::yield();
         written.open();
       });
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(job.report.counts.skipped == 3);
-  // That is chance, so nothing in an output may say it.
+  // This depends on timing, so no output may mention it.
   CHECK(job.report.warnings.empty());
   int closed_up = 0;
   for (const StageReport& stage : job.report.stages)
@@ -285,7 +285,7 @@ TEST_CASE("sinks: names that are not text are kept as bytes, wherever they stand
   const std::string odd = "d\xE9j\xE0";  // Latin-1
   write_wav(folder.file("clips/" + odd + "/a\xFF.wav"), 3000, kRate);
   write_wav(folder.file("clips/\xED\x95\x9C\xEA\xB8\x80/\xF0\x9F\x90\x95\"\\\n.wav"), 3000, kRate);
-  // What looks like UTF-8 and is none: a surrogate, too long a form, an end too early.
+  // Byte sequences similar to UTF-8: a surrogate, an overlong form, a truncated one.
   folder.write("clips/" + odd + "/\xED\xB3\xA9 \xC0\xAF \xE2\x82.wav", "no sound");
   std::filesystem::rename(folder / "clips", folder / ("clips" + odd));
   const JobResult job = completed(

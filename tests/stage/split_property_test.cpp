@@ -1,4 +1,4 @@
-// No file of one group is in two splits, whatever the corpus, the groups, the expression and the
+// No group has files in two splits, whatever the corpus, the groups, the expression and the
 // updates: random ones, with groups that the test itself knows.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct Recording {
   std::string path, speaker, label;
 };
 
-// Which group a recording is in, as the options of one row say it; "" for none.
+// Returns the group of a recording according to a row's options; "" for none.
 struct Grouping {
   std::string options;
   std::function<std::string(const Recording&)> group;
@@ -32,7 +32,7 @@ std::string folder_of(const std::string& path) {
   return path.find('/') == path.npos ? "" : path.substr(0, path.rfind('/'));
 }
 
-// Some paths have the speaker's name in them and some have not, some lie in no folder.
+// Some paths contain the speaker's name and some do not; some have no folder.
 class Corpus {
  public:
   explicit Corpus(std::mt19937& random) : random_(random), speakers_(pick(1, 12)) {}
@@ -83,7 +83,7 @@ const Grouping kGroupings[] = {
      [](const Recording& f) { return f.path[0] == 'l' ? f.path.substr(1, 1) : ""; }},
 };
 
-// "" or what is wrong with the splits of these files.
+// Returns "", or the error in the splits of these files.
 std::string leak(const Corpus& corpus, const Grouping& how, bool one_group, const SplitOf& splits) {
   std::map<std::string, std::pair<std::string, std::string>> seen;  // group: file, split
   for (const Recording& f : corpus.files()) {

@@ -1,4 +1,4 @@
-// Files whose decoded samples are at hand: disk_read opens nothing, decode gives the samples.
+// Files whose decoded samples are stored: disk_read opens nothing, decode returns the samples.
 #include "stages/audio/store/stored_audio.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 namespace melflow::test::stored_audio_test {
 namespace {
 
-// Samples in pieces that do not lie together.
+// Samples in pieces that are not contiguous.
 class Pieces final : public StoredAudio {
  public:
   Pieces(std::vector<std::vector<std::int16_t>> pieces, bool is_good = true)
@@ -94,7 +94,7 @@ TEST_CASE(
       CHECK(block->file.sample_rate == 44100);
       CHECK(block->file.frames == 123456);
     }
-    // What has its rate already is not resampled, and not copied.
+    // Samples that have this rate already are neither resampled nor copied.
     Bench resample("resample", "{rate: 8000}");
     resample.plan();
     const auto same = resample.stream<Waveform>(out.blocks);

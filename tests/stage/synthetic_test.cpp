@@ -1,5 +1,5 @@
-// Recordings that are computed: their samples by their definition, their names, labels and
-// frequencies, and that they are the same however they are made.
+// Computed recordings: their samples by definition, their names, labels and frequencies, and that
+// they do not depend on how they are computed.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -58,7 +58,7 @@ std::string hash_of(const Shorts& samples) {
   return reference::sha256(std::move(bytes));
 }
 
-// Samples that are not the nearest number to what they should be, but for those near a half.
+// Counts samples that are not the nearest integer, except for exact values near a half.
 std::size_t wrong(const Shorts& got, double amplitude, const std::vector<long double>& turns) {
   REQUIRE(got.size() == turns.size());
   std::size_t out = 0;
@@ -71,7 +71,7 @@ std::size_t wrong(const Shorts& got, double amplitude, const std::vector<long do
 
 }  // namespace
 
-// tests/golden/make_synthetic.py has them by the same definition in another language.
+// tests/golden/make_synthetic.py computed them by the same definition in another language.
 TEST_CASE("synthetic: samples are those of the definition, bit for bit") {
   std::ifstream file(source_path("tests/golden/synthetic.json"));
   REQUIRE(file);
@@ -133,7 +133,7 @@ TEST_CASE("synthetic: noise is white, and loud as a uniform one is") {
   }
   const auto n = static_cast<double>(got.size());
   const double variance = 32767.0 * 32767.0 / 3;
-  // Of the mean, of the variance and of a correlation: six standard deviations each.
+  // Mean, variance and a correlation: six standard deviations each.
   CHECK(std::abs(sum / n) < 6 * std::sqrt(variance / n));
   CHECK(std::abs(squares / n / variance - 1) < 6 * std::sqrt(0.8 / n));
   CHECK(std::abs(neighbours / n / variance) < 6 / std::sqrt(n));
@@ -184,7 +184,7 @@ graph:
     REQUIRE(e.targets.size() == 1);
     CHECK(std::isnan(e.targets[0]) == (i % 3 != 0));
     if (i % 3 != 0) continue;
-    // The loudest band of a frame in the middle is the one whose centre is nearest.
+    // The loudest band of a frame in the middle is the one with the nearest centre.
     const std::vector<float> mel = rows.rows_of(e.path);
     const float* frame = mel.data() + 30 * 128;
     const auto loudest = std::max_element(frame, frame + 128) - frame;

@@ -50,7 +50,7 @@ Trimmed trimmed(const Shorts& in, const std::string& options, std::int64_t block
   REQUIRE_MESSAGE(plan.errors.empty(), fmt::format("{}", plan.errors.front()));
   Trimmed out{bench.stream<Waveform>(waveform(in, rate, block)), {}};
   if (out.stream.ok()) out.samples = joined<std::int16_t>(out.stream.blocks);
-  // As floats, the same samples stay.
+  // With float samples the same part is kept.
   Bench other("trim_silence", "{" + options + "}");
   other.plan();
   const auto as_float = other.stream<Waveform>(waveform(floats(in), rate, block));
@@ -65,7 +65,7 @@ Shorts part(const Shorts& in, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-// tests/golden/make_trim.py has what librosa leaves.
+// tests/golden/make_trim.py stored librosa's results.
 TEST_CASE("trim_silence: leaves what librosa.effects.trim leaves, in blocks of any size") {
   std::ifstream file(source_path("tests/golden/trim.json"));
   REQUIRE(file);
@@ -118,7 +118,7 @@ TEST_CASE("trim_silence: keep and hold are as defined, in blocks of any size") {
       list.emplace_back(between(1, 200), between(0, 2) == 0 ? 3 : 16);
     const Shorts in = stretches(list);
     const auto n = static_cast<std::int64_t>(in.size());
-    // A frame is sound where its mean square, with zeros around the recording, is above -40 dB.
+    // A frame has sound where its mean square, with zeros around the recording, is above -40 dB.
     std::int64_t begin = -1, sound_end = 0;
     for (std::int64_t i = 0; i * hop - frame / 2 + frame <= n + frame / 2; ++i) {
       double sum = 0;
@@ -233,7 +233,7 @@ TEST_CASE("trim_silence: a recording of another rate than planned fails where le
         "is sampled at 400 Hz, where a hop is less than one sample");
   CHECK(trimmed(in, "threshold: -40dB, frame: 1ms, hop: 1s", 0, 400).entry().reason ==
         "is sampled at 400 Hz, where a frame is less than one sample");
-  // What may be held is counted at 48 kHz where no rate is known.
+  // Without a known rate, the amount that may be held is computed for 48 kHz.
   CHECK(trimmed(in, "threshold: -40dB, frame: 400ms, hop: 200ms, hold: 1s", 0, 96'000)
             .entry()
             .reason ==

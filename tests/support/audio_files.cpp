@@ -30,7 +30,7 @@ constexpr std::array kinds{
     AudioKind{"wav float stereo", "wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT, 2, false, true},
     AudioKind{"wav ulaw stereo", "wav", SF_FORMAT_WAV | SF_FORMAT_ULAW, 2, false, true},
     AudioKind{"wav s24 5 channels", "wav", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 5, false, true},
-    // libsndfile reads the padding byte behind an odd count as a sample.
+    // libsndfile reads the padding byte after an odd count as a sample.
     AudioKind{"aiff s8", "aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_S8, 1, true, false},
     AudioKind{"aiff s16", "aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 1, true, true},
     AudioKind{"aiff s24 stereo", "aif", SF_FORMAT_AIFF | SF_FORMAT_PCM_24, 2, false, true},
@@ -69,7 +69,7 @@ void put_le32(std::string& bytes, std::size_t at, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) bytes.at(at + i) = static_cast<char>(value >> (8 * i));
 }
 
-// All frames of an open file, however many there are; the header is not trusted.
+// Reads all frames of an open file, however many there are; the header is not trusted.
 template <class T, class Read>
 std::vector<T> read_all(int channels, Read&& read) {
   std::vector<T> all;

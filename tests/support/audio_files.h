@@ -1,4 +1,4 @@
-// Small sound files for tests, made with libsndfile, and the ways in which real ones are broken.
+// Small sound files for tests, made with libsndfile, and typical ways to damage them.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +15,46 @@ struct AudioKind {
   int format;          ///< of SF_INFO
   int channels;
   bool narrow;    ///< mono samples of at most 16 bits, which decode keeps as int16
-  bool lossless;  ///< as many samples come out as went in, unchanged but for their precision
+  bool lossless;  ///< decoding returns as many samples, unchanged but for their precision
 };
 
-/// All of them: WAV with 8 to 64 bits, A-law, mu-law and ADPCM, AIFF, AU, CAF, W64, RF64, FLAC, OGG
-/// (Vorbis, Opus), MP3, mono and with more channels. 16 kHz suits every kind.
+/// Returns all kinds: WAV with 8 to 64 bits, A-law, mu-law and ADPCM, AIFF, AU, CAF, W64, RF64,
+/// FLAC, OGG (Vorbis, Opus), MP3, mono and with more channels. All support 16 kHz.
 std::span<const AudioKind> audio_kinds();
-/// By name; throws when there is none.
+/// Returns the kind of this name; throws when there is none.
 const AudioKind& audio_kind(const std::string& name);
 
-/// Deterministic music: three tones that glide and some noise, in -0.8 .. 0.8, every channel
-/// different. Interleaved [frames * channels].
+/// Deterministic music: three gliding tones and some noise, in -0.8 .. 0.8, different in every
+/// channel. Interleaved [frames * channels].
 std::vector<float> test_signal(std::int64_t frames, int channels = 1, unsigned seed = 1);
 
 /// Writes interleaved samples as `kind`; throws when libsndfile refuses.
 void write_audio(const std::string& path, const AudioKind& kind, int sample_rate,
                  std::span<const float> interleaved);
-/// The usual corpus file: 16-bit mono WAV of test_signal().
+/// Writes a typical corpus file: 16-bit mono WAV of test_signal().
 void write_wav(const std::string& path, std::int64_t frames, int sample_rate = 16000,
                unsigned seed = 1);
 
-/// A mono MP3 of variable bit rate; it begins with a frame that counts the others.
+/// Writes a mono MP3 of variable bit rate, whose first frame counts the others.
 void write_vbr_mp3(const std::string& path, int sample_rate, std::span<const float> samples);
-/// The same MP3 without that frame.
+/// Returns the same MP3 without that frame.
 std::string without_xing_frame(const std::string& mp3);
 
-/// What libsndfile itself reads of a file, opened by its path and read in one call.
+/// What libsndfile itself reads from a file, opened by its path and read in one call.
 struct ReadAudio {
   int sample_rate = 0;
   int channels = 0;
-  std::int64_t promised = 0;        ///< frames by the header
+  std::int64_t promised = 0;        ///< frames according to the header
   std::vector<float> interleaved;   ///< [frames * channels]
-  std::vector<std::int16_t> int16;  ///< the same by sf_readf_short
+  std::vector<std::int16_t> int16;  ///< the same, read by sf_readf_short
   [[nodiscard]] std::int64_t frames() const {
     return static_cast<std::int64_t>(interleaved.size()) / channels;
   }
 };
-/// Throws when it cannot be opened.
+/// Reads a file; throws when it cannot be opened.
 ReadAudio read_audio(const std::string& path);
 
-/// The first `bytes` bytes of a file, or with a negative count all but the last of them.
+/// Copies the first `bytes` bytes of a file; with a negative count, all but the last ones.
 void copy_truncated(const std::string& from, const std::string& to, std::int64_t bytes);
 
 /// Overwrites the sizes in the header of a RIFF WAV made here (no chunk after `data`).

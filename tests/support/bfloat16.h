@@ -1,4 +1,4 @@
-// What the 16 bits of a bfloat16 stand for: they are the upper half of a float.
+// Returns the value of a bfloat16, whose 16 bits are the upper half of a float.
 #pragma once
 
 #include <bit>

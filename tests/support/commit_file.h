@@ -1,4 +1,4 @@
-// Writes a `.commit` file, as the head of stages/files/publication.h has it.
+// Writes a `.commit` file in the format described in stages/files/publication.h.
 #pragma once
 
 #include <xxhash.h>
@@ -10,8 +10,8 @@
 
 namespace melflow::test {
 
-/// `how`: what is to become of an earlier file, '0' to '2' as in Existing; `names`: of the files
-/// that are about to have their names.
+/// `how`: the fate of an earlier file, '0' to '2' as in Existing; `names`: of the files that are
+/// about to be renamed.
 inline void write_commit(const std::string& path, char how, const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) list += how + name + '\0';

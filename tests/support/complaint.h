@@ -1,4 +1,4 @@
-// What code that is to fail says.
+// Captures the error message of code that should fail.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace melflow::test {
 
-/// Of the RunError that `what` throws; "" where it throws none.
+/// Returns the message of the RunError that `what` throws; "" if it throws none.
 inline std::string complaint(const std::function<void()>& what) {
   try {
     what();

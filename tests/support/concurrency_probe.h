@@ -1,4 +1,4 @@
-// Counts how many threads are in a piece of code at once, from inside it, and lets threads wait for
+// Counts how many threads are in a piece of code at once, from inside, and lets threads wait for
 // each other without sleeping. After oneTBB's concurrency_tracker.h.
 #pragma once
 
@@ -16,7 +16,7 @@ class ConcurrencyProbe {
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
     ~Visit() { probe_.inside_.fetch_sub(1, std::memory_order_relaxed); }
-    /// How many were inside when this one had come in.
+    /// The number of threads inside when this one entered.
     [[nodiscard]] int now() const { return now_; }
 
    private:
@@ -33,12 +33,12 @@ class ConcurrencyProbe {
     }
     return now;
   }
-  // Relaxed on purpose: the probe must not order what the code under test ought to order itself.
+  // Relaxed on purpose: the probe must not impose the order that the code under test has to ensure.
   std::atomic<int> inside_{0};
   std::atomic<int> peak_{0};
 };
 
-/// A door that stays open once it is opened.
+/// A gate that stays open once it is opened.
 class Gate {
  public:
   void open() {

@@ -1,9 +1,8 @@
-# For scripts that work in bare systems of Debian, in folders: tests/bare_root.sh,
-# tests/wheel_roots.sh.
+# For scripts that work in folders with bare Debian systems: tests/bare_root.sh, tests/wheel_roots.sh.
 #   skip REASON            ends the script with 77
-#   "${apart[@]}" COMMAND  runs it where what it mounts nobody else sees, and ends with the script
-#   sources, mirror        apt's sources on this machine, and where Debian comes from
-#   make_root ROOT RELEASE PACKAGE[,PACKAGE...]   the system with these packages
+#   "${apart[@]}" COMMAND  runs it with mounts that nobody else sees and that end with the script
+#   sources, mirror        apt's sources on this machine, and its mirror of Debian
+#   make_root ROOT RELEASE PACKAGE[,PACKAGE...]   makes a system with these packages
 skip() {
   echo "$(basename "$0" .sh): skipped: $*"
   exit 77

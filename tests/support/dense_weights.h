@@ -8,7 +8,7 @@
 
 namespace melflow::test {
 
-/// [n_mels, n_bins], zeros included.
+/// Returns [n_mels, n_bins], zeros included.
 inline std::vector<float> dense_weights(const MelPlan& plan) {
   const auto bins = static_cast<std::size_t>(plan.n_bins());
   std::vector<float> dense(plan.bands().size() * bins, 0.0F);

@@ -1,4 +1,4 @@
-// Blocks of code in the project's pages.
+// Code blocks in the project's documentation.
 #pragma once
 
 #include <fstream>
@@ -9,8 +9,8 @@
 
 namespace melflow::test {
 
-/// All lines of blocks of that language ("yaml") in a page, by the heading right above them; only
-/// those below headings of that `level` ("## ").
+/// Returns all lines of a page's code blocks in one language ("yaml"), by the heading directly
+/// above them; only those below headings of that `level` ("## ").
 inline std::map<std::string, std::string> blocks_of(const std::string& page,
                                                     const std::string& language,
                                                     const std::string& level) {

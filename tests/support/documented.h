@@ -1,4 +1,4 @@
-// What docs/output-format.md says of an output, for tests that hold the output to it.
+// The datasets that docs/output-format.md describes, for tests that compare outputs with them.
 #pragma once
 
 #include <sstream>
@@ -10,13 +10,13 @@
 
 namespace melflow::test {
 
-/// A dataset with a value of every file: "files/offset", "int64".
+/// A dataset with one value per file: "files/offset", "int64".
 struct DocumentedColumn {
   std::string name, type;
   bool is_optional = false;
 };
 
-/// From lines such as "| `/files/offset` | int64 | first row of the file |".
+/// Parses lines such as "| `/files/offset` | int64 | first row of the file |".
 inline std::vector<DocumentedColumn> documented_columns() {
   std::vector<DocumentedColumn> out;
   std::istringstream text(read_bytes(source_path("docs/output-format.md")));

@@ -1,5 +1,5 @@
-// The edges of oneTBB's graph that a plan demands, from docs/decisions/0001-graph.md and nothing of
-// the code: one for each edge of the plan.
+// The edges that a plan demands of oneTBB's graph, from docs/decisions/0001-graph.md and
+// independent of the code: one for each edge of the plan.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 
 namespace melflow::test {
 
-/// A node of the plan, which stand in topological order.
+/// A node of the plan; nodes are in topological order.
 struct JointNode {
   std::string name;
-  int from = -1;  ///< its place among them; -1: the source
+  int from = -1;  ///< index of its input; -1: the source
   bool on_workers = true;
-  std::vector<int> more = {};  ///< where it takes from several, the others
+  std::vector<int> more = {};  ///< further inputs
 
   [[nodiscard]] bool takes(int node) const {
     return from == node || std::find(more.begin(), more.end(), node) != more.end();
   }
 };
 
-/// "from -> to (class)", sorted; an edge that is there twice is there twice.
+/// Returns "from -> to (class)", sorted; an edge that exists twice is listed twice.
 inline std::vector<std::string> expected_joints(const std::vector<JointNode>& nodes) {
   std::vector<std::string> out;
   for (const JointNode& n : nodes)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Unpacks Debian packages of recordings into a folder; nothing is installed.
+# Unpacks Debian packages of recordings into a folder; installs nothing.
 #
 # In:  DIR PACKAGE...
-# Out: DIR/PACKAGE/usr/share/..., the package's files as they are. A package that is there already
-#      and complete is left alone, so this can be called before every test run.
+# Out: DIR/PACKAGE/usr/share/..., the package's files unchanged. A package that exists already and is
+#      complete is left alone, so this can be called before every test run.
 #
 # Needs no root: where the machine has no package lists, they are fetched into DIR.
 set -euo pipefail
@@ -17,21 +17,21 @@ dir=$(cd "$1" && pwd)
 shift
 
 exec 9>"$dir/.lock"
-flock 9 # two test runs may start at once
+flock 9 # two test runs may start at the same time
 
-# Lists of our own, for a machine without any, or a user who may not update them.
+# Private lists, for a machine without any, or a user who may not update them.
 private_apt=(-o "Dir::State::Lists=$dir/.apt/lists" -o "Dir::Cache=$dir/.apt/cache"
   -o "APT::Sandbox::User=")
 
 download() { # PACKAGE: its .deb into the current folder
-  # Warns on stderr when apt's own user cannot write here; that is harmless.
+  # Prints a harmless warning when apt's own user cannot write here.
   apt-get download "$1" >&2 && return
   mkdir -p "$dir/.apt/lists/partial" "$dir/.apt/cache/archives/partial"
   apt-get "${private_apt[@]}" update >&2
   apt-get "${private_apt[@]}" download "$1" >&2
 }
 
-complete() { # PACKAGE: unpacked before, and no file lost since
+complete() { # PACKAGE: whether it was unpacked before and has all its files
   local stamp="$dir/$1/.complete"
   [[ -f $stamp ]] && [[ $(find "$dir/$1" -type f | wc -l) -ge $(<"$stamp") ]]
 }

@@ -1,4 +1,4 @@
-// Options of the golden files (tests/golden) in the names of the mel stage.
+// Converts options of the golden files (tests/golden), which have the names of the mel stage.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 namespace melflow::test {
 
-/// As a configuration: {"preset": "kaldi", "n_mels": 40, ...}. Throws std::invalid_argument with
-/// what is wrong.
+/// Reads options as in a configuration: {"preset": "kaldi", "n_mels": 40, ...}. Throws
+/// std::invalid_argument that says what is wrong.
 MelOptions options_of(const nlohmann::json& options);
 
 }  // namespace melflow::test

@@ -11,7 +11,7 @@
 namespace melflow::test {
 namespace {
 
-// Owner of an identifier; H5Idec_ref closes whatever kind it is.
+// Owns an identifier; H5Idec_ref closes identifiers of any kind.
 class Id {
  public:
   Id(hid_t id, const std::string& what) : id_(id) {
@@ -39,7 +39,7 @@ std::string number_type(hid_t type) {
                       : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
                                                           : "int") +
                      std::to_string(bits);
-  // Nothing but IEEE 754 binary16 may be called float16, and bfloat16 is the upper half of a float.
+  // Only IEEE 754 binary16 counts as float16, and bfloat16 is the upper half of a float.
   if (is_float && bits == 16) {
     std::array<std::size_t, 5> f{};
     auto& [sign, exponent, exponent_bits, fraction, fraction_bits] = f;
@@ -106,7 +106,7 @@ struct H5File::Impl {
     const Id d = set(name);
     const Id stored(H5Dget_type(d), name);
     std::vector<T> out(count(d));
-    // An enumeration is read as itself: it does not convert to its numbers.
+    // An enumeration is read as such: it does not convert to its numbers.
     if (H5Tget_class(stored) == H5T_ENUM) {
       const Id native(H5Tget_native_type(stored, H5T_DIR_DEFAULT), name);
       const Id base(H5Tget_super(native), name);

@@ -1,5 +1,5 @@
-// Reads datasets and attributes of any HDF5 file into vectors, for tests. It shares nothing with
-// the reader in apps/ or the writer in stages/.
+// Reads datasets and attributes of any HDF5 file into vectors, for tests. Shares no code with the
+// reader in apps/ or the writer in stages/.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace melflow::test {
 
-/// Every function throws std::runtime_error naming the file and the object.
+/// Every function throws std::runtime_error that names the file and the object.
 class H5File {
  public:
   explicit H5File(const std::string& path);
@@ -23,20 +23,20 @@ class H5File {
 
   // Datasets.
   [[nodiscard]] std::vector<std::uint64_t> shape(const std::string& name) const;
-  /// "float32", "float16", "bfloat16", "float64", "int8" ..., "string" (variable length, UTF-8), or
-  /// "enum int8: ok=0 skipped=1"; stored little-endian, or the text ends in " big-endian".
+  /// Returns "float32", "float16", "bfloat16", "float64", "int8" ..., "string" (variable length,
+  /// UTF-8), or "enum int8: ok=0 skipped=1"; for big-endian values, the text ends in " big-endian".
   [[nodiscard]] std::string type(const std::string& name) const;
-  /// "contiguous", "chunked" or "compact".
+  /// Returns "contiguous", "chunked" or "compact".
   [[nodiscard]] std::string layout(const std::string& name) const;
-  /// Place of a contiguous dataset in the file [bytes]; -1 where it has none.
+  /// Returns the offset of a contiguous dataset in the file [bytes]; -1 where it has none.
   [[nodiscard]] std::int64_t offset(const std::string& name) const;
   [[nodiscard]] std::vector<float> floats(const std::string& name) const;
   [[nodiscard]] std::vector<double> doubles(const std::string& name) const;
   [[nodiscard]] std::vector<std::int64_t> integers(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> strings(const std::string& name) const;
-  /// The bytes as they are stored; not for strings.
+  /// Returns the bytes as they are stored; not for strings.
   [[nodiscard]] std::string raw(const std::string& name) const;
-  /// Of an axis of a dataset: its label, and the path of the dimension scale attached to it ("").
+  /// Returns an axis' label, and the path of the dimension scale attached to it ("" for none).
   [[nodiscard]] std::string axis_label(const std::string& name, unsigned axis) const;
   [[nodiscard]] std::string axis_scale(const std::string& name, unsigned axis) const;
 

@@ -21,7 +21,7 @@ template <class Payload>
 class HoldStage final : public Transform<Payload, Payload> {
  public:
   explicit HoldStage(const HoldOptions&) { this->traits_.max_concurrency = 1; }
-  // Waiting here must not take a worker from the other nodes.
+  // Waiting here must not block a worker of the other nodes.
   [[nodiscard]] StageResources resources() const override {
     return {.passes_on = true, .blocking = true};
   }

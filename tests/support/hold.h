@@ -1,5 +1,5 @@
-// Stages that hand on what they get when the test lets them, so that what happens meanwhile is no
-// matter of luck: `hold_file`, behind a list of files, and `hold_batch`.
+// Stages that pass their input on when the test lets them, so that the order of events does not
+// depend on timing: `hold_file`, after a list of files, and `hold_batch`.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace melflow::test {
 
-/// What those stages do in the runs during its life, of which there is one at a time. Without it
-/// they hand on everything at once.
+/// Controls those stages in the runs during its lifetime, of which there may be one at a time.
+/// Without a Hold they pass everything on at once.
 class Hold {
  public:
-  /// Called on a thread of the stage, for one item after the other, with the number of the file (of
-  /// a batch: of its first one); the item goes on when it returns.
+  /// Called on a thread of the stage, for one item after the other, with the number of the file
+  /// (for a batch, of its first file); the item continues when it returns.
   using Hook = std::function<void(std::size_t file)>;
   explicit Hold(Hook hook);
   ~Hold();
@@ -26,12 +26,12 @@ class Hold {
   Hook hook_;
 };
 
-/// The pipeline with a hold_file behind its node `files`.
+/// Adds a hold_file after the node `files` of a pipeline.
 std::string with_held_files(std::string yaml);
 
-/// Runs a job that is stopped when `closed` files are done, before more than the first `let_in` of
-/// them, in the order of the output, are read: it cannot be over before the stop. `let_in` has to
-/// fill batches so that `closed` files get done.
+/// Runs a job that is stopped when `closed` files are done, while only the first `let_in` files, in
+/// the order of the output, are read: it cannot end before the stop. `let_in` must fill enough
+/// batches for `closed` files to get done.
 struct StopAt {
   std::size_t let_in, closed;
 };

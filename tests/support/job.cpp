@@ -83,7 +83,7 @@ JobResult run_job(const std::string& yaml, const LoadOptions& options,
     out.started = true;
     out.error = out.report.error;
     out.remarks = runner.remarks();
-    // No stage that is shipped gives more than it declared.
+    // No shipped stage emits more than it declared.
     for (const std::string& w : out.report.warnings)
       CHECK_MESSAGE(w.find(" where it had declared ") == w.npos, w);
   } catch (const RunError& e) {
@@ -137,7 +137,7 @@ std::string Output::difference(const Output& other) const {
 
 namespace {
 
-// Whatever made the output: rows are where the index says.
+// Checks, for any kind of output, that rows are where the index says.
 void check_hashes(const H5File& h5, const Output& out) {
   if (!h5.has("files/rows_hash")) return;
   const std::string bytes = h5.raw("files/rows_hash");

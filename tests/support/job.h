@@ -1,4 +1,4 @@
-// A whole run from a YAML text, and what is in its output.
+// Runs a whole job from a YAML text, and reads its output.
 //
 //   TempFolder folder;
 //   write_wav(folder.file("clips/a.wav"), 16000);
@@ -22,38 +22,38 @@
 namespace melflow::test {
 
 struct JobResult {
-  /// Why it did not start (what run() threw), or why it failed (the report's error); "" otherwise.
+  /// Why it did not start (the exception of run()), or failed (the report's error); else "".
   std::string error;
   bool started = false;
   RunReport report;             ///< of a run that started
-  std::vector<Remark> remarks;  ///< likewise
+  std::vector<Remark> remarks;  ///< of a run that started
   std::vector<std::string> plan_warnings;
 
   [[nodiscard]] bool complete() const { return started && report.ending == Ending::complete; }
-  /// "not run", "failed: decode: <reason>" for each file that is skipped, failed or ok with a
-  /// warning, by its name.
+  /// Returns "not run", "failed: decode: <reason>" for each file that is skipped, failed or ok with
+  /// a warning, by its name.
   [[nodiscard]] std::map<std::string, std::string> remarks_by_name() const;
-  /// Counts, error and warnings, for failure messages.
+  /// Returns counts, error and warnings, for failure messages.
   [[nodiscard]] std::string text() const;
-  /// The report's warnings but those that were the plan's.
+  /// Returns the report's warnings without those of the plan.
   [[nodiscard]] std::vector<std::string> run_warnings() const;
   [[nodiscard]] const StageReport& stage(const std::string& node) const;
 };
 
-/// Values of ${DATA} and ${OUT} in a pipeline.
+/// Returns values for ${DATA} and ${OUT} in a pipeline.
 LoadOptions in_out(const std::string& data, const std::string& out);
 
-/// Runs a plan. A configuration that is wrong throws ConfigError. `meanwhile` runs on a thread of
-/// its own during the run, to stop it for example. A run that takes longer than two minutes (ten
-/// with a sanitizer) aborts the test program.
+/// Runs a plan. A wrong configuration throws ConfigError. `meanwhile` is called on another thread
+/// during the run, to stop it for example. A run that takes longer than two minutes (ten with a
+/// sanitizer) aborts the test program.
 JobResult run_job(const std::string& yaml, const LoadOptions& options = {},
                   const std::function<void(Runner&)>& meanwhile = {}, Update update = Update::none,
                   const Resume& resume = {});
 
-/// The job, where it is complete; ends the test, where it is not.
+/// Returns the job if it is complete; otherwise ends the test.
 JobResult completed(JobResult job, std::source_location at = std::source_location::current());
 
-/// The whole of an output file (docs/output-format.md).
+/// The whole contents of an output file (docs/output-format.md).
 struct Output {
   struct File {
     std::string path;
@@ -74,26 +74,26 @@ struct Output {
   std::vector<std::uint64_t> shape;  ///< of the rows
   std::string type;                  ///< float32, float16 or bfloat16
   std::vector<float> mel;            ///< all values
-  std::string mel_bytes;             ///< the same as they are stored
+  std::string mel_bytes;             ///< the same values as stored
   std::vector<double> band_hz;
   std::string unit, root;
   std::vector<File> files;
   std::vector<std::string> labels, splits;
   std::vector<Remark> remarks;
   std::map<std::string, std::string> texts;      ///< attributes of the root group
-  std::map<std::string, std::int64_t> integers;  ///< likewise
+  std::map<std::string, std::int64_t> integers;  ///< integer attributes of the root group
 
   [[nodiscard]] std::uint64_t rows() const { return shape.at(0); }
   [[nodiscard]] std::size_t values_per_row() const;
-  /// Throws when there is no file of this path.
+  /// Returns the file of this path; throws when there is none.
   [[nodiscard]] const File& file(const std::string& path) const;
-  /// Rows of that file, [count, frames, bands].
+  /// Returns the rows of a file, [count, frames, bands].
   [[nodiscard]] std::vector<float> rows_of(const std::string& path) const;
-  /// Every dataset is the same, bit for bit; "" or what is not.
+  /// Compares every dataset bit for bit; returns "" or the difference.
   [[nodiscard]] std::string difference(const Output& other) const;
 };
 
-/// Throws std::runtime_error when it cannot be read, or when a dataset of the format is missing.
+/// Reads an output. Throws std::runtime_error if it cannot, or a dataset of the format is missing.
 Output read_output(const std::string& path);
 
 }  // namespace melflow::test

@@ -187,7 +187,7 @@ MelOptions in_db(MelOptions o) {
 
 namespace {
 
-// NaN counts as infinitely far.
+// NaN counts as an infinite distance.
 double distance(double a, double b) {
   const double d = std::abs(a - b);
   return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;

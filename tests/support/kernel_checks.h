@@ -2,7 +2,7 @@
 //
 // In:  a front end's options and a recording.
 // Out: the batch in the kernels' work format (cuda/mel_tables.h), the rows of the definition in
-//      double precision (tests/support/reference_mel.h), and how far rows are from them.
+//      double precision (tests/support/reference_mel.h), and the distance of rows from them.
 
 #pragma once
 
@@ -24,21 +24,21 @@ struct Named {
   MelOptions options;
 };
 
-// The presets without what is done to whole utterances, and every setting that matters to a kernel,
-// for one n_fft.
+// The presets without steps over whole utterances, and every setting that matters to a kernel, for
+// one n_fft.
 std::vector<Named> front_ends(int n_fft);
 
-// For reference::click, which is at every place of a frame in turn.
+// For reference::click, which takes every position in a frame.
 MelOptions of_clicks(int n_fft, int n_mels);
 // Two gliding tones with an offset, on noise 60 dB below full scale.
 std::vector<std::int16_t> recording(std::int64_t n);
-// At full scale 1.
+// Scales to full scale 1.
 std::vector<double> exact(const std::vector<std::int16_t>& samples);
 
-// The frames of an utterance; those that reach over its ends are gathered behind it. Frames that
+// The frames of an utterance; frames that extend beyond its ends are gathered after it. Frames that
 // the host conditions are floats, one after another.
 struct Batch {
-  std::vector<std::int16_t> int16;  // empty for those
+  std::vector<std::int16_t> int16;  // empty for conditioned frames
   std::vector<float> float32;       // the same values, full scale 1
   std::vector<std::uint32_t> offsets;
 
@@ -46,14 +46,14 @@ struct Batch {
   std::size_t n_frames() const { return offsets.size(); }
 };
 Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples);
-// Rows [n_frames, columns] of any type, every value NaN until it is written.
+// Rows [n_frames, columns] of any type; every value is NaN until it is written.
 class RowBuffer {
  public:
   RowBuffer(NumberType type, std::size_t values);
   void* data() { return bytes_.data(); }
   std::size_t size_bytes() const { return bytes_.size() * sizeof(std::uint32_t); }
   std::vector<double> values() const;
-  // As they are stored; of rows of 16 bits.
+  // Returns the stored bits of 16-bit rows.
   std::vector<std::uint16_t> halves() const;
 
  private:
@@ -63,24 +63,24 @@ class RowBuffer {
 };
 
 struct Errors {
-  double of_peak = 0.0;  // of a value, over its frame's largest one
+  double of_peak = 0.0;  // of a value, relative to its frame's largest value
   double db = 0.0;       // of a level within 60 dB of it [dB]
 };
-// Over all of front_ends. cuFFT takes sizes with a large prime factor through a convolution, whose
-// error is larger.
+// For all front_ends. cuFFT computes sizes with a large prime factor as a convolution, whose error
+// is larger.
 constexpr Errors fused_limits = {1e-6, 1e-3};
 constexpr Errors cufft_limits = {3e-6, 5e-3};
 constexpr Errors fp16_operand_limits = {2e-3, 2.0};
 constexpr Errors bf16_operand_limits = {1.5e-2, 10.0};
 void widen(Errors& worst, const Errors& more);
 
-// Of rows without a log, and of the same front end's with Log::db and amin 1e-30.
+// Return the options without a log, and with Log::db and amin 1e-30.
 MelOptions linear(MelOptions options);
 MelOptions in_db(MelOptions options);
 Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
                  const std::vector<double>& values, const std::vector<double>& levels);
 
-// Largest difference of levels, in units of the log.
+// Returns the largest difference of levels, in units of the log.
 double level_error(const MelPlan& plan, const reference::Rows& expected,
                    const std::vector<double>& rows);
 

@@ -1,5 +1,5 @@
-// Files that a test wants to be cold. Asked by mincore: a read that may not wait says as much, and
-// has the system begin to load the file.
+// Evicts files from the page cache for tests. Uses mincore to query it: a read that must not block
+// would tell as much, but make the system start loading the file.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace melflow::test {
 
-/// Whether the page cache has the first page.
+/// Whether the first page of a file is cached.
 inline bool is_cached(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   void* at = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd.get(), 0);
@@ -26,9 +26,9 @@ inline bool is_cached(const std::string& path) {
   return (state & 1) != 0;
 }
 
-/// Takes files out of the page cache. False: this file system keeps them.
+/// Drops files from the page cache. Returns false if this file system keeps them.
 [[nodiscard]] inline bool evict(std::span<const std::string> paths) {
-  // A page that was just written may be on a list of some core's and stay for a moment.
+  // A page that was just written may stay for a moment on a list of some core.
   for (int round = 0; round < 20; ++round) {
     bool is_any_cached = false;
     for (const std::string& path : paths) {

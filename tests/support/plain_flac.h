@@ -1,5 +1,5 @@
-// FLAC files written by hand, for what libsndfile cannot be made to write: any block sizes, varying
-// ones, any numbers in the frames, any bits. Samples are stored as they are ("verbatim").
+// Writes FLAC files that libsndfile cannot write: any block sizes, varying ones, any numbers in the
+// frames, any bits. Samples are stored uncompressed ("verbatim").
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@ namespace melflow::test {
 
 struct PlainFlac {
   std::string bytes;
-  std::vector<std::uint64_t> at;     ///< of the frames
-  std::vector<std::int64_t> sample;  ///< that they begin with, as their headers say
+  std::vector<std::uint64_t> at;     ///< offsets of the frames
+  std::vector<std::int64_t> sample;  ///< first sample of each frame, as in its header
 };
 
 struct PlainFlacOptions {
   int channels = 1;
-  int bits = 16;     ///< 8, 12, 16, 20, 24, 32; samples of 16 bits are the highest of them
+  int bits = 16;     ///< 8, 12, 16, 20, 24, 32; 16-bit samples become the highest bits
   int rate = 16000;  ///< 8000, 16000, 48000
-  std::vector<int> block_sizes = {4096};  ///< one after another, over and over
-  bool says_samples = false;              ///< the headers count samples, not frames
+  std::vector<int> block_sizes = {4096};  ///< used in turn, repeatedly
+  bool says_samples = false;              ///< the headers number samples, not frames
   std::int64_t first = 0;                 ///< number of the first frame or sample
   std::string metadata = {};              ///< bytes of a block of application data
 };
@@ -42,10 +42,10 @@ inline std::uint32_t crc(const std::string& bytes, std::size_t from, int bits, s
   return value & ((1U << bits) - 1);
 }
 
-// As UTF-8 would code it.
+// Codes a number like UTF-8.
 inline void put_number(std::string& out, std::uint64_t value) {
   if (value < 0x80) return put(out, value, 1);
-  int rest = 1;  // bytes behind the first, six bits each
+  int rest = 1;  // bytes after the first, six bits each
   while (value >> (6 * rest + (6 - rest)) != 0) ++rest;
   put(out, ((0xFF80U >> rest) & 0xFFU) | (value >> (6 * rest)), 1);
   for (int i = rest - 1; i >= 0; --i) put(out, 0x80U | ((value >> (6 * i)) & 0x3FU), 1);
@@ -53,7 +53,7 @@ inline void put_number(std::string& out, std::uint64_t value) {
 
 }  // namespace plain_flac_detail
 
-/// The header of a frame, as it stands before the samples.
+/// Returns a frame's header, which precedes the samples.
 inline std::string flac_frame_header(const PlainFlacOptions& o, int block_size,
                                      std::uint64_t number) {
   using namespace plain_flac_detail;
@@ -110,7 +110,7 @@ inline PlainFlac plain_flac(std::span<const std::int16_t> interleaved,
         bits = bits << o.bits | (static_cast<std::uint64_t>(value) & ((1ULL << o.bits) - 1));
         for (have += o.bits; have >= 8; have -= 8) put(b, bits >> (have - 8), 1);
       }
-      // A subframe ends at any bit, but these only where a byte ends: even counts.
+      // A subframe may end at any bit, but these end at a byte: even counts.
     }
     put(b, crc(b, from, 16, 0x8005), 2);
     done += n;

@@ -1,4 +1,4 @@
-// A node of a plan, by its name.
+// Finds a node of a plan by its name.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace melflow::test {
 
-/// Null where there is none.
+/// Returns null if there is none.
 inline const PlanNode* node_of(const Plan& plan, std::string_view name) {
   for (const PlanNode& node : plan.nodes)
     if (node.name == name) return &node;

@@ -1,4 +1,4 @@
-// Lists in the failure messages of doctest: the first values and how many there are.
+// Prints lists in doctest's failure messages: the first values and the number of values.
 #pragma once
 
 #include <doctest/doctest.h>

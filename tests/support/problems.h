@@ -1,4 +1,4 @@
-// What is said of a wrong configuration.
+// Captures the messages about a wrong configuration.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace melflow::test {
 
-/// The message of the ConfigError that f() throws; "" where it throws none.
+/// Returns the message of the ConfigError that f() throws; "" if it throws none.
 template <class F>
 std::string problems_in(F&& f) {
   try {

@@ -1,4 +1,4 @@
-// Runs a script of the tests with the system's Python, which has h5py and numpy.
+// Runs a test script with the system's Python, which has h5py and numpy.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,11 +13,11 @@
 
 namespace melflow::test {
 
-/// What it prints, "" when everything is right. `script` is below tests/; `arguments` are quoted.
+/// Returns the output, "" if all is right. `script` is below tests/; `arguments` are quoted.
 inline std::string python_says(const std::string& script, const std::string& arguments) {
   const std::string command =
       fmt::format("/usr/bin/python3 '{}' {} 2>&1", source_path("tests/" + script), arguments);
-  // Python itself is not built for a sanitizer.
+  // Python itself is not built with a sanitizer.
   FILE* pipe = popen(("env -u LD_PRELOAD " + command).c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string out;

@@ -1,4 +1,4 @@
-// Bytes in memory as the readers of sound files see a file.
+// Presents bytes in memory as a file to the readers of sound files.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace melflow::test {
 
-/// The bytes have to outlive it.
+/// The bytes must outlive the result.
 inline ReadAt reader(std::string_view bytes) {
   return [bytes](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
     if (at >= bytes.size()) return 0;

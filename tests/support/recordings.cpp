@@ -36,7 +36,7 @@ Samples read_recording(const nlohmann::json& recording) {
     throw std::runtime_error(path.string() +
                              " is missing: run tests/run.sh, which fetches the recordings");
   }
-  // At once: an iterator over the stream is slow under a sanitizer.
+  // Reads all at once: an iterator over the stream is slow under a sanitizer.
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.tellg()));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -1,4 +1,4 @@
-// Real recordings that golden files were computed from; tests/support/fetch_audio.sh brings them.
+// Real recordings from which golden files were computed; tests/support/fetch_audio.sh fetches them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace melflow::test {
 
 using Samples = std::vector<std::int16_t>;
 
-/// {package, path, sha256, sample_rate, samples} below the folder MELFLOW_TEST_AUDIO. Throws when
-/// it is not there or not the same file.
+/// Reads {package, path, sha256, sample_rate, samples} below the folder MELFLOW_TEST_AUDIO. Throws
+/// when the file is missing or different.
 Samples read_recording(const nlohmann::json& recording);
 
 }  // namespace melflow::test

@@ -26,7 +26,7 @@ double fmax(const O& o) {
   return from_nyquist(o, given);
 }
 
-// Modified Bessel function of the first kind, order 0: its power series.
+// Modified Bessel function of the first kind, order 0, by its power series.
 double bessel_i0(double x) {
   double sum = 1, term = 1;
   for (int k = 1; k < 2000 && term > 1e-20 * sum; ++k) {
@@ -41,7 +41,7 @@ double shape(const O& o, int i) {
   if (n == 1 && o.window != O::Window::values) return 1;
   const double period = o.periodic ? n : n - 1;
   const double x = 2 * pi * i / period;
-  const double middle = i - period / 2;  // distance from it
+  const double middle = i - period / 2;  // distance from the middle
   switch (o.window) {
     case O::Window::hann:
       return std::pow(std::sin(x / 2), 2);
@@ -58,7 +58,7 @@ double shape(const O& o, int i) {
       return std::sin(pi * (i + 0.5) / (period + 1));
     case O::Window::sine:
       return std::sin(pi * i / period);
-    case O::Window::tukey: {  // three pieces, as scipy has them
+    case O::Window::tukey: {  // three pieces, as in scipy
       const double a = o.tukey_alpha, slope = a * period / 2;
       if (i < slope) return (1 + std::cos(pi * (2 * i / a / period - 1))) / 2;
       if (i > period - slope) return (1 + std::cos(pi * (1 - 2 / a + 2 * i / a / period))) / 2;
@@ -98,8 +98,8 @@ double to_hz(double mel, O::MelScale scale) {
   return mel < 15 ? mel * 200 / 3 : 1000 * std::pow(6.4, (mel - 15) / 27);
 }
 
-// Three straight pieces: through (fmin, fmin), slope 1/warp between the cut-offs, through
-// (fmax, fmax).
+// Three linear pieces: through (fmin, fmin), slope 1/warp between the cut-offs, through (fmax,
+// fmax).
 double warp(const O& o, double hz) {
   if (o.vtln_warp == 1 || hz < o.fmin || hz > fmax(o)) return hz;
   const double a = o.vtln_low * std::max(1.0, o.vtln_warp);
@@ -121,13 +121,13 @@ std::vector<double> conditioned(const O& o, const std::vector<double>& samples) 
   return out;
 }
 
-// All frames of an utterance, [frames][frame_length].
+// Returns all frames of an utterance, [frames][frame_length].
 Rows frames(const O& o, const std::vector<double>& samples) {
   const auto n = static_cast<std::int64_t>(samples.size());
   const std::int64_t length = frame_length(o), step = hop(o);
   const std::int64_t zeros = o.pad_zeros, longer = n + 2 * zeros;
   const std::int64_t pad = o.pad.value_or(o.center ? static_cast<int>(length / 2) : 0);
-  // Of the utterance with its zeros, so that its own first sample stands at 0.
+  // Counts in the utterance with its zeros, shifted so that its own first sample is at 0.
   const auto at = [&](std::int64_t i) {
     const std::int64_t from = padded_index(i + zeros, longer, o.pad_mode) - zeros;
     const double value = from < 0 || from >= n ? 0 : samples[static_cast<std::size_t>(from)];
@@ -155,7 +155,7 @@ Rows frames(const O& o, const std::vector<double>& samples) {
   return out;
 }
 
-// The frame ready for the transform, [n_fft], and the logarithm of its energy.
+// Returns the frame ready for the transform, [n_fft], and the logarithm of its energy.
 std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_energy) {
   const auto begin = frame.begin() + window_begin(o), end = begin + win_length(o);
   if (o.remove_dc) {
@@ -226,7 +226,7 @@ Rows filterbank(const O& o) {
   const double step = (to_mel(fmax(o), o.mel_scale) - low) / (o.n_mels + 1);
   double bin_spacing = static_cast<double>(o.sample_rate) / o.n_fft;
   if (o.bin_hz == O::BinHz::lhotse) bin_spacing = o.sample_rate / (o.n_fft - 1.0);
-  const int top_hz = o.sample_rate / 2, top_bin = o.n_fft / 2;  // whole numbers in both libraries
+  const int top_hz = o.sample_rate / 2, top_bin = o.n_fft / 2;  // integers in both libraries
   if (o.bin_hz == O::BinHz::torchaudio || o.bin_hz == O::BinHz::speechbrain)
     bin_spacing = static_cast<double>(top_hz) / top_bin;
   Rows bank;
@@ -235,7 +235,7 @@ Rows filterbank(const O& o) {
     const double centre = warp(o, to_hz(low + step * (m + 1), o.mel_scale));
     double right = warp(o, to_hz(low + step * (m + 2), o.mel_scale));
     if (o.triangles == O::Triangles::left_width) right = 2 * centre - left;
-    // The axis over which the flanks are straight.
+    // The axis on which the flanks are straight.
     const auto axis = [&](double hz) {
       return o.triangles == O::Triangles::mel ? to_mel(hz, o.mel_scale) : hz;
     };
@@ -246,11 +246,11 @@ Rows filterbank(const O& o) {
       if (hz > left && hz <= centre) weight = (axis(hz) - axis(left)) / (axis(centre) - axis(left));
       if (hz > centre && hz < right)
         weight = (axis(right) - axis(hz)) / (axis(right) - axis(centre));
-      // Whatever the first bin above the left corner would count.
+      // Kaldi's first band omits its first bin, whatever that bin would contribute.
       const double before = hz - bin_spacing;
       if (o.htk_mode == O::HtkMode::kaldi && m == 0 && o.fmin != 0 && hz > left && before <= left)
         weight = 0;
-      // HTK's klo and khi of InitFBank, which counts bins from 1.
+      // klo and khi of HTK's InitFBank, which counts bins from 1.
       const int klo = std::max(2, static_cast<int>(o.fmin / bin_spacing + 2.5));
       const int khi = static_cast<int>(fmax(o) / bin_spacing + 0.5);
       if (o.htk_mode == O::HtkMode::htk && (k + 1 < klo || k + 1 > khi)) weight = 0;

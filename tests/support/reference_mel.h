@@ -3,9 +3,9 @@
 // In:  MelOptions and an utterance's samples (full scale 1).
 // Out: rows [frames, columns].
 //
-// Nothing is shared with the code under test but the options struct: the transform is the sum of
-// the definition, filters are full triangles, a padded signal is built as a whole and cut into
-// frames. Dither is not part of it.
+// Shares only the options struct with the code under test: the transform is the sum of the
+// definition, filters are full triangles, a padded signal is built as a whole and cut into frames.
+// Dither is not included.
 
 #pragma once
 
@@ -18,23 +18,23 @@ namespace melflow::reference {
 
 using Rows = std::vector<std::vector<double>>;
 
-// [n_fft]: the window in its place, with the factor of `normalized`.
+// [n_fft]: the window at its position, with the factor of `normalized`.
 std::vector<double> window(const MelOptions& o);
 // [n_mels][n_bins]
 Rows filterbank(const MelOptions& o);
-// Index of the sample that stands at i of an utterance of n samples; -1 for a zero.
+// Returns the index of the sample at position i of an utterance of n samples; -1 for a zero.
 std::int64_t padded_index(std::int64_t i, std::int64_t n, MelOptions::PadMode mode);
-// Everything up to and including the log.
+// All steps up to and including the log.
 Rows mel(const MelOptions& o, const std::vector<double>& samples);
-// 2 n_fft - 1 samples, all 0 but for one at full scale: each frame of n_fft samples has it in
-// another place.
+// 2 n_fft - 1 samples, all 0 except one at full scale, which is at another position in each frame
+// of n_fft samples.
 std::vector<std::int16_t> click(int n_fft);
-// Linear bands of its frames, center: false. The power is the same in all bins, that of the
-// sample times the window, so that nothing is transformed.
+// Linear bands of the click's frames, center: false. All bins have the same power, that of the
+// sample times the window, so no transform is needed.
 Rows click_rows(const MelOptions& o);
-// Reference = maximum, top_db and normalisation of a whole utterance.
+// Applies a reference of maximum, top_db and normalisation to a whole utterance.
 void finish(const MelOptions& o, Rows& rows);
-// Type 2 or 3, with scipy's factors; [coefficients] of one row.
+// Type 2 or 3, with scipy's factors; returns [coefficients] of one row.
 std::vector<double> dct(const std::vector<double>& row, int count, int type, bool ortho);
 
 }  // namespace melflow::reference

@@ -1,4 +1,4 @@
-// Whether a sanitizer watches: everything then takes five to forty times as long.
+// Whether a sanitizer is active, with which everything takes five to forty times as long.
 #pragma once
 
 namespace melflow::test {
@@ -9,8 +9,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// How many of `count` random cases a test draws: all, or a fifth where a sanitizer watches, since
-/// the run without one has drawn them all.
+/// How many of `count` random cases a test draws: all, or with a sanitizer a fifth, since the run
+/// without one draws them all.
 constexpr unsigned drawn(unsigned count) { return kSanitized ? (count + 4) / 5 : count; }
 
 }  // namespace melflow::test

@@ -12,7 +12,7 @@
 
 namespace melflow::reference {
 
-// First 32 bits behind the point of the square or cube roots of the first primes.
+// The first 32 fractional bits of the square or cube roots of the first primes.
 inline std::array<std::uint32_t, 64> prime_root_bits(double (*root)(double)) {
   std::array<std::uint32_t, 64> bits{};
   std::size_t found = 0;

@@ -1,4 +1,4 @@
-// A test that needs what this machine does not have says so and returns. The program then ends with
+// A test whose requirements this machine lacks reports that and returns. The program then ends with
 // kSkipped, unless something failed, and CTest lists its entry as skipped, not as passed.
 #pragma once
 

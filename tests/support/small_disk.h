@@ -1,4 +1,4 @@
-// A disk of a few MiB that can be filled up: a file system in memory, mounted for a test.
+// A disk of a few MiB that can be filled: a file system in memory, mounted for a test.
 #pragma once
 
 #include <sys/mount.h>
@@ -13,7 +13,7 @@ namespace melflow::test {
 
 class SmallDisk {
  public:
-  /// Needs root; ok() is false where mounting is not allowed, and the folder is a usual one then.
+  /// Needs root; where mounting is not allowed, ok() is false and the folder is an ordinary one.
   explicit SmallDisk(std::size_t bytes)
       : ok_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
                     ("size=" + std::to_string(bytes)).c_str()) == 0) {}
@@ -32,8 +32,8 @@ class SmallDisk {
   bool ok_;
 };
 
-/// No file of this process grows beyond `bytes` as long as this lives: a write fails with EFBIG.
-/// Needs no rights.
+/// Limits files of this process to `bytes` as long as it lives: larger writes fail with EFBIG.
+/// Needs no privileges.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(std::size_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -4,7 +4,7 @@
 
 namespace melflow::test {
 
-/// A file of the source tree, by its path below the root: "tests/golden/presets.json".
+/// Returns the path of a file in the source tree, such as "tests/golden/presets.json".
 std::string source_path(const std::string& relative);
 
 }  // namespace melflow::test

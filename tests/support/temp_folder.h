@@ -1,4 +1,4 @@
-// A folder of its own for a test, removed with all that is in it.
+// A temporary folder for a test, removed with all its contents.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 namespace melflow::test {
 
-/// Every byte of a file; throws when it cannot be read.
+/// Returns all bytes of a file; throws when it cannot be read.
 inline std::string read_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path);
@@ -35,7 +35,7 @@ inline void write_bytes(const std::string& path, std::string_view bytes) {
 }
 
 using Names = std::set<std::string>;
-/// Of what is in a folder.
+/// Returns the names in a folder.
 inline Names names_in(const std::string& path) {
   Names out;
   for (const auto& entry : std::filesystem::directory_iterator(path))
@@ -45,7 +45,7 @@ inline Names names_in(const std::string& path) {
 
 class TempFolder {
  public:
-  /// Below TMPDIR or /tmp; any user may enter it, so that a test can act as another one.
+  /// Makes a folder below TMPDIR or /tmp that any user may enter, so tests can act as others.
   TempFolder() {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/melflow-test-XXXXXX";
@@ -55,7 +55,7 @@ class TempFolder {
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
   ~TempFolder() {
-    // Folders that a test has closed are opened again, or they could not be emptied.
+    // Restores permissions that a test removed, or these folders could not be emptied.
     std::error_code ignored;
     for (std::filesystem::recursive_directory_iterator it(path_, ignored), end; it != end;
          it.increment(ignored)) {
@@ -65,20 +65,20 @@ class TempFolder {
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Full path of something inside; nothing is made.
+  /// Returns the full path of something inside; creates nothing.
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// Makes a folder with those above it; returns its full path.
+  /// Creates a folder and its parents; returns its full path.
   std::string folder(const std::string& name) const {
     std::filesystem::create_directories(*this / name);
     return *this / name;
   }
-  /// Full path of a file to be made: the folders above it exist afterwards.
+  /// Returns the full path of a file to be made; creates the folders above it.
   [[nodiscard]] std::string file(const std::string& name) const {
     std::string full = *this / name;
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());
     return full;
   }
-  /// Writes a file, making the folders above it; returns its full path.
+  /// Writes a file, creating the folders above it; returns its full path.
   std::string write(const std::string& name, std::string_view bytes) const {
     write_bytes(file(name), bytes);
     return *this / name;
@@ -88,15 +88,15 @@ class TempFolder {
   std::string path_;
 };
 
-/// With what `fill` puts into it.
+/// A folder with the contents that `fill` makes.
 template <void (*fill)(const TempFolder&)>
 struct Filled : TempFolder {
   Filled() { fill(*this); }
 };
 
-/// Acts as a user without rights for as long as it lives; ok() is false where that cannot be done
-/// (the test does not run as root) and nothing was changed. Of the whole process: no other thread
-/// of a test may need root meanwhile.
+/// Acts as a user without privileges while it lives; ok() is false, and nothing is changed, where
+/// that is impossible (the test does not run as root). Applies to the whole process: no other
+/// thread of a test may need root meanwhile.
 class OtherUser {
  public:
   static constexpr uid_t kNobody = 65534;
@@ -106,7 +106,7 @@ class OtherUser {
   ~OtherUser() {
     if (ok_ && seteuid(0) != 0) std::abort();
   }
-  /// Permissions count: this or the process itself is no superuser.
+  /// Whether permissions apply: this object is ok, or the process is no superuser.
   [[nodiscard]] bool ok() const { return ok_ || geteuid() != 0; }
 
  private:

@@ -1,5 +1,5 @@
-// Ends a test that hangs: a concurrency test that waits for ever has failed, and must say which
-// one.
+// Aborts a test that hangs: a concurrency test that waits for ever has failed, and must name
+// itself.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,12 @@ namespace melflow::test {
 
 class Watchdog {
  public:
-  /// Less than what CTest gives a whole file of tests, so that the one that hangs is named first;
-  /// far more than any takes on a machine that has other things to do.
+  /// Less than CTest's limit for a whole file of tests, so that the hanging test is named first;
+  /// far more than any test takes on a busy machine.
   static constexpr std::chrono::seconds kLimit{kSanitized ? 800 : 270};
 
-  /// Aborts the process unless the object is destroyed in time. `what` is printed, and whatever
-  /// `state` says at that moment.
+  /// Aborts the process unless the object is destroyed in time. Prints `what`, and the result of
+  /// `state` at that moment.
   explicit Watchdog(std::string what, std::function<std::string()> state = {})
       : what_(std::move(what)), state_(std::move(state)), thread_([this] { wait(); }) {}
   Watchdog(const Watchdog&) = delete;

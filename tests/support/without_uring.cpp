@@ -1,7 +1,7 @@
-// Runs a program where io_uring is not allowed, as in most containers.
+// Runs a program without permission to use io_uring, as in most containers.
 //
 // In:  without_uring PROGRAM [ARGUMENT...]
-// Out: whatever the program does; 125 when the rule cannot be set.
+// Out: that of the program; exit status 125 when the rule cannot be set.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -23,7 +23,7 @@ using File = AudioCacheFile;
 
 const CacheKey kKey{12, 34};
 
-// Samples of recording `number`, of a length and content of their own.
+// Makes samples of recording `number`, with individual length and content.
 std::vector<std::int16_t> recording(unsigned number) {
   std::vector<std::int16_t> out(100 + 37 * (number % 50));
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -33,7 +33,7 @@ std::vector<std::int16_t> recording(unsigned number) {
 CacheKey key_of(unsigned number) { return cache_key("recording " + std::to_string(number)); }
 FileStamp stamp_of_number(unsigned number) { return {1000 + number, 5'000'000'000 + number}; }
 
-// In `pieces` extents.
+// Stores a recording in `pieces` extents.
 bool put(File& file, unsigned number, std::size_t pieces = 1) {
   const auto samples = recording(number);
   const auto bytes = std::as_bytes(std::span(samples));
@@ -57,7 +57,7 @@ bool put(File& file, unsigned number, std::size_t pieces = 1) {
   return file.add(e, extents);
 }
 
-// "" when the file gives the recording as it was put, else what is wrong.
+// Returns "" if the file returns the recording as stored, else the difference.
 std::string look(const File& file, unsigned number) {
   const auto entry = file.find(key_of(number), stamp_of_number(number));
   if (!entry) return "not found";
@@ -127,7 +127,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
   {
     File file(path, kKey);
     CHECK(file.entries() == 250);
-    // The same path with other samples.
+    // Stores other samples under the same path.
     auto samples = recording(777);
     const auto bytes = std::as_bytes(std::span(samples));
     File::Entry e;
@@ -139,10 +139,10 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
     const auto extent = file.append(bytes);
     REQUIRE(extent);
     REQUIRE(file.add(e, std::span(&*extent, 1)));
-    CHECK(look(file, 5) == "");  // until it is opened again
+    CHECK(look(file, 5) == "");  // not before it is opened again
   }
   {
-    // It was not committed.
+    // The recording was not committed.
     const File file(path, kKey);
     CHECK(look(file, 5) == "");
     CHECK_FALSE(file.find(key_of(5), {1, 2}));
@@ -177,7 +177,7 @@ TEST_CASE("audio cache: a build that is killed leaves its last commit") {
     REQUIRE(WIFSIGNALED(status));
     {
       const File file(path, kKey);
-      CHECK(file.is_writer());  // the lock went with the process
+      CHECK(file.is_writer());  // the lock ended with the process
       CHECK(file.note() == "");
       CHECK(count_good(file, 120) == (commits ? 80 : 40));
     }
@@ -270,9 +270,9 @@ TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
     CHECK(count_good(File(path, kKey), 24) == 24);
   }
   CHECK(whole > 0);   // unused bytes
-  CHECK(older > 0);   // the last commit is damaged, the one before is not
+  CHECK(older > 0);   // the last commit is damaged, the one before is intact
   CHECK(none > 0);    // the header is damaged
-  CHECK(partly > 0);  // samples are
+  CHECK(partly > 0);  // samples are damaged
 }
 
 TEST_CASE("audio cache: truncated, foreign and other files are replaced, not used") {
@@ -325,9 +325,9 @@ TEST_CASE("audio cache: one writes, others read what is committed") {
   CHECK(before.note().find("another run") != std::string::npos);
   CHECK(count_good(before, 20) == 10);
   REQUIRE(writer.commit());
-  CHECK(count_good(before, 20) == 10);  // as it was opened
+  CHECK(count_good(before, 20) == 10);  // as when it was opened
   CHECK(count_good(File(path, kKey), 20) == 20);
-  // A reader keeps what it has while the file is replaced.
+  // A reader keeps its contents while the file is replaced.
   const std::string bytes = read_bytes(path);
   std::filesystem::rename(path, path + ".old");
   write_bytes(path, "nothing");
@@ -414,7 +414,7 @@ TEST_CASE("audio cache: without the right to write it is read, or says why not")
                        RunError);
 }
 
-// Bytes of the file that are mapped and in memory, as this process has touched them.
+// Returns the bytes of the file that are mapped and in memory because this process accessed them.
 std::size_t touched_bytes(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
   std::size_t kib = 0;
@@ -426,7 +426,7 @@ std::size_t touched_bytes(const std::string& path) {
   return 1024 * kib;
 }
 
-// The index of a closed file, and how many of its places a look-up visits.
+// The index of a closed file, and the number of entries that a look-up visits.
 class Index {
  public:
   explicit Index(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -468,7 +468,7 @@ TEST_CASE("audio cache: opening reads no samples, and a look-up visits few place
   CHECK(found == kFiles);
   const std::size_t touched = touched_bytes(path);
   const Index index(path);
-  constexpr std::size_t kBesideIt = 1 << 20;  // a page fault also maps pages around it
+  constexpr std::size_t kBesideIt = 1 << 20;  // a page fault also maps adjacent pages
   REQUIRE(sample_bytes > 4 * (index.bytes() + kBesideIt));
   CHECK(touched >= index.bytes());
   CHECK(touched <= index.bytes() + kBesideIt);

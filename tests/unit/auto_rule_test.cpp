@@ -1,4 +1,4 @@
-// Whether a job is worth opening devices for.
+// Whether a job is long enough to open devices.
 #include <doctest/doctest.h>
 
 #include "stages/device/slot_load.h"
@@ -28,11 +28,11 @@ TEST_CASE("auto rule: rows are what there are frames, each by the size of its tr
   // Speech in one long recording: a frame every 160 samples.
   CHECK(device_gain(plan_of(512, 160), {}, 1, 16'000.0 * 3600).rows ==
         doctest::Approx(360'000 * 0.127e-6).epsilon(0.001));
-  // Four times the samples of a transform, of 11 steps in place of 9.
+  // Four times as many samples per transform, with 11 steps instead of 9.
   CHECK(device_gain(plan_of(2048, 160), {}, 1, 16'000.0 * 3600).rows ==
         doctest::Approx(360'000 * 0.127e-6 * 4 * 11 / 9).epsilon(0.001));
   CHECK(device_gain(plan_of(512, 160), {}, 0, 0).rows == 0);
-  // Files that are too short have no frame.
+  // Files that are too short have no frames.
   CHECK(device_gain(plan_of(512, 160), {}, 1000, 1000 * 100).rows == 0);
 }
 

@@ -20,7 +20,7 @@ TEST_CASE("available memory: what the system has, as far as control groups leave
   root.write("sys/fs/cgroup/job/part/memory.max", "max\n");
   root.write("sys/fs/cgroup/job/part/memory.current", "1048576\n");
   CHECK(available_memory(root.path()) == 8192 * kMiB);
-  // The group above limits: 1 GiB, 600 MiB used, 200 of them page cache.
+  // The group above has the limit: 1 GiB, 600 MiB used, 200 of these page cache.
   root.write("sys/fs/cgroup/job/memory.max", std::to_string(1024 * kMiB) + "\n");
   root.write("sys/fs/cgroup/job/memory.current", std::to_string(600 * kMiB) + "\n");
   root.write("sys/fs/cgroup/job/memory.stat",
@@ -58,7 +58,7 @@ TEST_CASE("available cores: no more than the quota of any control group, of eith
       {"0::/box/part\n", "box", "cpu.max", "900000000 100000\n", "", all},
       {kV1, "cpu/box/part", kOld, "50000\n", "100000\n", 1},
       {kV1, "cpu/box", kOld, "90000\n", "100000\n", 1},
-      {kV1, "cpu", kOld, "1000\n", "100000\n", 1},  // of a container that sees only its own group
+      {kV1, "cpu", kOld, "1000\n", "100000\n", 1},  // in a container that sees only its own group
       {kV1, "cpu/box", kOld, "110000\n", "100000\n", std::min(all, 2)},
       {kV1, "cpu/box", kOld, "-1\n", "100000\n", all},
       {kV1, "cpu/box", kOld, "100000\n", "0\n", all},

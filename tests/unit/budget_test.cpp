@@ -61,7 +61,7 @@ TEST_CASE(
   };
   Item item;
   item.origins = origins_of(own);
-  keep(item);  // the test has it, too
+  keep(item);  // the test holds it, too
   CHECK(budget.used() == 400);
   item.origins = origins_of(Reservation::try_make(budget, 500, Claim::later));
   {
@@ -135,7 +135,7 @@ TEST_CASE(
   CHECK(calls == 0);
   shared.reset();
   CHECK(calls == 1);
-  CHECK(Reservation::try_make(budget, 100, Claim::later));  // nobody wants it when it is back
+  CHECK(Reservation::try_make(budget, 100, Claim::later));  // nobody waits when it is released
   CHECK(calls == 1);
   budget.on_release({});
 }
@@ -147,7 +147,7 @@ TEST_CASE("budget: a replaced callback is not called any more once on_release() 
   bool was_replaced = false;
   budget.on_release([&] {
     is_told = true;
-    // Time for on_release() to return, should it not wait.
+    // Gives on_release() time to return, in case it does not wait.
     for (int i = 0; i < 100'000 && !is_replaced; ++i) std::this_thread::yield();
     was_replaced = is_replaced;
   });
@@ -177,7 +177,7 @@ TEST_CASE("budget: hard cap under contention") {
         const auto reservation =
             Reservation::try_make(budget, bytes, oldest ? Claim::oldest_item : Claim::later);
         if (!reservation) continue;
-        // Counted after taking and before giving back, so never more than what is really out.
+        // Counted after taking and before releasing, so never more than is really held.
         if (held.fetch_add(bytes) + bytes > kCapacity) ++over;
         if (budget.used() > kCapacity) ++over;
         held.fetch_sub(bytes);

@@ -1,5 +1,4 @@
-// Conditions on files: whatever the parser suggests in place of what was written can be written,
-// and means what was meant.
+// Conditions on files: every suggestion of the parser is valid, and means what the user meant.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -38,7 +37,7 @@ std::string between(const std::string& text, const std::string& begin, const std
   return text.substr(from, to == text.npos ? to : to - from);
 }
 
-// What a message tells to write instead; "" where it tells nothing of the kind.
+// Returns a message's suggestion; "" if it has none.
 std::string hint_of(const std::string& message) {
   if (std::string meant = between(message, ". Did you mean '", "'?"); !meant.empty()) return meant;
   if (std::string both = between(message, "write it at both, as in ", " "); !both.empty())
@@ -86,7 +85,7 @@ TEST_CASE("conditions: a range that is written otherwise has a hint that says wh
       {Fact::target, "-5--1", "-5..-1"},
       {Fact::target, "-5-5", "-5..5"},
       {Fact::target, "-5...-1.5", "-5..-1.5"},
-      // What is meant cannot be told, or is no range.
+      // The meaning is unclear, or it is no range.
       {Fact::duration, "1s-15", ""},
       {Fact::duration, ".5...", ""},
       {Fact::duration, "-5s-1s", ""},

@@ -1,5 +1,5 @@
-// Configurations that nobody writes: too deep, too long, too many, bytes that are no text. All of
-// them end at once, with a message of bounded length that says where.
+// Extreme configurations: too deep, too long, too many entries, bytes that are no text. All are
+// refused at once, with a message of bounded length and a position.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string repeated(const std::string& text, std::size_t times) {
   return out;
 }
 
-// What is said of a text as a whole, without looking at stages.
+// Returns the problems of a text as a whole, without its stages.
 std::string refusal(const std::string& text) {
   return read_document(text, "t.yaml").problems.str();
 }

@@ -1,5 +1,4 @@
-// What changes a configuration from outside (variables, --set, --workers) and from inside
-// (aliases).
+// Changes to a configuration from outside (variables, --set, --workers) and from inside (aliases).
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -53,7 +52,7 @@ TEST_CASE("config: variables come from --var, then the environment, then the def
       {"${MELFLOW_NOT:-${MELFLOW_NOT:-deep}}", R"("deep")"},
       {"${MELFLOW_NOT:-}", R"("")"},
       {"cost$$5 $${X}", R"("cost$5 ${X}")"},
-      {"${MELFLOW_TWICE}", R"("${MELFLOW_A} $$")"},  // what is put in is not looked at again
+      {"${MELFLOW_TWICE}", R"("${MELFLOW_A} $$")"},  // inserted text is not expanded again
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -69,7 +68,7 @@ TEST_CASE("config: a variable can be a number, and null") {
                          options);
   CHECK(option(plan, "scale", "gain") == "12");
   CHECK(option(plan, "scale", "span") == "null");
-  // Between braces YAML wants quotes around a variable.
+  // Between braces YAML needs quotes around a variable.
   options.vars.pop_back();
   const Plan braces =
       load(with_scale("  scale: {stage: scale, from: files, gain: \"${GAIN}\"}"), options);
@@ -104,7 +103,7 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
   };
   for (const Row& row : rows) {
     INFO(row.text);
-    // As the stage's name and as a number, too: no second problem may follow from it.
+    // As the stage's name or as a number, it must not cause a second problem, either.
     CHECK(problems_of(with_scale(fmt::format("  scale:\n    stage: scale\n    from: files\n"
                                              "    gain: {}",
                                              row.text))) ==

@@ -1,4 +1,4 @@
-// A configuration becomes a plan, or problems that stand at their exact place.
+// A configuration becomes a plan, or problems with their exact positions.
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -57,7 +57,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
     const char* name;
     std::string text;
     std::string problem;
-    int others = 0;  // that follow from it
+    int others = 0;  // further problems that follow from it
   };
   const std::string scale = kScale;
   const Row rows[] = {
@@ -118,7 +118,7 @@ TEST_CASE("config: a quote that the end of the file closes is a problem") {
   CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list}\n  out:\n    stage: keep\n    "
                     "from: files\n    path: 'out.h5\n") ==
         "t.yaml:7:11: this text begins with ' but has no ' at its end");
-  // Doubled and escaped quotes do not close one.
+  // Doubled and escaped quotes do not end a quoted text.
   const std::string head = "version: 1\ngraph:\n  files: {stage: list}\n";
   CHECK(problems_of(head + "  out: {stage: keep, from: files, path: 'it''s'}\n").empty());
   CHECK(problems_of(head + "  out: {stage: keep, from: files, path: \"a\\\"b\"}\n").empty());
@@ -174,7 +174,7 @@ TEST_CASE("config: warnings stand beside errors, but not what follows from an er
   CHECK(beside("", ", gain: 6", "scale, nothing: 1") == "t.yaml:4:44: " + unusual);
   CHECK(beside("wrokers: 1\n", ", gain: 6", "scale") == "t.yaml:5:44: " + unusual);
   CHECK(beside("", ", gain: 6, mode: loud", "scale") == "");  // of the same node
-  CHECK(beside("", ", gain: 6", "scal") == "");               // the graph is not known
+  CHECK(beside("", ", gain: 6", "scal") == "");               // the graph is unknown
   CHECK(beside("", ", gain: 5", "scale, nothing: 1") == "");
 }
 

@@ -46,17 +46,17 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
       {"RIFF", 992, 1000, ""},
       {"RIFF", 993, 1000, ""},  // a padding byte that is counted but not written
       {"RIFF", 994, 1000, short_of(1002, 1000)},
-      {"RIFX", 994, 1000, ""},  // big-endian: this one is 3.8e9, see below
+      {"RIFX", 994, 1000, ""},  // big-endian: read as 3.8e9, see below
       {"FORM", 994, 1000, short_of(1002, 1000)},
       {"FORM", 992, 1000, ""},
-      {"RIFF", 100, 1000, ""},  // a little more is tags, or what programs forget to count
+      {"RIFF", 100, 1000, ""},  // a small excess is tags, or bytes that programs forget to count
       {"RIFF", 0x7FFFFFFF, 50, short_of(2147483655, 50)},
-      {"RIFF", 0, 1000, ""},  // not known when it was written
+      {"RIFF", 0, 1000, ""},  // the size was unknown when it was written
       {"RIFF", 0xFFFFFFFF, 1000, ""},
       {"RIFF", 0xFFFFFFFE, 1000, short_of(4294967302, 1000)},
       {"fLaC", 5000, 1000, ""},
       {"RIFF", 5000, 12, short_of(5008, 12)},
-      {"RIFF", 5000, 11, ""},  // no whole header
+      {"RIFF", 5000, 11, ""},  // incomplete header
       {"RIFF", 5000, 8, ""},
   };
   for (const Row& row : rows) {
@@ -68,8 +68,8 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
     else
       CHECK(remark(with_size(row.kind, row.promised, row.bytes)) == row.remark);
   }
-  // Bytes behind the end are samples where a size wrapped; tags and a few zeros may stand behind
-  // any file, where nothing follows them.
+  // Bytes after the end are samples where a size wrapped around; tags and a few zeros may come
+  // after any file, if nothing follows them.
   const std::string wav =
       "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
   const auto left_out = [](std::size_t bytes) {
@@ -103,13 +103,13 @@ TEST_CASE("container end: samples behind those that the header counts are remark
     CHECK(remark(file(100, std::string(64, '\1'), big)) == left_out(100, 64));
     CHECK(remark(file(100, std::string(2, '\1'), big)) == left_out(100, 2));
     CHECK(remark(file(100, std::string(4000, '\0'), big)) == "");
-    // Zeros are padding where nothing follows them.
+    // Zeros are padding if nothing follows them.
     CHECK(remark(file(100, std::string(40, '\0') + std::string(312'400, '\1'), big)) ==
           left_out(100, 312'440));
     CHECK(remark(file(100, (big ? "SSND" : "data") + number(300, 4, big) + std::string(300, 'y'),
                       big)) ==
           "holds a second chunk of samples, and only one of the two is decoded");
-    // A byte of padding is 0.
+    // A padding byte is 0.
     CHECK(remark(file(99, std::string(1, '\0'), big)) == "");
     CHECK(remark(file(99, std::string(1, '\1'), big)) == left_out(99, 1));
   }
@@ -184,7 +184,7 @@ TEST_CASE("container end: a header that was never completed is known by a size o
   CHECK_FALSE(is_unfinished(with_size("RIFF", 36, 44)));
   CHECK_FALSE(is_unfinished(with_size("fLaC", 0, 100)));
   CHECK_FALSE(is_unfinished(""));
-  // The samples' own size is 0. What follows is chunks where there are none.
+  // The stated size of the samples is 0, which is true only if nothing but valid chunks follows.
   const auto wav = [](const std::string& behind) {
     return "RIFF" + number(4 + 8 + behind.size(), 4) + "WAVEdata" + number(0, 4) + behind;
   };

@@ -25,7 +25,7 @@ std::string text_of(std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("content hash: it is XXH3") {
-  // Of nothing, from the algorithm's own table of checks; the others by Python's xxhash:
+  // The empty case is from the algorithm's own test vectors, the others are by Python's xxhash:
   //   xxhash.xxh3_64_intdigest(bytes(i * 31 % 251 for i in range(n)))
   const std::pair<std::size_t, std::uint64_t> cases[] = {{0, 0x2d06800538d394c2},
                                                          {1, 0xc44bdff4074eecdb},

@@ -19,7 +19,7 @@ def cell(draw):
         return '"' + text.replace('"', '""') + '"'
     if kind < 7:
         return "".join(c for c in text if c not in ',"\n\r')
-    return text  # whatever comes of it
+    return text  # whatever the result
 
 
 def rows(text):

@@ -24,7 +24,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& text, int colum
   return out;
 }
 
-// The message without the folder; "" when nothing is thrown.
+// Returns the message without the folder; "" if nothing is thrown.
 std::string complaint(const TempFolder& folder, const std::string& name,
                       const std::vector<std::string>& required) {
   try {
@@ -137,7 +137,7 @@ TEST_CASE("csv: rows are those that Python's csv module reads") {
     CAPTURE(text);
     CsvReader csv(folder.write("t.csv", text), {});
     auto got = nlohmann::json::array();
-    // As Python has it, whose rows need not have as many cells as the header.
+    // Compares with Python, whose rows may have another number of cells than the header.
     const auto expected = one.at("rows");
     for (bool is_row = true; is_row;) {
       try {
@@ -168,7 +168,7 @@ TEST_CASE("tsv: every line is one row with exactly the fields between its tabs")
       for (int c = 0; c < 3; ++c) {
         std::string& field = row.emplace_back(c == 0 ? "x" : "");
         for (int n = length(draw); n > 0; --n) {
-          // Quotes are drawn as often as all else.
+          // Quotes are as likely as everything else.
           const char byte = half(draw) == 0 ? '"' : static_cast<char>(any(draw));
           if (byte != '\t' && byte != '\n' && byte != '\r') field += byte;
         }
@@ -205,7 +205,7 @@ TEST_CASE("tables: quoting is by the ending, or as asked for") {
     REQUIRE(table->next());
     CHECK(table->cell(0) == row.cell);
   }
-  // The message for cells in quotes that are not read as such.
+  // The message about quoted cells where quotes have no meaning.
   folder.write("q.tsv", "\"path\"\t\"text\"\n");
   folder.write("r.tsv", "path\ttext\n\"a\tb\"\tc\n");
   const auto message = [&](const char* name) -> std::string {

@@ -1,4 +1,4 @@
-// What the report says of a device, from figures that are known.
+// The report on a device, from known figures.
 #include <doctest/doctest.h>
 
 #include "stages/device/cuda_report.h"
@@ -6,7 +6,7 @@
 namespace melflow::cuda_report_test {
 
 TEST_CASE("cuda report: a link by its generation and width") {
-  // PCI Express, one way: 2.5 and 5 GT/s in 8 of 10 bits, 8, 16 and 32 in 128 of 130, 64 in flits.
+  // PCI Express, one way: 2.5 and 5 GT/s with 8 of 10 bits, 8 to 32 with 128 of 130, 64 in flits.
   CHECK(link_rate(1, 16) == doctest::Approx(4.0e9));
   CHECK(link_rate(2, 8) == doctest::Approx(4.0e9));
   CHECK(link_rate(3, 16) == doctest::Approx(16 * 8e9 * 128 / 130 / 8).epsilon(1e-4));
@@ -41,7 +41,7 @@ TEST_CASE("cuda report: rates of a device, with its share of the link where that
         R"("gaps_percent": 25.0})");
   const std::string without = to_json(rates_value(3, t, nullptr));
   CHECK(without.find("\"to_device\": {\"gb_per_second\": 10.000}") != std::string::npos);
-  // A device that no batch came back from.
+  // A device that returned no batch.
   CHECK(to_json(rates_value(0, {}, &use)) ==
         R"({"device": 0, "batches": 0, "files": 0, "seconds": 0.000000})");
 }

@@ -1,4 +1,4 @@
-// What a configuration may expect of its run.
+// The expectations that a configuration may have on its run.
 #include "config/expectations.h"
 
 #include <doctest/doctest.h>

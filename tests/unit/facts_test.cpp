@@ -49,7 +49,7 @@ TEST_CASE("facts: each requirement is merged by the rule of its key") {
   CHECK(a.get(kContext) == 5);
   CHECK(a.get(kTypes) == std::set<int>{1, 2, 4});
   CHECK(a.get_or(kOwner, nullptr) == mine);
-  CHECK(a.get(kExactRate) == 8000);  // nobody else asked for one
+  CHECK(a.get(kExactRate) == 8000);  // only one asked for a rate
   b.set(kContext, 7);
   CHECK(a.merge(b).empty());  // equal rates are no contradiction
   CHECK(a.get(kContext) == 7);

@@ -11,7 +11,7 @@ namespace melflow::test::feed_choice_test {
 
 TEST_CASE("feed choice: the rules, in their order") {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-  // Used often, compressed, cold, with room on the disk.
+  // Used often, compressed, cold, with space on the disk.
   const FeedFacts often{.uses = 5,
                         .sampled = 64,
                         .cached = 0,
@@ -101,7 +101,7 @@ TEST_CASE("feed choice: what is found out about a corpus") {
   CHECK(own.memory_free > 0);
   if (own.warm) CHECK(*own.warm == 1);
 
-  // At half the rate there are half the samples, as float32.
+  // At half the rate there are half as many samples, as float32.
   const FeedFacts half = look_at_corpus(manifest, settings_with_rate("8000"), place, 3);
   CHECK(half.decoded_bytes == 200 * 4000 * 4);
   CHECK_FALSE(half.is_plain);
@@ -110,7 +110,7 @@ TEST_CASE("feed choice: what is found out about a corpus") {
   for (unsigned i = 0; i < 200; ++i)
     drop_from_page_cache(folder / "clips/" + std::to_string(i) + ".wav");
   const FeedFacts cold = look_at_corpus(manifest, Value::list({}), place, 3);
-  // Not every file system lets go, or says.
+  // Not every file system drops pages, or reports them.
   if (cold.warm) MESSAGE("share in the page cache after it was dropped: " << *cold.warm);
 }
 

@@ -12,7 +12,7 @@
 namespace melflow::glob_test {
 namespace {
 
-// The definition, word for word: a star is tried with every length. For ASCII.
+// The definition, word for word: a star is tried with every length. Only for ASCII.
 bool matches_name(std::string_view pattern, std::string_view name) {
   if (pattern.empty()) return name.empty();
   if (pattern[0] == '*')
@@ -65,7 +65,7 @@ TEST_CASE("glob: patterns and paths") {
       {"*a*.wav", "b.wav", false},
       {"*.w?v", "a.wiv", true},
       {"*.w?v", "a.wv", false},
-      // '?' is a character of UTF-8, or a byte that is none.
+      // '?' matches a UTF-8 character, or a byte that is none.
       {"?.wav", "\xC3\xA9.wav", true},
       {"??.wav", "\xC3\xA9.wav", false},
       {"*??.wav", "\xC3\xA9.wav", false},
@@ -77,7 +77,7 @@ TEST_CASE("glob: patterns and paths") {
       {"*[.WAV", "x/a[.wav", true},
       {"*.WaV", "x/a.wAv", true},
       {"Train/*.wav", "TRAIN/a.wav", true},
-      // Brackets and backslashes are characters of names.
+      // Brackets and backslashes are ordinary characters.
       {"track [1].wav", "x/Track [1].wav", true},
       {"[1].wav", "1.wav", false},
       {"[a-c]*.wav", "b1.wav", false},
@@ -95,7 +95,7 @@ TEST_CASE("glob: patterns and paths") {
       {"*/a.wav", "x/y/a.wav", false},
       {"x/?.wav", "x/a.wav", true},
       {"x/?.wav", "x/ab.wav", false},
-      // '**' is any number of folders, none too.
+      // '**' matches any number of folders, including none.
       {"**/*.wav", "a.wav", true},
       {"**/*.wav", "x/y/z/a.wav", true},
       {"x/**/*.wav", "x/a.wav", true},
@@ -114,13 +114,13 @@ TEST_CASE("glob: patterns and paths") {
       {"**", "a.wav", true},
       {"**", "x/y/a.wav", true},
       {"**/**", "x/y/a.wav", true},
-      // '**' inside a name is a '*'.
+      // '**' inside a name acts like '*'.
       {"a**.wav", "abc.wav", true},
-      // Slashes too many or in front change nothing.
+      // Repeated and leading slashes change nothing.
       {"/x//*.wav", "x/a.wav", true},
       {"x/*.wav/", "x/a.wav", true},
       {"**/*.wav", "x//a.wav", true},
-      // Nothing matches nothing.
+      // Nothing matches an empty pattern or path.
       {"", "a.wav", false},
       {"*.wav", "", false},
   };

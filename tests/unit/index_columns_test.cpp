@@ -12,7 +12,7 @@
 namespace melflow::test::index_columns_test {
 namespace {
 
-// What the documentation calls a type; for a text in HDF5.
+// Returns the documentation's name of a type; for texts, that in HDF5.
 const char* documented(ColumnType type) {
   constexpr const char* kNames[] = {"int8",    "uint8",   "int32", "int64", "uint64",
                                     "float32", "float64", "int8",  "string"};
@@ -43,7 +43,7 @@ TEST_CASE("index columns: names are once each, and what has no fixed length come
     CHECK(size_of(c.type) > 0);
     CHECK((*c.only != '\0') == (c.is_wanted != nullptr || c.per != IndexColumn::Per::file));
   }
-  // A record is padded there.
+  // The text column comes last, since a record is padded there.
   CHECK(index_columns().back().type == ColumnType::text);
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("ledger: closes from many threads are all counted") {
   CHECK(ledger.entry(12).reason == "reason 5");
 }
 
-// ---- what closes a record: the last reference to a stream ---------------------------------------
+// ---- a record is closed by the last reference to its stream -------------------------------------
 
 TEST_CASE("stream: the last reference closes its record with what became of it") {
   struct Row {

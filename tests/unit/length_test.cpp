@@ -29,7 +29,7 @@ TEST_CASE("length: samples and times as people write them") {
     CHECK(length.at(row.rate) == row.samples);
     CHECK(length.is_time() == row.is_time);
     CHECK(length.is_zero() == (length.at(1e9) == 0));
-    // What is echoed reads back as the same length.
+    // The echoed text parses to the same length.
     Length again;
     CHECK(OptionType<Length>::parse(OptionType<Length>::echo(length), again) == "");
     CHECK(again.samples == length.samples);

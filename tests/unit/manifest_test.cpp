@@ -113,7 +113,7 @@ TEST_CASE("manifest: an index takes at most 128 bytes a file, whatever the order
       const double each = static_cast<double>(m.memory_bytes()) / kFiles;
       CAPTURE(each);
       CHECK(each <= 128.0);
-      // What is counted is all there is, roughly: the text itself cannot take less.
+      // The counted memory is roughly complete: the text alone cannot take less.
       CHECK(each >= 21.0);
       int wrong = 0;
       for (int i = 0; i < kFiles; ++i)

@@ -1,4 +1,4 @@
-// The table of the mel options: what of a row is checked, read and stored is the same.
+// The table of the mel options: each row is checked, read and stored consistently.
 
 #include "stages/features/mel/mel_option_table.h"
 
@@ -25,7 +25,7 @@ bool is_whole(const MelOptionRow& row) {
          std::holds_alternative<std::optional<int> O::*>(row.member);
 }
 
-// What is no number stays as it is.
+// Sets a member that is a number; leaves others unchanged.
 void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
   std::visit(
       [&](auto member) {
@@ -53,7 +53,7 @@ bool check_names(const MelOptionRow& row, const MelStageOptions& stage) {
   });
 }
 
-// What a configuration with this option as it is in `stage` is told.
+// Returns the message for a configuration with this option as in `stage`.
 std::string complaint(const MelOptionRow& row, MelStageOptions stage) {
   const std::string name(row.name);
   Schema written, read;
@@ -84,7 +84,7 @@ TEST_CASE("mel option table: a range holds in configurations and in check()") {
                                 : std::nextafter(end, outside);
       set_number(stage, row, beyond);
       CHECK(check_names(row, stage));
-      // A list, and a number or max, are held against their range with all options together.
+      // Lists, and options that are a number or max, are checked together with all options.
       const bool is_checked_later = std::holds_alternative<std::vector<double> O::*>(row.member) ||
                                     std::holds_alternative<O::WindowValues O::*>(row.member) ||
                                     std::holds_alternative<O::Reference O::*>(row.member);
@@ -92,7 +92,7 @@ TEST_CASE("mel option table: a range holds in configurations and in check()") {
       set_number(stage, row, is_whole(row) ? end : std::nextafter(beyond, -outside));
       if (!row.range.has(end)) set_number(stage, row, std::nextafter(end, kInfinite));
       CHECK(complaint(row, stage) == "");
-      const auto problems = check(stage.mel);  // what else there is concerns other options, too
+      const auto problems = check(stage.mel);  // other problems concern other options, too
       for (const MelOptionProblem& p : problems)
         if (p.option == row.name) CHECK(p.message.find("must be from") == std::string::npos);
     }
@@ -136,8 +136,8 @@ TEST_CASE("mel option table: null unsets every option, whatever a preset sets it
   }
 }
 
-// Outputs that there are keep their hash, or an update would recompute them. A new option is not
-// recorded where it is as it was before.
+// Existing outputs must keep their hash, or an update would recompute them. A new option is not
+// recorded where it has its earlier implicit value.
 TEST_CASE("mel option table: presets have the canonical form that they always had") {
   const std::pair<const char*, const char*> table[] = {
       {"librosa", "b2f407f04f8ca8408272d5740bfc91c9"},

@@ -1,5 +1,4 @@
-// Lengths of mel in time are the samples they last at the stage's rate, in all that is kept of
-// them.
+// Mel lengths given as times are converted to samples at the stage's rate wherever they are stored.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -33,7 +32,7 @@ std::string canonical(const MelStageOptions& options) {
   return to_json(MelStageOptions::canonical(o));
 }
 
-// What a plan at a rate that only the edge before says makes of it.
+// Returns the planned options where only the edge before the stage gives the rate.
 std::string planned(MelStageOptions options, double rate, std::string& problems) {
   MelFront front(std::move(options));
   (void)front.require({});

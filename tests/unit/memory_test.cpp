@@ -45,7 +45,7 @@ TEST_CASE("memory: the buffer returned last is leased first") {
     first = a.data();
     second = b.data();
     CHECK(first != second);
-  }  // b goes back first, then a
+  }  // b is released first, then a
   CHECK(pool.leased() == 0);
   CHECK(pool.kept() == 2 * BufferPool::rounded(10000));
   const Buffer c = pool.lease(9999);
@@ -149,7 +149,7 @@ TEST_CASE("memory: many threads lease and return at once") {
       std::vector<Buffer> held;
       for (int i = 0; i < 3000; ++i) {
         Buffer b = pool.lease(4096 + random() % 60000);
-        // Whoever else had this memory at the same time would write another number.
+        // Another owner of this memory at the same time would write another number.
         std::memset(b.data(), static_cast<int>(t), 64);
         held.push_back(std::move(b));
         if (held.size() > 4) {

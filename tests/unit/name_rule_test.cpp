@@ -22,7 +22,7 @@ TEST_CASE("name rule: the name that an expression finds in a path") {
   CHECK(found("(a)?b", "b") == "");
   CHECK(found("(?:a|b)(.)$", "xbc") == "c");
   CHECK(found("(?i)/(X)/", "a/x/b") == "x");
-  // A character is one of UTF-8, and in a path that is none, a byte.
+  // A character is one of UTF-8 or, in a path that is not UTF-8, a byte.
   CHECK(found("^(.)", "\xC3\xA9t\xC3\xA9.wav") == "\xC3\xA9");
   CHECK(found("^([\xC3\xA9\xC3\xA8])", "\xC3\xA8.wav") == "\xC3\xA8");
   CHECK(found("^(.*)/", "caf\xE9/a.wav") == "caf\xE9");

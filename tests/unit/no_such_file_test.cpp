@@ -1,5 +1,5 @@
-// What is said of a path where nothing is: the nearest name, the files that could be meant, or the
-// folder that there is not.
+// The message about a path that does not exist: the nearest name, the files that may be meant, or
+// the missing folder.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -12,7 +12,7 @@
 namespace melflow::number_type_test {
 namespace {
 
-// The value of a bfloat16: a sign, eight bits of exponent with bias 127, seven of fraction.
+// Returns the value of a bfloat16: a sign, eight bits of exponent with bias 127, seven of fraction.
 double value_of(std::uint16_t bits) {
   const int exponent = (bits >> 7) & 255, fraction = bits & 127;
   const double magnitude =
@@ -47,7 +47,7 @@ TEST_CASE("bfloat16: the nearer neighbour is taken, of equally near ones the eve
     for (const auto& [value, expected] : rows) {
       if (to_bfloat16(value) != expected) ++wrong;
       if (to_bfloat16(-value) != (expected | 0x8000)) ++wrong;
-      // From the smallest that is not denormal on.
+      // Starts at the smallest normal number.
       const double error = std::abs(value_of(to_bfloat16(value)) - static_cast<double>(value));
       if (value >= 0x1p-126F && error > 0x1p-8 * static_cast<double>(value)) ++wrong;
     }
@@ -77,7 +77,7 @@ TEST_CASE("number type: values of every type come back, one by one and many toge
       std::vector<std::uint32_t> stored(values.size(), 0xABABABABU);
       from_float({values.data(), n}, type, stored.data());
       const auto* bytes = reinterpret_cast<const unsigned char*>(stored.data());
-      CHECK((n == values.size() || bytes[n * size_of(type)] == 0xAB));  // nothing behind them
+      CHECK((n == values.size() || bytes[n * size_of(type)] == 0xAB));  // the next byte is intact
       std::vector<float> back(values.size());
       to_float(stored.data(), n, type, back.data());
       int wrong = 0;
@@ -123,7 +123,7 @@ TEST_CASE("number type: the first value that is not finite, in its own type and 
       values[at] = row.value;
       const std::int64_t expected = row.is_finite ? -1 : static_cast<std::int64_t>(at);
       CHECK(first_not_finite(values.data(), values.size(), float32, row.type) == expected);
-      std::vector<float> stored(values.size());  // room for any type
+      std::vector<float> stored(values.size());  // large enough for any type
       from_float(values, row.type, stored.data());
       CHECK(first_not_finite(stored.data(), values.size(), row.type, row.type) == expected);
     }
@@ -132,7 +132,7 @@ TEST_CASE("number type: the first value that is not finite, in its own type and 
 }
 
 TEST_CASE("number type: many float16 together, at the ends of what they hold") {
-  // IEEE 754: binary16 has 65504 as its greatest number and steps of 2^-24 at its smallest.
+  // IEEE 754: the largest number of binary16 is 65504, and its smallest step 2^-24.
   const std::pair<float, std::uint16_t> cases[] = {
       {0.0F, 0x0000},        {-0.0F, 0x8000},
       {1.0F, 0x3c00},        {65504.0F, 0x7bff},
@@ -178,7 +178,7 @@ TEST_CASE("number type: int16 is the value times 32768, to nearest, clipped") {
   CHECK(first_beyond(values, 1) == 4);
   values[3] = std::numeric_limits<float>::quiet_NaN();
   CHECK(first_beyond(values, 1e30F) == 3);
-  // All of them come back.
+  // All values are restored.
   std::vector<std::int16_t> every(65536), again(65536);
   for (int i = 0; i < 65536; ++i)
     every[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(i - 32768);

@@ -18,7 +18,7 @@ std::string number(std::uint64_t value, std::size_t bytes) {
   return out;
 }
 
-// RFC 3533, section 6: the check sum's polynomial is 0x04c11db7, its own four bytes count as 0.
+// RFC 3533, section 6: the checksum's polynomial is 0x04c11db7, and its own four bytes count as 0.
 std::string page(int flags, std::uint64_t granule, std::uint32_t serial, std::uint32_t index,
                  const std::string& body) {
   std::string out = "OggS" + number(0, 1) + number(static_cast<std::uint64_t>(flags), 1) +

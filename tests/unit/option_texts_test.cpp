@@ -1,4 +1,4 @@
-// A text of an option is read alone, in a table or an editor: it names what it speaks of.
+// An option's text is read alone, in a table or an editor, so it must name everything it refers to.
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 namespace melflow::option_texts_test {
 namespace {
 
-// With its words between single spaces.
+// Whether a text refers to something outside; compares words between single spaces.
 bool leans_on_others(const std::string& text) {
   std::string words = " ";
   for (const char c : text) words += c == ',' || c == ';' || c == ':' ? ' ' : c;

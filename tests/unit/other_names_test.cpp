@@ -1,4 +1,4 @@
-// What other libraries call the options of stages leads to options that there are.
+// The names of options in other libraries lead to existing options.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ int check_names(const Schema& schema, const std::vector<std::string>& more = {})
   std::vector<std::string> options = schema.names();
   options.insert(options.end(), more.begin(), more.end());
   const auto is_option = [&](std::string_view name) {
-    if (const std::size_t dot = name.find('.'); dot != name.npos) {  // of another stage
+    if (const std::size_t dot = name.find('.'); dot != name.npos) {  // an option of another stage
       const StageInfo* stage = Registry::global().find(std::string(name.substr(0, dot)));
       if (stage == nullptr) return false;
       const auto config = stage->configure();
@@ -149,7 +149,7 @@ TEST_CASE("other names: --set answers names of other programs, too") {
 
 TEST_CASE("other names: docs/dataset-builder.md has a table of what loaders call their settings") {
   const std::string text = read_bytes(source_path("docs/dataset-builder.md"));
-  std::map<std::string, std::string> here;  // by the name there: the second cell of its line
+  std::map<std::string, std::string> here;  // by the other name: the second cell of its line
   for (std::size_t at = text.find("\n|---|---|---|\n", text.find("| there |")) + 15;
        text[at] == '|'; at = text.find('\n', at) + 1) {
     const std::size_t second = text.find('|', at + 1), third = text.find('|', second + 1);
@@ -160,7 +160,7 @@ TEST_CASE("other names: docs/dataset-builder.md has a table of what loaders call
       from = names.find('`', to + 1);
     }
   }
-  // The stages by the names that their nodes have there.
+  // The stages, by the names of their nodes there.
   const std::map<std::string_view, std::string> nodes{{"file_list", "files"},
                                                       {"disk_read", "read"}};
   const auto named = [&](std::string_view option) {

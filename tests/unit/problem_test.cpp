@@ -81,7 +81,7 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
           (nearest.empty() ? "" : ". Did you mean '" + nearest + "'?"));
   }
   CHECK(did_you_mean("anything", {}).empty());
-  // Of equally near ones that with the same letters; else the one that the word begins.
+  // Among equally close names, prefers one with the same letters, then one that the word begins.
   CHECK(did_you_mean("form", {"norm", "from"}) == ". Did you mean 'from'?");
   CHECK(did_you_mean("parent", {"none", "parent_dir"}) == ". Did you mean 'parent_dir'?");
   CHECK(did_you_mean("win", {"win_length", "window_size"}).empty());

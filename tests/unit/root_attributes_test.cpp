@@ -13,7 +13,7 @@
 namespace melflow::test::root_attributes_test {
 namespace {
 
-// What the documentation calls a type, in HDF5.
+// Returns the documentation's name of a type in HDF5.
 const char* documented(RootAttribute::Type type) {
   constexpr const char* kNames[] = {"int8", "int32", "int64", "string", "string, JSON"};
   return kNames[static_cast<std::size_t>(type)];
@@ -27,7 +27,7 @@ std::string table() {
   return out;
 }
 
-// An output that has these attributes, numbers as text.
+// An output with these attributes; numbers as text.
 struct Attributes {
   std::map<std::string, std::string> of;
   [[nodiscard]] bool has(const std::string& name) const { return of.contains(name); }
@@ -66,7 +66,7 @@ TEST_CASE("root attributes: names are once each, and what tells an output comes 
     CHECK(names.insert(a.name).second);
     CHECK((*a.only != '\0') == (a.is_wanted != nullptr));
   }
-  // An unfinished document is known by it (npy_file.cpp), whatever is behind it.
+  // An unfinished document is recognised by it (npy_file.cpp), whatever follows.
   CHECK(std::string(root_attributes().front().name) == "melflow_version");
 }
 

@@ -18,8 +18,8 @@ std::shared_ptr<const MelPart> part(std::int64_t first_row, std::int64_t count, 
   return p;
 }
 
-// RowOrder with a disk behind it, as the writer uses it: files are streams of a ledger, and a
-// file's line is closed when nobody holds a piece of it any more.
+// RowOrder with a disk, as the writer uses it: files are streams of a ledger, and a file's record
+// is closed when nobody holds a piece of it any more.
 class Writer {
  public:
   explicit Writer(std::size_t files)
@@ -47,12 +47,12 @@ class Writer {
     write(ready);
   }
   void fail(std::size_t file) { streams_[file]->fail(0, ItemError::failed("test")); }
-  /// Nothing of this file is under way any more.
+  /// Releases a file: nothing of it is in flight any more.
   void let_go(std::size_t file) { streams_[file].reset(); }
 
   [[nodiscard]] RowOrder& order() { return order_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
-  /// By row: which file's which row.
+  /// Returns, for each row on disk, its file and its row there.
   [[nodiscard]] const std::vector<std::pair<std::size_t, std::int64_t>>& disk() const {
     return disk_;
   }
@@ -68,7 +68,7 @@ class Writer {
       complete_.resize(std::max(complete_.size(), p.file + 1), -1);
       if (p.file_rows >= 0) complete_[p.file] = p.file_rows;
     }
-    ready.clear();  // the last pieces of files go here, and their lines are closed
+    ready.clear();  // releases the last pieces of files, which closes their records
   }
 
   Ledger ledger_;
@@ -115,7 +115,7 @@ TEST_CASE("row order: blocks of a file that overtake each other complete it all 
   CHECK(order.total() == 7);
   REQUIRE(ready.size() == 3);
   CHECK(ready[2].file_rows == 7);
-  // The longest time that any block knew of.
+  // The longest time that any block knew.
   CHECK(order.about(0).frames == 700);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("row order: sub-items are placed one behind the other, in whatever ord
   for (std::size_t i = 0; i < 3; ++i)
     items.push_back(std::make_shared<const SubItem>(SubItem{
         nullptr, nullptr, "takes", i, i, i == 2 ? std::optional(Span{0.5, 2}) : std::nullopt}));
-  // Of a file: the sub-item, its blocks' rows.
+  // A block of a file: its sub-item and its rows.
   struct Block {
     std::size_t item;
     std::int64_t first, count;
@@ -145,7 +145,7 @@ TEST_CASE("row order: sub-items are placed one behind the other, in whatever ord
       order.take(0, part(b.first, b.count, b.last), origin, ready);
     }
     REQUIRE(ready.size() == 7);
-    std::vector<int> times(13, 0);  // each row
+    std::vector<int> times(13, 0);  // writes of each row
     int complete = 0;
     for (const PlacedPart& p : ready) {
       for (std::int64_t r = 0; r < p.part->row_count; ++r)
@@ -170,7 +170,7 @@ TEST_CASE("row order: a file that leaves nothing is stepped over, whenever it is
   std::vector<bool> is_void(4, false);
   RowOrder order(4, [&](std::size_t i) { return static_cast<bool>(is_void[i]); });
   std::vector<PlacedPart> ready;
-  order.take(0, part(0, 3, false), {}, ready);  // its rows so far are for others to overwrite
+  order.take(0, part(0, 3, false), {}, ready);  // its earlier rows may be overwritten
   order.take(2, part(0, 2, true), {}, ready);
   is_void[1] = true;
   order.closed(1, ready);
@@ -209,12 +209,12 @@ TEST_CASE("row order: a file that comes by several inputs is complete when it is
   CHECK(ready[0].file_rows == 2);
   order.take(0, part(0, 0, false), {}, ready, 0);
   order.take(0, part(0, 3, true), {}, ready, 0);
-  REQUIRE(ready.size() == 4);  // with what file 1 has
+  REQUIRE(ready.size() == 4);  // including the pieces of file 1
   CHECK(ready[1].file_rows == -1);
   CHECK(ready[2].file_rows == 3);
   CHECK(ready[3].file == 1);
   CHECK(ready[3].input == 1);
-  is_void[1] = true;  // by the other input it does not come
+  is_void[1] = true;  // it does not come by the other input
   order.closed(1, ready);
   order.take(2, part(0, 5, true), {}, ready, 0);
   order.take(3, part(0, 6, true), {}, ready, 0);
@@ -238,7 +238,7 @@ TEST_CASE("row order: rows of a complete file can be forgotten") {
 }
 
 TEST_CASE("row order: parts that wait can be dropped while their files are closed") {
-  // Every stream that goes tells the order so, in the middle of the dropping.
+  // Every stream that is dropped notifies the order while others are being dropped.
   Writer writer(50);
   for (std::size_t i = 1; i < 50; ++i) {
     writer.give(i, part(0, 2, false));
@@ -260,11 +260,11 @@ TEST_CASE("row order: whatever the order of arrival, rows stand in file order wi
     CAPTURE(round);
     const auto files = static_cast<std::size_t>(below(12)) + 1;
     Writer writer(files);
-    // late: in another branch of the graph, after all rows were taken; they stay until forget().
+    // late: fails in another branch after all rows were taken; these stay until forget().
     enum class Fate { ok, nothing, midway, late };
     std::vector<Fate> fate(files);
     std::vector<std::int64_t> rows(files, 0);
-    // What happens to each file: its parts in some order, then perhaps a failure, then the end.
+    // The events of each file: its parts in some order, then perhaps a failure, then the end.
     struct Event {
       enum { give, fail, let_go } what;
       std::shared_ptr<const MelPart> part;
@@ -280,7 +280,7 @@ TEST_CASE("row order: whatever the order of arrival, rows stand in file order wi
         rows[f] += n;
       }
       if (below(2) == 0) std::shuffle(parts.begin(), parts.end(), random);
-      if (fate[f] == Fate::midway) {  // what comes behind is not taken any more
+      if (fate[f] == Fate::midway) {  // later parts are not taken any more
         parts.resize(static_cast<std::size_t>(below(blocks)));
         rows[f] = 0;
       }

@@ -1,4 +1,4 @@
-// The shuffle buffer of batches: what leaves it, and when.
+// The shuffle buffer of batches: which samples leave it, and when.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace {
 
 struct Left {
   std::vector<std::int64_t> samples;  // in their order
-  std::vector<std::int64_t> came;     // how many samples had come when each batch left
+  std::vector<std::int64_t> came;     // number of samples that had come when each batch left
 };
 
-// Windows of one value, which is their number.
+// Passes windows of one value, which is their number.
 Left run(std::int64_t samples, SampleBatcher::Settings settings) {
   settings.row_shapes = {{1}};
   Left out;
@@ -59,15 +59,15 @@ SampleBatcher::Settings settings(std::size_t size, std::size_t shuffle, std::uin
 TEST_CASE("shuffle buffer: while it fills, one sample leaves for every four that come") {
   const Left one = run(8000, settings(10, 1500, 3));
   REQUIRE(one.came.size() == 800);
-  // Full when 2000 have come, of which 500 left; then one leaves for each that comes.
+  // Full when 2000 have come, of which 500 have left; then one leaves for each that comes.
   for (std::int64_t i = 0; i < 800; ++i) {
     const std::int64_t left = 10 * (i + 1);
     const std::int64_t expected =
         left <= 500 ? 4 * left : std::min<std::int64_t>(8000, 1500 + left);
     CHECK(one.came[static_cast<std::size_t>(i)] == expected);
   }
-  // How far from its place a sample leaves grows with what is held, which is three for each that
-  // left.
+  // The distance by which samples move grows with the buffer, which holds three samples for each
+  // that left.
   const auto mean_distance = [&one](std::size_t begin, std::size_t end) {
     double sum = 0;
     for (std::size_t i = begin; i < end; ++i)
@@ -93,7 +93,7 @@ TEST_CASE(
       REQUIRE(whole.samples.size() == 100);
       CHECK(rest.samples == std::vector(whole.samples.begin() + static_cast<std::ptrdiff_t>(skip),
                                         whole.samples.end()));
-      // Nothing leaves before a quarter of the samples up to it has come, nor before its turn.
+      // A sample leaves neither before a quarter of those up to it has come, nor before its turn.
       std::vector<std::int64_t> all = whole.samples;
       for (std::size_t i = 0; i < all.size(); ++i)
         CHECK(all[i] <= std::min<std::int64_t>(4 * static_cast<std::int64_t>(i) + 3,
@@ -105,14 +105,14 @@ TEST_CASE(
 }
 
 TEST_CASE("shuffle buffer: of recordings as many are held as fit its bytes") {
-  // Rows of 1 KiB; recordings of 1 to 40 rows, which are 4 to 40 KiB in memory.
+  // Rows of 1 KiB; recordings of 1 to 40 rows, which take 4 to 40 KiB in memory.
   constexpr std::size_t kRow = 1024, kLimit = 500 * 1024;
   const auto rows_of = [](std::int64_t i) { return 1 + i * 7 % 40; };
   struct Case {
-    std::size_t shuffle, bucket, most;  // bytes
+    std::size_t shuffle, bucket, most;  // [bytes]
   };
   for (const Case& c : {Case{1000, 0, kLimit}, Case{0, 1000, kLimit}, Case{1000, 1000, 2 * kLimit}})
-    for (const std::int64_t longest : {0, 600}) {  // rows; one alone is more than there is room for
+    for (const std::int64_t longest : {0, 600}) {  // rows; a single one that exceeds the limit
       CAPTURE(c.shuffle);
       CAPTURE(c.bucket);
       SampleBatcher::Settings s = settings(4, c.shuffle, 3);
@@ -136,7 +136,7 @@ TEST_CASE("shuffle buffer: of recordings as many are held as fit its bytes") {
         most = std::max(most, batcher.held_bytes());
       }
       CHECK(most > c.most * 8 / 10);
-      // A bucket may hold less than a batch beside what has no room.
+      // A bucket may hold less than a batch in addition to a sample that does not fit.
       CHECK(most <= c.most + (c.bucket > 0 ? 4 * (longest > 0 ? 640 : 40) * kRow : 0));
       CHECK((batcher.most_shuffled() > 10) == (c.shuffle > 0));
       CHECK((batcher.most_in_bucket() > 10) == (c.bucket > 0));

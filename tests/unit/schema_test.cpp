@@ -57,7 +57,7 @@ Mark at(int line, int column) {
   return {std::make_shared<const std::string>("s.yaml"), line, column};
 }
 
-// Reads one key and gives the problems as text.
+// Reads one key and returns the problems as text.
 std::string read(Everything& options, const std::string& key, Value value) {
   Schema schema;
   options.describe(schema);
@@ -112,7 +112,7 @@ TEST_CASE("schema: every type reads its own texts") {
   CHECK(read(o, "colour", Value::scalar("blue")).empty());
   CHECK(o.colour == Colour::blue);
   CHECK(read(o, "maybe", Value::scalar("4")).empty());
-  CHECK(read(o, "maybe", Value::scalar("auto", {}, true)).empty());  // as JSON writes it
+  CHECK(read(o, "maybe", Value::scalar("auto", {}, true)).empty());  // as written by JSON
   CHECK(o.maybe == std::nullopt);
   CHECK(read(o, "maybe", Value::scalar("4")).empty());
   CHECK(o.maybe == 4);
@@ -313,7 +313,7 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
   CHECK(complaint("amount") ==
         "amount: unknown option; use 'count' instead (amount is the name in sox)");
   CHECK(complaint("loud") == "loud: unknown option; use 'gain' instead: 6 for true, 0 for false");
-  CHECK(complaint("counts") == "counts: unknown option; use 'names' instead");  // and not 'count'
+  CHECK(complaint("counts") == "counts: unknown option; use 'names' instead");  // not 'count'
   CHECK(o.count == 3);
   CHECK(advice_on("amuont", {&s}, {}) == "");
   Schema other;
@@ -481,11 +481,11 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   const Value level = Value::scalar("6", at(3, 10));
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}})) ==
         "s.yaml:3:3: write.level: has no effect without how: deflate; add that, or remove this");
-  // Asked when all are read.
+  // Checked when all options are read.
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
             .empty());
-  // What is implied from outside of the file leaves what stands in it; what is given there, too, is
-  // meant.
+  // Values implied by an option from outside of the file do not replace those in the file, which is
+  // reported; a value that is also given outside is intended.
   const Mark outside{std::make_shared<const std::string>("--set"), 0, 1};
   const Value::Entry how{"how", Value::scalar("deflate"), {}};
   const Value::Entry like{"like", Value::scalar("2", outside), outside};
@@ -499,12 +499,12 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
                             how,
                             {"like", Value::scalar("2", at(4, 9)), at(4, 3)}}))
             .empty());
-  // As it would be without being written.
+  // Values that equal the default or the implied value.
   CHECK(remarks(Value::map({{"level", Value::scalar("1"), {}}})).empty());
   CHECK(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("6"), {}}})).empty());
   CHECK_FALSE(
       remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("7"), {}}})).empty());
-  // Nobody is told of what he did not write.
+  // No remarks on options that the user did not write.
   CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("sound header: which names belong to formats with plain samples") {
 TEST_CASE("sound header: why a file was refused is told from its first bytes") {
   struct Row {
     std::string_view begin;
-    std::string kind;  ///< "" for no sound file
+    std::string kind;  ///< "" for a file that is no sound
   };
   using namespace std::string_view_literals;
   const Row rows[] = {
@@ -144,7 +144,7 @@ std::string format(const Format& f) {
 
 std::string wav(const std::string& chunks) { return chunk("RIFF", "WAVE" + chunks); }
 
-// "rate, offset, count" or "none".
+// Returns "rate, offset, count" or "none".
 std::string plain(const std::string& file) {
   const auto out = plain_samples(std::as_bytes(std::span(file)));
   const auto by_reader = plain_samples(reader(file), file.size());
@@ -225,7 +225,7 @@ TEST_CASE("sound header: plain samples are found where nothing speaks against th
     CAPTURE(std::string(row.what));
     CHECK(plain(row.file) == row.expected);
   }
-  // However a file is cut off, with the size as it was or made to fit.
+  // A file truncated anywhere, with its original size or an adjusted one.
   const std::string whole = wav(format({}) + data);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     CAPTURE(n);

@@ -81,7 +81,7 @@ TEST_CASE("split by stratum: no split is empty where there are groups for all of
     for (std::size_t i = 0; i < files.size(); ++i) of_key[files[i].key].insert(splits[i]);
     for (const auto& [key, all] : of_key) CHECK(all.size() == 1);
   }
-  // Not at the price of a label that training would lack, nor of a group that has its split.
+  // Neither at the cost of a label that training would lack, nor by moving a group with a split.
   const std::vector<SplitUnit> labels{{1, 0}, {2, 1}, {3, 2}};
   CHECK(split_by_stratum(labels, kShares) == std::vector<std::int8_t>{0, 0, 0});
   const std::vector<SplitUnit> kept{{1, -1, 0}, {2, -1, 0}, {3, -1, 0}};

@@ -1,4 +1,4 @@
-// What splits are for, by their names.
+// The purpose of splits according to their names.
 #include <doctest/doctest.h>
 
 #include <string>

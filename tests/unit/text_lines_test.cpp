@@ -25,7 +25,7 @@ Lines lines_of(const std::string& bytes) {
   return out;
 }
 
-// The message without the folder; "" when nothing is thrown.
+// Returns the message without the folder; "" if nothing is thrown.
 std::string complaint(const std::string& bytes) {
   const TempFolder folder;
   try {
@@ -49,7 +49,7 @@ TEST_CASE("text lines: line ends, a byte order mark and any other bytes") {
     std::string bytes;
     Lines lines;
   };
-  const std::string longer(200'000, 'x');  // than what is read at a time
+  const std::string longer(200'000, 'x');  // longer than what is read at a time
   const Row rows[] = {
       {"nothing", "", {}},
       {"LF", "a\n\nb\n", {"a", "", "b"}},

@@ -1,4 +1,4 @@
-// Text from outside on its way to a terminal or into a message.
+// Text from outside that is printed on a terminal or in a message.
 #include <doctest/doctest.h>
 
 #include "pipeline/base/text.h"
@@ -19,14 +19,14 @@ TEST_CASE("text: what a terminal would act on is shown as an escape, all else as
       {std::string("a\0b", 3), "a\\u0000b"},
       {"\xC2\x9B"
        "2J",
-       "\\u009b2J"},  // the control sequence introducer of C1
+       "\\u009b2J"},  // the control sequence introducer, a C1 control
       {"\xE2\x80\xAEgpj.exe\xE2\x81\xA9",
-       "\\u202egpj.exe\\u2069"},  // right to left; an isolate's end
+       "\\u202egpj.exe\\u2069"},  // right to left; the end of an isolate
       {"\xE2\x80\x8F\xD8\x9C\xE2\x80\xA8", "\\u200f\\u061c\\u2028"},
       {"\x9B"
        "2J \xFF",
-       "\\x9b2J \\xff"},           // the same as one byte, and no UTF-8
-      {"\xE2\x80", "\\xe2\\x80"},  // cut off
+       "\\x9b2J \\xff"},           // the same as one byte, and a byte that is not UTF-8
+      {"\xE2\x80", "\\xe2\\x80"},  // truncated
       {"\xC0\x9B", "\\xc0\\x9b"},  // an overlong form
   };
   for (const Row& row : rows) {

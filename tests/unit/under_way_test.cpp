@@ -16,7 +16,7 @@ using Entries = UnderWay::Entries;
 
 namespace {
 
-// As of a file.
+// Memory that stands for a file.
 struct Memory {
   explicit Memory(std::size_t entries) : bytes(entries) {}
   struct alignas(UnderWay::kEntry) Line {
@@ -70,7 +70,7 @@ TEST_CASE("under way: only a suspect that alone was under way when another run e
 TEST_CASE("under way: what is marked stands in the memory as long as it is") {
   Memory memory(3);
   UnderWay run;
-  { const UnderWay::Mark before(&run, 7, 0); }  // is noted nowhere
+  { const UnderWay::Mark before(&run, 7, 0); }  // recorded nowhere
   CHECK(!run.is_kept());
   run.keep_in({}, memory.all(), {{9, State::excluded}}, {});
   const Entries known{{9, State::excluded}};
@@ -80,7 +80,7 @@ TEST_CASE("under way: what is marked stands in the memory as long as it is") {
   {
     const UnderWay::Mark one(&run, 7, 0);
     std::thread([&] {
-      const UnderWay::Mark two(&run, 8, 0), none(&run, 10, 0);  // there are two places
+      const UnderWay::Mark two(&run, 8, 0), none(&run, 10, 0);  // only two entries are free
       CHECK(memory.left().size() == 3);
     }).join();
     CHECK(memory.left() == Entries{{7, State::begun}, {9, State::excluded}});
@@ -111,10 +111,10 @@ TEST_CASE("under way: one at a time while there are suspects") {
   }
   thread.join();
   CHECK(is_in);
-  run.pass(3);  // is none
+  run.pass(3);  // not a suspect
   run.pass(2);
   const UnderWay::Mark mark(&run, 4, 0);
-  std::thread(other).join();  // it does not wait
+  std::thread(other).join();  // it need not wait
   CHECK(memory.left() == Entries{{4, State::begun}});
 }
 

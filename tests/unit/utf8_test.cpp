@@ -13,15 +13,15 @@ TEST_CASE("utf8: text stays, other bytes become what os.fsdecode() gives") {
       {"d\xE9j\xE0", "d\\udce9j\\udce0"},
       {"\x80\xFF", "\\udc80\\udcff"},
       {"\xE2\x82", "\\udce2\\udc82"},                        // ends too early
-      {"\xE2\x82x", "\\udce2\\udc82x"},                      // likewise
-      {"\xF0\x9F\x90", "\\udcf0\\udc9f\\udc90"},             // likewise
+      {"\xE2\x82x", "\\udce2\\udc82x"},                      // ends too early
+      {"\xF0\x9F\x90", "\\udcf0\\udc9f\\udc90"},             // ends too early
       {"\xC0\xAF", "\\udcc0\\udcaf"},                        // a longer form than needed
-      {"\xC1\xBF", "\\udcc1\\udcbf"},                        // likewise
-      {"\xE0\x9F\xBF", "\\udce0\\udc9f\\udcbf"},             // likewise
-      {"\xF0\x8F\xBF\xBF", "\\udcf0\\udc8f\\udcbf\\udcbf"},  // likewise
+      {"\xC1\xBF", "\\udcc1\\udcbf"},                        // a longer form than needed
+      {"\xE0\x9F\xBF", "\\udce0\\udc9f\\udcbf"},             // a longer form than needed
+      {"\xF0\x8F\xBF\xBF", "\\udcf0\\udc8f\\udcbf\\udcbf"},  // a longer form than needed
       {"\xED\xA0\x80", "\\udced\\udca0\\udc80"},             // a surrogate
-      {"\xF4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"},  // behind the last character
-      {"\xF5\x80\x80\x80", "\\udcf5\\udc80\\udc80\\udc80"},  // likewise
+      {"\xF4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"},  // after the last character
+      {"\xF5\x80\x80\x80", "\\udcf5\\udc80\\udc80\\udc80"},  // after the last character
   };
   for (const auto& row : table) {
     CAPTURE(row.second);

@@ -1,4 +1,4 @@
-// The steps that finish an utterance's rows, against the definition in double precision.
+// Compares the steps that finish an utterance's rows with the definition in double precision.
 
 #include "stages/features/mel/utterance_steps.h"
 
@@ -169,7 +169,7 @@ TEST_CASE("cepstrum: the cosine transform, the lifter and where the energy goes"
       }
     }
   }
-  // Two bands and an energy before them; no lifter at 0 for Kaldi, sin(pi/2) at 1 with L = 2.
+  // Two bands, preceded by an energy; Kaldi has no lifter at 0, and sin(pi/2) at 1 with L = 2.
   std::vector<float> row{7, 1, 3}, out(2);
   CepstrumOptions o;
   o.n_mfcc = 2;

@@ -107,7 +107,7 @@ TEST_CASE("value: any text becomes JSON; bytes that are no UTF-8 stay for who es
           if (is_same == plain.is_discarded()) wrong += json + " ";
         }
   CHECK(wrong == "");
-  CHECK(as_they_were > 125);  // all of the first five bytes and the quotation mark, and more
+  CHECK(as_they_were > 125);  // all texts of the first five bytes and the quotation mark, and more
 }
 
 }  // namespace melflow::value_test

@@ -9,12 +9,12 @@
 namespace melflow::whole_io_test {
 namespace {
 
-int interruptions = 0;  // that are left
+int interruptions = 0;  // remaining interruptions
 std::uint64_t most = 0;
 
 }  // namespace
 
-// This program's own: file systems in memory are interrupted by a signal in some versions of Linux.
+// Replaces the system's: on file systems in memory some versions of Linux let signals interrupt it.
 extern "C" int posix_fallocate(int fd, off_t at, off_t bytes) {
   if (interruptions > 0 && --interruptions % 2 == 0) return EINTR;
   most = std::max(most, static_cast<std::uint64_t>(bytes));

@@ -8,7 +8,7 @@
 namespace melflow::yaml_text_test {
 namespace {
 
-// As melflow sees it: with what is in quotes told from what is not, where that matters.
+// Returns a value as melflow sees it; where it matters, quoted texts are marked.
 std::string seen(const Value& value) {
   if (value.is_null()) return "~";
   if (value.is_scalar()) return (value.quoted() ? "'" : "") + value.text();

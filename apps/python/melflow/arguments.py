@@ -53,7 +53,7 @@ def plain(value: Any) -> Any:
         return np.dtype(value).name
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy and torch
+    if hasattr(value, "tolist"):  # NumPy and torch arrays and scalars
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}

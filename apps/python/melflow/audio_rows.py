@@ -17,7 +17,7 @@ from ._melflow import version as _version
 from . import arguments
 from .rows import Rows
 
-_OUTCOMES = ("ok", "skipped", "failed")  # by the numbers of files/status in an output
+_OUTCOMES = ("ok", "skipped", "failed")  # in the order of the numbers in files/status of an output
 _INDEX_FORMAT = 2
 
 
@@ -29,7 +29,7 @@ def _of_each(find: Callable[[int], Any], firsts: List[int], workers: int, what: 
     shows = sys.stderr is not None and sys.stderr.isatty()
     with ThreadPoolExecutor(min(workers, len(firsts))) as pool:
         try:
-            # Some at a time: what was handed in is done before a program ends.
+            # Submits in steps, because all submitted work is finished before a program ends.
             step = (4 if shows else 32) * workers
             for at in range(0, len(firsts), step):
                 out += pool.map(find, firsts[at:at + step])
@@ -83,7 +83,7 @@ class AudioRows(Rows):
         elif index is not False:
             index = arguments.path("index", index)
         self.index: Optional[str] = index or None
-        self._batch_workers = min(2, workers)  # who hand the recordings of a batch to these
+        self._batch_workers = min(2, workers)  # threads that pass a batch's recordings to the workers
         columns = reader.columns()
         self.path = columns["path"]
         if len(self.path) == 0:
@@ -107,10 +107,10 @@ class AudioRows(Rows):
     def _measure(self, name: str, workers: int, scan: bool) -> None:
         stamps = self._reader.stamps()
         known = self._read_index()
-        numbers = np.zeros((len(self.path), 3), np.int64)  # status, rows, whether by the header
+        numbers = np.zeros((len(self.path), 3), np.int64)  # status, rows, whether the count comes from the header
         said: Dict[int, Tuple[str, str]] = {}
-        firsts = self._reader.firsts()  # of each, the first of those that are cut out of the same recording
-        missing: Dict[int, None] = {}  # such firsts, in their order
+        firsts = self._reader.firsts()  # of each entry, the first one cut out of the same recording
+        missing: Dict[int, None] = {}  # numbers of such first entries, in order
         for i, path in enumerate(self.path):
             old = known.get(path)
             if old is None or old[0] != tuple(stamps[i]) or (scan and old[1][2]):
@@ -158,7 +158,7 @@ class AudioRows(Rows):
                     raise ValueError("its columns have different lengths")
                 return {p: (tuple(stamps[i]), numbers[i], (texts["node"][i], texts["reason"][i]))
                         for i, p in enumerate(texts["path"])}
-        except Exception as error:  # whatever a file that is no index makes of it
+        except Exception as error:  # any error that a file which is no index causes
             warnings.warn(f"{self.index}: this is no index that can be read ({error}), and is recreated", stacklevel=5)
             return {}
 
@@ -172,9 +172,9 @@ class AudioRows(Rows):
         none = ("", "")
         work = f"{self.index}.{os.getpid()}.part"
         try:
-            if os.path.lexists(work):  # of an interrupted process
+            if os.path.lexists(work):  # left by an interrupted process
                 os.unlink(work)
-            with open(work, "xb") as file:  # does not follow a link that somebody else put there
+            with open(work, "xb") as file:  # does not follow a link that somebody else made
                 np.savez(file, identity=np.array(self._identity()), path=column(self.path), stamps=stamps, numbers=numbers,
                          node=column([said.get(i, none)[0] for i in range(len(self.path))]),
                          reason=column([said.get(i, none)[1] for i in range(len(self.path))]))
@@ -185,7 +185,7 @@ class AudioRows(Rows):
             warnings.warn(f"{self.index}: the index cannot be written ({error.strerror}), and is made again next time; "
                           "index=PATH puts it elsewhere, index=False keeps none", stacklevel=5)
 
-    # ---- what is known
+    # ---- information
 
     @property
     def losses(self) -> Dict[str, str]:

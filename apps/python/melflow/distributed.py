@@ -22,7 +22,7 @@ from . import arguments, program
 from ._melflow import RunError
 from .arguments import Pipeline
 
-_POLL = 0.5  # seconds between two looks at how far a job is
+_POLL = 0.5  # seconds between checks of the job's progress
 _STOPPED = 75  # exit status of `melflow work`
 
 
@@ -71,7 +71,7 @@ def _mark(stop: str) -> None:
 class _Run:
     def __init__(self, client: Any, job: str, threads: Optional[int]) -> None:
         self.client, self.job, self.threads = client, job, threads
-        # Dask lets tasks run on when they are cancelled, so they are told by a file.
+        # Dask lets cancelled tasks run on, so a file tells them to stop.
         self.stop = os.path.join(job, f"stop-{uuid.uuid4().hex}")
         self.tasks: List[Any] = []
 
@@ -80,7 +80,7 @@ class _Run:
         for address in list(self.client.ncores()):
             try:
                 return next(iter(self.client.run(function, *arguments, workers=[address]).values()))
-            except (OSError, KeyError, StopIteration):  # it has just died
+            except (OSError, KeyError, StopIteration):  # its worker has just died
                 continue
         return None
 
@@ -88,7 +88,7 @@ class _Run:
         """A task for each worker that there is now, also for those that come later or again."""
         missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
         for _ in range(missing):
-            # A key of its own for each: Dask gives up a task whose worker has died some times, and it was not to blame.
+            # Each task has its own key: Dask gives up a task whose workers died several times, whatever killed them.
             self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, pure=False,
                                                  key=f"melflow-work-{uuid.uuid4().hex}"))
 
@@ -139,7 +139,7 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     retries, merge = arguments.whole("retries", retries), arguments.flag("merge", merge)
     threads = None if threads is None else arguments.workers(threads)
     (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
-    if os.path.exists(name) and not text:  # else one that comes with the program
+    if os.path.exists(name) and not text:  # otherwise the name of a pipeline that comes with the program
         name = os.path.abspath(name)
     state = _Run(client, job, threads)
     status = ["status", job, "--json"]

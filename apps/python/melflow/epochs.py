@@ -11,7 +11,7 @@ from .torch_dataset import as_torch
 
 Batch = Dict[str, Any]
 
-_WAIT = 0.1  # seconds between two looks at signals
+_WAIT = 0.1  # seconds between checks for signals
 
 
 def _difference(key: str, there: Any, here: Any) -> str:
@@ -32,7 +32,7 @@ class _Batches:
 
     def __next__(self) -> Batch:
         with self._one:
-            if self._error is not None:  # each thread is told
+            if self._error is not None:  # the error is raised in each thread
                 raise self._error
             try:
                 return next(self._batches)
@@ -55,12 +55,12 @@ class Epochs(arguments.Reopened):
     another iterator breaks it off, and the earlier one raises RunError when it is used again.
     """
 
-    _STATE: str  # of what a state is
+    _STATE: str  # kind of a saved state
 
     _epoch = 0
-    _delivered = 0  # samples of the epoch that were taken
-    _resumes = False  # the next `for` goes on there
-    _run: Any = None  # what gives the batches of the epoch that is under way: take(seconds), stop()
+    _delivered = 0  # samples of the epoch taken so far
+    _resumes = False  # whether the next `for` continues the epoch
+    _run: Any = None  # supplies the batches of the current epoch: take(seconds), stop()
     _broken_off_by = ""
 
     def _begin(self) -> Any:
@@ -101,7 +101,7 @@ class Epochs(arguments.Reopened):
                                    f"{self._broken_off_by}")
                 if taken is None:
                     break
-                if taken is False:  # nothing yet; Python looks at its signals here
+                if taken is False:  # nothing yet; Python handles its signals here
                     continue
                 batch = self._batch(run, taken)
                 self._resumes = False

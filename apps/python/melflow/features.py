@@ -74,7 +74,7 @@ def _chain_of(options: str) -> FeatureChain:
             f"  mel: {options}\n  rows: {{stage: batches, from: mel}}\n")
     try:
         return FeatureChain("pipeline", text, {}, {})
-    except ConfigError as error:  # nobody has written that text
+    except ConfigError as error:  # the user has not written that text
         raise ConfigError(re.sub(r"(?m)^pipeline[:\d]*: (mel\.)?", "", str(error))) from None
 
 

@@ -95,8 +95,8 @@ class Loader(Epochs):
         self._workers = None if workers is None else arguments.workers(workers, 0)
         self._rank, self._world_size = rank, world_size
         self._report: Optional[Dict[str, Any]] = None
-        self._facts: Dict[str, Any] = {}  # of the list
-        self._is_listed = False  # by the epoch under way
+        self._facts: Dict[str, Any] = {}  # about the list
+        self._is_listed = False  # whether the current epoch has listed the corpus
         self._has_buckets, warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
         arguments.warn(warnings, 2)
@@ -118,7 +118,7 @@ class Loader(Epochs):
     def _end(self, run: BatchRun) -> None:
         self._report = json.loads(run.report())
 
-    # ---- what is known
+    # ---- information
 
     @property
     def report(self) -> Optional[Dict[str, Any]]:
@@ -145,7 +145,7 @@ class Loader(Epochs):
             self._facts = BatchRun.list(self._pipeline, self._yaml, self._vars, self._sets)
         return self._facts
 
-    # ---- going on
+    # ---- saving and resuming
 
     def _deciding(self) -> Dict[str, Any]:
         text = self._yaml.encode("utf-8", "surrogateescape")

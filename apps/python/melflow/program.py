@@ -25,7 +25,7 @@ def failure(said: str, verb: str, status: int) -> RunError:
     return RunError(with_arguments(said) or f"melflow {verb} ended with status {status}")
 
 
-TEXTS: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}  # as names of files
+TEXTS: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}  # like file names
 
 
 def call(words: List[str], accepts: tuple, text: str = "") -> Dict[str, Any]:
@@ -37,7 +37,7 @@ def call(words: List[str], accepts: tuple, text: str = "") -> Dict[str, Any]:
 
 
 _PROGRESS = re.compile(r"(?:loading )?([\d,]+) of ([\d,]+) files \((?:.*?([\d,]+ rows?),.* ([\d.,]+ rows/s),)?|looking for files")
-_EVERY = "0.5s"  # between two lines of progress
+_EVERY = "0.5s"  # between progress lines
 
 
 def _bar() -> Any:
@@ -101,7 +101,7 @@ def _work(verb: str, pipeline: arguments.Pipeline, vars: Optional[Mapping[str, A
     words += ["--progress-every", _EVERY] if bar is not None else ["--quiet"]
     if workers is not None:
         words += ["--workers", str(arguments.workers(workers, 0))]
-    accepts = (0, 3)  # 3: some recordings failed, which the report names
+    accepts = (0, 3)  # 3: some recordings failed, as the report says
     if bar is None:
         report = call(words, accepts, text)
     else:

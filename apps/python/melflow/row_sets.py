@@ -64,7 +64,7 @@ class RowSets(arguments.Reopened):
         self.split, self.split_names = self._first.split, self._first.split_names
         self._have_all = np.logical_and.reduce([r.count > 0 for r in self.rows.values()])
         kinds = {r.is_ragged for r in self.rows.values()}
-        self._is_ragged = kinds.pop() if len(kinds) == 1 else None  # None: some and some
+        self._is_ragged = kinds.pop() if len(kinds) == 1 else None  # None: the sets differ
         files_taken = np.flatnonzero(self._have_all)
         self._by_windows = None if self._is_ragged is not False else np.cumsum(self._windows(files_taken))
         self._taken = files_taken

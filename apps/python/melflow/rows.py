@@ -14,7 +14,7 @@ from ._melflow import EpochOrder, RowBatches, RowReader, RunError, open_file, ru
 from . import arguments
 from .epochs import Batch, Epochs
 
-# One text, or several of which one has to be it, for each name.
+# For each name, a text, or several of which one has to match.
 Where = Mapping[str, "str | Iterable[str]"]
 
 
@@ -68,8 +68,8 @@ class Rows(arguments.Reopened):
     std: Optional[np.ndarray] = None
     is_normalized = False
     _batch_workers = 1
-    _kept_rows: Optional[int] = None  # that are kept when they were computed; None: all are at hand
-    _firsts: np.ndarray  # of each recording or utterance, the first one that is computed with it
+    _kept_rows: Optional[int] = None  # computed rows that memory can keep; None: all rows are stored
+    _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
 
     def _order(self) -> None:
         """To be called when offset and count are known."""
@@ -179,7 +179,7 @@ class FileRows(Rows):
         for other in _of_other_runs(name, self.attributes.get("run_hash"), self.split_names):
             warnings.warn(f"{other}: this file is not of the same run as {name}: labels, splits or features may be others. "
                           "`melflow update` of its pipeline makes them of one run", stacklevel=3)
-        # A row is a frame, or a sample, of a recording, and not a window.
+        # True where a row is a frame or a sample of a recording, not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
 
@@ -251,7 +251,7 @@ class RowLoader(Epochs):
         self._starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
         self._counts = np.ascontiguousarray(rows.count[self._files], np.int64)
         self._together = self._samples_together() if shuffle else None
-        if not self._is_ragged and len(self._starts) > 0:  # what follows each other is one range
+        if not self._is_ragged and len(self._starts) > 0:  # adjacent ranges become one
             begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
             self._counts = np.add.reduceat(self._counts, begins)
             self._starts = self._starts[begins]
@@ -299,7 +299,7 @@ class RowLoader(Epochs):
         samples = np.diff(np.r_[begins, len(firsts)]) if self._is_ragged else rows
         if samples.max() == 1:
             return None
-        # Between two samples of a recording come those of two windows at most, and of what is looked at ahead.
+        # Between two samples of a recording come the samples of at most two windows, and those looked ahead.
         return samples, rows, max(0, int(kept // 2 - 2 * rows.max()))
 
     def _ahead(self) -> int:

@@ -1,4 +1,4 @@
-// A tool as NVTX loads it ($NVTX_INJECTION64_PATH): writes every range into the file
+// A tool that NVTX loads ($NVTX_INJECTION64_PATH): writes every range into the file
 // $MELFLOW_NVTX_LOG.
 //
 //   push THREAD DOMAIN COLOR NAME      pop THREAD
@@ -19,7 +19,7 @@ namespace {
 
 std::FILE* g_log = nullptr;
 
-// Handles are addresses of these.
+// Handles are addresses of these strings.
 const std::string& kept(const char* text) {
   static std::mutex mutex;
   static std::deque<std::string> texts;

@@ -1,4 +1,4 @@
-// A library with NVML's symbols, of which MELFLOW_NVML_IS_OLD leaves one out.
+// A library with NVML's symbols; MELFLOW_NVML_IS_OLD omits one of them.
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
 #include <array>
@@ -33,7 +33,7 @@ State& state() {
   return s;
 }
 
-// Runs body(state) unless the function was told to fail.
+// Runs body(state) unless the function is set to fail.
 template <class F>
 int call(const char* function, F&& body) {
   State& s = state();

@@ -1,4 +1,4 @@
-// What a test may ask of fake_nvml.cpp, a library with NVML's symbols and known figures. It has the
+// The controls of fake_nvml.cpp, a library with NVML's symbols and known figures. It has the
 // devices "bus:0" and "bus:1" (tests/emulated/host_gpus.h).
 #pragma once
 
@@ -7,24 +7,24 @@
 namespace melflow::test {
 
 struct FakeNvml {
-  // Everything as it was when the library was opened.
+  // Restores the state in which the library was opened.
   void (*reset)() = nullptr;
-  // From now on this function of NVML gives that error.
+  // Makes this function of NVML return that error from now on.
   void (*fail)(const char* function, int error) = nullptr;
-  // Waits until the utilisation of a device was asked for that often.
+  // Waits until the utilisation of a device was queried `calls` times.
   void (*wait)(int device, std::size_t calls) = nullptr;
-  // From now on every function waits until this is taken back.
+  // Makes every function hang until hang(false).
   void (*hang)(bool on) = nullptr;
-  // Waits until as many sessions were begun as ended.
+  // Waits until every session that was begun has ended.
   void (*wait_for_end)() = nullptr;
-  // How often init() was called and shutdown() was not.
+  // Returns the number of sessions: calls of init() without a shutdown().
   int (*open_sessions)() = nullptr;
 };
 
-/// The symbol of the library: a FakeNvml.
+/// The name of the library's symbol: a FakeNvml.
 constexpr const char* kFakeNvml = "melflow_fake_nvml";
 
-// What the n-th call for a device gives, n from 1.
+// The result of the n-th call for a device, n from 1.
 inline unsigned fake_utilization(int device, std::size_t n) {
   return static_cast<unsigned>(n * 30 % 100) + static_cast<unsigned>(device);
 }
