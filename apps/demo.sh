@@ -32,6 +32,7 @@ die() {
 say "What is needed to build"
 bash apps/install_deps.sh
 echo "is installed."
+. apps/use_ccache.sh
 
 say "Build"
 cmake --preset release

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that melflow is built from, where they are missing.
+# Installs the Debian packages that melflow is built from, where they are missing; and ccache, so that nothing is
+# compiled twice.
 #
 # In:  apps/install_deps.sh [--ffmpeg] [--python] [--tests] [--perf] [--bundle] [--deb] [--bare-root] [--dry-run]
 #        --ffmpeg   also FFmpeg, which decodes M4A, WebM and WMA
 #        --python   also what pip needs to build the Python package: Python, its headers and environments
 #        --tests    also what the tests need: Python with h5py and NumPy, which must read the output,
-#                   its headers, a shell that needs no library, and ccache, so that nothing is compiled twice
+#                   its headers and a shell that needs no library
 #        --perf     also what the benchmarks need: Python and google-benchmark
 #        --bundle   also what apps/bundle/fetch_cuda.sh needs: pip and unzip
 #        --deb      also what `cpack -G DEB` needs: dpkg-dev

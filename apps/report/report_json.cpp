@@ -174,6 +174,12 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
   out["memory"] = {{"budget", r.memory_budget}, {"peak", r.memory_peak},
                    {"index", r.memory_index},   {"wait_seconds", r.memory_wait_seconds},
                    {"wanted", r.memory_wanted}, {"resident_peak", r.resident_peak}};
+  for (const auto& [node, share] : r.memory_holders) out["memory"]["holders"][node] = share;
+  if (r.latency.calls > 0)
+    out["latency_seconds"] = {{"p50", r.latency.p50},
+                              {"p90", r.latency.p90},
+                              {"p99", r.latency.p99},
+                              {"greatest", r.latency.greatest}};
   out["machine"] = machine_json(r);
   const Limits limits = find_limits(r);
   out["limit"] = limits_json(limits);

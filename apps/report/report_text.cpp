@@ -307,7 +307,18 @@ std::string memory(const RunReport& r) {
       mebibytes_text(r.memory_index), mebibytes_text(r.resident_peak));
   if (r.memory_wait_seconds >= 0.05)
     out += fmt::format("; reading waited {} for memory", seconds_text(r.memory_wait_seconds));
-  return out + "\n";
+  const auto holder =
+      std::max_element(r.memory_holders.begin(), r.memory_holders.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (r.memory_wait_seconds >= 0.05 && holder != r.memory_holders.end())
+    out += fmt::format(", {:.0f} % of which was held by files in {} or its queue",
+                       100 * holder->second, holder->first);
+  out += "\n";
+  if (r.latency.calls > 0)
+    out += fmt::format(
+        "from its admission to its last row a file took {} (median), {} (99 %), {} at most\n",
+        seconds_text(r.latency.p50), seconds_text(r.latency.p99), seconds_text(r.latency.greatest));
+  return out;
 }
 
 }  // namespace

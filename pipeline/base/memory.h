@@ -1,10 +1,9 @@
 // Reusable host memory. Buffers are leased from a pool and return to it when they go out of scope.
-// Among those of one size, the last returned is leased first: its bytes are still in cache.
+// Among those of one size that a thread returned, the last is leased first: its bytes are still in
+// cache.
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <span>
 
 namespace melflow {
 
@@ -39,7 +38,7 @@ class Buffer {
   struct State;
   void swap(Buffer& other) noexcept;
 
-  std::shared_ptr<State> home_;
+  State* home_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
@@ -49,6 +48,9 @@ class BufferPool {
  public:
   /// Leased plus kept memory stays below `limit` [bytes] as long as the leased memory alone does.
   explicit BufferPool(std::size_t limit);
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
 
   /// Throws std::bad_alloc if the system has no memory left.
   [[nodiscard]] Buffer lease(std::size_t bytes);
@@ -62,7 +64,7 @@ class BufferPool {
   [[nodiscard]] std::size_t allocations() const;
 
  private:
-  std::shared_ptr<Buffer::State> state_;
+  Buffer::State* const state_;
 };
 
 }  // namespace melflow

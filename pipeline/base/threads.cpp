@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace melflow {
 
@@ -13,6 +14,12 @@ std::string thread_name(std::string_view who, std::size_t number) {
   std::string name = fmt::format("mf-{}", who);
   name.resize(std::min(name.size(), kLongest - std::min(end.size(), kLongest)));
   return name + end;
+}
+
+std::size_t thread_number() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t mine = threads++;
+  return mine;
 }
 
 // Ignores errors: a thread without a name works as well.

@@ -19,6 +19,8 @@ namespace melflow {
 /// Returns "mf-worker-1" for the first "worker". Cuts `who`, not the number, to fit into the 15
 /// bytes that Linux allows.
 std::string thread_name(std::string_view who, std::size_t number);
+/// Returns the number of the calling thread, among those that ever asked, from 0.
+std::size_t thread_number();
 /// Names the calling thread for top, gdb and perf.
 void name_this_thread(const std::string& name);
 

@@ -41,11 +41,11 @@ void check_pair(GraphDraft& graph, std::size_t number, const NodeDraft& d) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec.name, up.info->name));
   } else if (!fits(*d.info, given, number)) {
-    graph.error(mark_of(spec, "from"),
-                fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
-                            taken_by(*d.info, number), written_text(graph, input.node),
-                            plural(given.name),
-                            has_types ? "" : input_advice(graph, d, input.node)));
+    graph.error(
+        mark_of(spec, "from"),
+        fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
+                    taken_by(*d.info, number), written_text(graph, input.node), plural(given.name),
+                    has_types ? "" : input_advice(graph, d, input.node)));
   }
 }
 

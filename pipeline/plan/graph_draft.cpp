@@ -126,8 +126,9 @@ PortType GraphDraft::port_of(PlanInput from) const {
   }
   if (at->info == nullptr) return {};
   const StageTraits& traits = at->info->traits;
-  return from.output < 0 || traits.outs.empty() ? traits.out
-                                                : traits.outs[static_cast<std::size_t>(from.output)];
+  return from.output < 0 || traits.outs.empty()
+             ? traits.out
+             : traits.outs[static_cast<std::size_t>(from.output)];
 }
 
 const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {

@@ -96,7 +96,8 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
     if (inputs < d.from.size() && up.info != nullptr &&
         (up.info->traits.expands || up.info->traits.cuts))
       return error(
-          fmt::format("takes the same blocks by all of its inputs, but only some of its inputs come by {} ({}), "
+          fmt::format("takes the same blocks by all of its inputs, but only some of its inputs "
+                      "come by {} ({}), "
                       "which cuts files into blocks; let all of them come by the same {}",
                       up.spec.name, up.info->name, up.info->name));
   }

@@ -8,6 +8,14 @@
 
 namespace melflow {
 
+ServiceReport service_report(const DurationHistogram& durations) {
+  return {.calls = durations.count(),
+          .p50 = durations.percentile(0.5),
+          .p90 = durations.percentile(0.9),
+          .p99 = durations.percentile(0.99),
+          .greatest = durations.greatest()};
+}
+
 void name_slowest(RunReport& report, const std::function<std::string(std::size_t)>& name) {
   for (const StageReport& s : report.stages)
     for (const SlowVisit& v : s.slowest) report.slowest.push_back({"", s.name, v});

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/duration_histogram.h"
 #include "pipeline/base/process_usage.h"
 #include "pipeline/stage/ledger.h"
 #include "pipeline/stage/run_context.h"
@@ -34,6 +35,9 @@ struct ServiceReport {
   double p50 = 0, p90 = 0, p99 = 0;  ///< percentiles, accurate to 3.2 %
   double greatest = 0;
 };
+
+/// Percentiles of these durations.
+ServiceReport service_report(const DurationHistogram& durations);
 
 /// A long stay in a stage: of one source item, or of `files` from `index` on as a group.
 struct SlowVisit {
@@ -111,6 +115,9 @@ struct RunReport {
   std::size_t memory_peak = 0;     ///< the most that was reserved at once
   std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
   double memory_wait_seconds = 0;  ///< time in which items waited for the budget
+  /// Meanwhile: the shares of the reserved memory that was for items in a node or its queue, in the
+  /// order of the plan; empty if nothing waited.
+  std::vector<std::pair<std::string, double>> memory_holders;
   /// A budget that would suffice for all items that every stage may hold or collect, given the item
   /// sizes seen; 0: not known.
   std::size_t memory_wanted = 0;
@@ -123,6 +130,8 @@ struct RunReport {
   /// When the last files were done, among those in flight when the source had no more [s after the
   /// stages began]; ascending, at most 256.
   std::vector<double> last_closings;
+  /// How long files were in the graph, from their admission until all sinks had their rows [s].
+  ServiceReport latency;
   std::size_t bytes_read = 0;     ///< yielded by the nodes after the source
   std::vector<SlowFile> slowest;  ///< over all stages, the longest first
   std::vector<std::string> warnings;

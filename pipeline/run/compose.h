@@ -139,10 +139,11 @@ class Compose {
   }
 
   /// One item in, a payload by each of the outputs NAME.first and NAME.second, which may be of two
-  /// types: `make` takes `const In&` and gives a std::pair<First, Second>; otherwise as map(). Both
-  /// together have at most `growth` times as many bytes as the In.
+  /// types: `make` takes `const In&` and gives a std::pair<First, Second>, or one of std::optional,
+  /// where an item does not always leave by both; otherwise as map(). Both together have at most
+  /// `growth` times as many bytes as the In.
   template <class In, class First, class Second, class F>
-  requires std::is_invocable_r_v < std::pair<First, Second>,
+  requires std::is_invocable_r_v < std::pair<std::optional<First>, std::optional<Second>>,
   const F, const In& > Compose& split(const std::string& name, const std::string& from, F make,
                                       double growth = 1, const OptionList& options = {}) {
     class Parted final : public Split<In, First, Second> {
@@ -153,9 +154,10 @@ class Compose {
       Result<Parts> process(std::shared_ptr<const In> in, ItemContext&) const override {
         Parts out;
         const auto make = [&] {
-          auto both = make_(*in);
-          out = {std::make_shared<const First>(std::move(both.first)),
-                 std::make_shared<const Second>(std::move(both.second))};
+          std::pair<std::optional<First>, std::optional<Second>> both = make_(*in);
+          if (both.first) std::get<0>(out) = std::make_shared<const First>(std::move(*both.first));
+          if (both.second)
+            std::get<1>(out) = std::make_shared<const Second>(std::move(*both.second));
         };
         if (auto error = caught(make)) return std::move(*error);
         return out;

@@ -77,9 +77,9 @@ void GraphNode::join(const std::vector<GraphNode*>& down) {
     queue_.add_branch(static_cast<std::size_t>(d.plan_.queue));
     const auto join_to = [&](auto& to) {
       if (i > 0)
-        graph_.join(*ports_.emplace_back(std::make_unique<tbb::flow::broadcast_node<Work*>>(
-                        graph_.flow())),
-                    to, name(), d.name());
+        graph_.join(
+            *ports_.emplace_back(std::make_unique<tbb::flow::broadcast_node<Work*>>(graph_.flow())),
+            to, name(), d.name());
       else if (async_)
         graph_.join(tbb::flow::output_port<0>(*async_), to, name(), d.name());
       else
@@ -143,11 +143,19 @@ std::vector<GraphNode::Parcel> GraphNode::copies(Work& work) const {
     copy.index = copy.items.front().origins->front().stream->index();
   }
   if (!out.empty() && !outputs_.empty()) {
-    std::erase_if(work.items,
-                  [&](const Item& item) { return !takes(out.front().branch, item); });
+    std::erase_if(work.items, [&](const Item& item) { return !takes(out.front().branch, item); });
     work.index = work.items.front().origins->front().stream->index();
   }
   return out;
+}
+
+// Notes for whom the memory of the work is reserved from now on.
+void GraphNode::note_holder(const Work& work, int node) {
+  const Reservation* last = nullptr;
+  for (const Item& item : work.items)
+    for (const Origin& o : *item.origins)
+      if (o.reservation && std::exchange(last, o.reservation.get()) != o.reservation.get())
+        last->set_node(node);
 }
 
 // Puts the parcels that have to wait into their queues; `waiting` gets their branches. The others
@@ -157,6 +165,7 @@ void GraphNode::arrive_downstream(Parcels& parcels, std::vector<std::size_t>& wa
   parcels.each([&](Parcel& p) {
     GraphNode& d = *down_[p.branch];
     p.work->sent = {id_, this, p.branch};
+    note_holder(*p.work, d.id_);
     StartList opened;
     Work* const work = p.work.release();
     if (d.queue_.arrive(now, *work, opened)) {
@@ -202,10 +211,10 @@ void GraphNode::drop(Work* work) {
 
 void GraphNode::release_wait() { async_->gateway().release_wait(); }
 
-void GraphNode::free_slot(Clock::time_point now, const Work::Sent& sent) {
+void GraphNode::free_token(Clock::time_point now, const Work::Sent& sent) {
   if (sent.sender == nullptr) return;
   StartList list;
-  sent.sender->queue_.free_slot(now, sent.branch, list);
+  sent.sender->queue_.free_token(now, sent.branch, list);
   sent.sender->start(list);
 }
 
@@ -228,7 +237,7 @@ void GraphNode::run(Work* work) try {
 void GraphNode::begin(Work& work) try {
   const Clock::time_point now = Clock::now();
   begin_visit(work, queue_.begin(now, work.queued.entry));
-  free_slot(now, std::exchange(work.sent, {.node = work.sent.node}));
+  free_token(now, std::exchange(work.sent, {.node = work.sent.node}));
   if (graph_.is_aborting()) [[unlikely]]
     for (const Item& i : work.items)
       if (i.origins) cancel(*i.origins, id_);
@@ -253,9 +262,9 @@ void GraphNode::finish(Work* work, const StageExecutor::Outcome& outcome) try {
     check_bound(i);
   }
   const Clock::time_point now = Clock::now();
-  f.visit = meter_visit(*work, now,
-                        progress.at - work->timing.began_at +
-                            (outcome.rest == StageExecutor::Rest::block ? 1 : 0));
+  f.visit = meter_visit(
+      *work, now,
+      progress.at - work->timing.began_at + (outcome.rest == StageExecutor::Rest::block ? 1 : 0));
   Visit visit = visit_of(*work, f);
   if (!goes_on) {
     f.streams.swap(work->queued.streams);
@@ -290,9 +299,9 @@ void GraphNode::finish(Work* work, const StageExecutor::Outcome& outcome) try {
   start(list);
   if (outcome.rest == StageExecutor::Rest::block) {
     const Work::Request& request = work->request;
-    const std::size_t bytes =
-        request.is_part ? request.part_cost
-                        : work->items[progress.at].origins->front().stream->block_cost();
+    const std::size_t bytes = request.is_part
+                                  ? request.part_cost
+                                  : work->items[progress.at].origins->front().stream->block_cost();
     if (graph_.gate().ask(work, *this, bytes)) {
       queue_.put_back(Clock::now(), *work);
       graph_.resume(*this, nullptr);
@@ -319,11 +328,11 @@ void GraphNode::resume_oldest() {
   start(list);
 }
 
-bool GraphNode::release_slots() {
+bool GraphNode::release_tokens() {
   if (!waits_for_memory_) return false;
   const Clock::time_point now = Clock::now();
-  const std::vector<Work::Sent> senders = queue_.release_slots(now);
-  for (const Work::Sent& sent : senders) free_slot(now, sent);
+  const std::vector<Work::Sent> senders = queue_.release_tokens(now);
+  for (const Work::Sent& sent : senders) free_token(now, sent);
   return !senders.empty();
 }
 

@@ -97,9 +97,9 @@ class GraphNode {
   bool open();
   /// Sends on an incomplete batch. False: there is none.
   bool flush();
-  /// Gives the slots of blocks that wait for an earlier block to others: the oldest file may be
+  /// Gives the tokens of blocks that wait for an earlier block to others: the oldest file may be
   /// among these, which gets memory first. False: there are none.
-  bool release_slots();
+  bool release_tokens();
   /// Releases memory that is charged to rows that wait for others. False: there are none.
   [[nodiscard]] bool release_parked() const {
     return plan_.faces.side_by_side != nullptr && plan_.faces.side_by_side->release_parked();
@@ -137,8 +137,9 @@ class GraphNode {
   void arrive_downstream(Parcels& parcels, std::vector<std::size_t>& waiting,
                          Clock::time_point now);
   void send(Parcels& parcels);
+  static void note_holder(const Work& work, int node);
   void start(StartList& work);
-  void free_slot(Clock::time_point now, const Work::Sent& sent);
+  void free_token(Clock::time_point now, const Work::Sent& sent);
   void admit(std::unique_ptr<Work> work);
   void make();
   void leave_by(int source, Stream& stream) const;

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/threads.h"
-#include "pipeline/run/graph_node.h"
 #include "pipeline/run/async_driver.h"
+#include "pipeline/run/graph_node.h"
 #include "pipeline/run/task_graph.h"
 
 namespace melflow {
@@ -26,9 +26,8 @@ ConcurrencyOption concurrency_option(const PlanNode& plan) {
 }  // namespace
 
 void GraphNode::begin_visit(Work& work, Clock::time_point now) {
-  work.timing = {.began = now,
-                 .began_at = work.progress.at,
-                 .files = work.items.size() - work.progress.at};
+  work.timing = {
+      .began = now, .began_at = work.progress.at, .files = work.items.size() - work.progress.at};
   if (work.timing.files != 1 || !work.items.back().origins) return;
   const Stream* last = nullptr;  // of those in a batch
   work.timing.files = 0;

@@ -20,7 +20,7 @@ void GraphNode::start_source() {
   start(list);
 }
 
-// The task keeps its slots until there is memory for it; then the next one is made.
+// The task keeps its tokens until there is memory for it; then the next one is made.
 void GraphNode::make() {
   auto made = new_work();
   const bool measures_cpu = queue_.wants_cpu();

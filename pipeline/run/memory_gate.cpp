@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 
 #include "pipeline/run/graph_node.h"
 
 namespace melflow {
+namespace {
+// Walking the list of reservations takes some 10 us.
+constexpr std::chrono::milliseconds kBetweenLooks{10};
+}  // namespace
 
-MemoryGate::MemoryGate(RunContext& run)
-    : run_(run), kept_(run.budget == nullptr ? 0 : run.budget->used()) {}
+MemoryGate::MemoryGate(RunContext& run, std::size_t nodes)
+    : run_(run), kept_(run.budget == nullptr ? 0 : run.budget->used()), holders_(nodes) {}
 
 bool MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
   const Waiter asker{work, &node, bytes, node.is_source()};
@@ -66,7 +71,8 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
 // Null where there is none, neither of the budget nor for the reservation itself.
 std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
   try {
-    return Reservation::try_make(*run_.budget, w.bytes, w.work->request.claim(run_.ledger.oldest_open()),
+    return Reservation::try_make(*run_.budget, w.bytes,
+                                 w.work->request.claim(run_.ledger.oldest_open()),
                                  w.is_source ? 0 : w.node->plan().kept_behind);
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -90,6 +96,15 @@ bool MemoryGate::wait(std::uint64_t told) {
   return pump();
 }
 
+std::vector<double> MemoryGate::holders() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> shares = holders_;
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
 double MemoryGate::wait_seconds() const {
   const std::lock_guard lock(mutex_);
   return wait_seconds_;
@@ -97,8 +112,13 @@ double MemoryGate::wait_seconds() const {
 
 void MemoryGate::note_waiting(bool waiting) {
   is_waiting_.store(waiting);
-  if (since_.has_value() == waiting) return;
+  if (!waiting && !since_) return;
   const Clock::time_point now = Clock::now();
+  if (waiting && now - looked_ >= kBetweenLooks) {
+    run_.budget->add_holders(holders_);
+    looked_ = now;
+  }
+  if (since_.has_value() == waiting) return;
   if (!waiting) wait_seconds_ += std::chrono::duration<double>(now - *since_).count();
   since_ = waiting ? std::optional(now) : std::nullopt;
 }

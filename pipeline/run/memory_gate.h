@@ -21,7 +21,7 @@ namespace melflow {
 class MemoryGate {
  public:
   /// What is reserved already stays so for the whole run.
-  explicit MemoryGate(RunContext& run);
+  MemoryGate(RunContext& run, std::size_t nodes);
 
   /// Asks for `bytes` bytes for `work`. True: it has them. Else the gate calls granted() or
   /// cut_off() of the node when that is decided, perhaps before this returns.
@@ -45,6 +45,8 @@ class MemoryGate {
   [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
   [[nodiscard]] std::uint64_t told() const { return told_.load(); }
   [[nodiscard]] double wait_seconds() const;
+  /// The share of the reserved memory that each node held while work waited; empty if none did.
+  [[nodiscard]] std::vector<double> holders() const;
 
  private:
   using Clock = RunClock;
@@ -72,6 +74,9 @@ class MemoryGate {
   std::atomic<std::uint64_t> told_{0};
   std::optional<Clock::time_point> since_;  // work waits
   double wait_seconds_ = 0;
+  // Sums of what each node held when it was looked at [bytes].
+  std::vector<double> holders_;
+  Clock::time_point looked_;
 };
 
 }  // namespace melflow

@@ -22,19 +22,19 @@ NodeQueue::NodeQueue(int concurrency, std::size_t start_level, bool in_order, Ti
       in_order_(in_order),
       is_open_(start_level <= 1),
       since_(now) {
-  slots_.push_back({static_cast<std::size_t>(concurrency), 0});
+  tokens_.push_back({static_cast<std::size_t>(concurrency), 0});
 }
 
-void NodeQueue::add_branch(std::size_t slots) { slots_.push_back({slots, 0}); }
+void NodeQueue::add_branch(std::size_t tokens) { tokens_.push_back({tokens, 0}); }
 
 std::size_t NodeQueue::free() const {
   std::size_t least = SIZE_MAX;
-  for (const Slots& s : slots_) least = std::min(least, s.most - s.used);
+  for (const Tokens& s : tokens_) least = std::min(least, s.most - s.used);
   return least;
 }
 
-void NodeQueue::take_slots() {
-  for (Slots& s : slots_) ++s.used;
+void NodeQueue::take_tokens() {
+  for (Tokens& s : tokens_) ++s.used;
   ++called_;
 }
 
@@ -50,11 +50,11 @@ void NodeQueue::let_in(StartList& start) {
     start.add(heap_.back());
     heap_.pop_back();
     --ready_;
-    take_slots();
+    take_tokens();
   }
 }
 
-// Ready work waits for a core; work that cannot begin, for a slot or for memory; the rest of the
+// Ready work waits for a core; work that cannot begin, for a token or for memory; the rest of the
 // concurrency waits for input.
 void NodeQueue::tick(Time now) const {
   const std::int64_t dt = (now - since_).count();
@@ -89,7 +89,7 @@ bool NodeQueue::arrive(Time now, Work& work, StartList& start) {
   work.queued.entry = begins ? Entry::direct : Entry::queued;
   max_depth_ = std::max(max_depth_, waiting_ + 1);
   if (begins) {
-    take_slots();
+    take_tokens();
     return true;
   }
   ++waiting_;
@@ -166,7 +166,7 @@ bool NodeQueue::open(Time now, StartList& start) {
   return true;
 }
 
-std::vector<Work::Sent> NodeQueue::release_slots(Time now) {
+std::vector<Work::Sent> NodeQueue::release_tokens(Time now) {
   std::vector<Work::Sent> senders;
   const Lock lock(mutex_);
   tick(now);
@@ -234,9 +234,9 @@ NodeQueue::Time NodeQueue::finish(Time now, const Finish& f, StartList& start) {
   out_ += f.out;
   meter_.add(f.visit);
   visits_.store(meter_.visits(), std::memory_order_relaxed);
-  --slots_.front().used;
+  --tokens_.front().used;
   if (!f.gave)
-    for (std::size_t i = 1; i < slots_.size(); ++i) --slots_[i].used;
+    for (std::size_t i = 1; i < tokens_.size(); ++i) --tokens_[i].used;
   else if (f.branches != nullptr)
     give_back(*f.branches);
   if (f.resumed != nullptr) {
@@ -252,14 +252,14 @@ NodeQueue::Time NodeQueue::finish(Time now, const Finish& f, StartList& start) {
 }
 
 void NodeQueue::give_back(const std::vector<std::size_t>& given) {
-  for (std::size_t i = 1; i < slots_.size(); ++i) --slots_[i].used;
-  for (const std::size_t branch : given) ++slots_[1 + branch].used;
+  for (std::size_t i = 1; i < tokens_.size(); ++i) --tokens_[i].used;
+  for (const std::size_t branch : given) ++tokens_[1 + branch].used;
 }
 
-void NodeQueue::free_slot(Time now, std::size_t branch, StartList& start) {
+void NodeQueue::free_token(Time now, std::size_t branch, StartList& start) {
   const Lock lock(mutex_);
   tick(now);
-  --slots_[1 + branch].used;
+  --tokens_[1 + branch].used;
   let_in(start);
 }
 

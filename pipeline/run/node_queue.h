@@ -1,7 +1,7 @@
-// The queue before a node and the node's slots: decides which work may begin, and counts where the
+// The queue before a node and the node's tokens: decides which work may begin, and counts where the
 // node's time goes. Every change is made under the node's own lock, and no other lock is taken
 // meanwhile, so the bounds hold exactly: at most `concurrency` items are in the stage, and each of
-// them has a slot in every queue behind the node, so a finished item never waits for one.
+// them has a token in every queue behind the node, so a finished item never waits for one.
 //
 // Work that waits is in a heap, the oldest source item first. Of a stage that takes the blocks of a
 // stream in order, only the first of these blocks is in the heap; those behind it follow one by
@@ -9,7 +9,7 @@
 //
 // A call that makes room appends the work that may begin to a StartList, which the node then puts
 // into its node of oneTBB. Invariant: while the queue is open, the heap has work that may begin
-// only as long as there is no slot for it. (A queue is closed while it fills for `start_at`.)
+// only as long as there is no token for it. (A queue is closed while it fills for `start_at`.)
 #pragma once
 
 #include <tbb/spin_mutex.h>
@@ -36,8 +36,8 @@ class NodeQueue {
   /// No item begins before `start_level` items wait. `in_order`: blocks of one stream go one by
   /// one, in the order of their arrival.
   NodeQueue(int concurrency, std::size_t start_level, bool in_order, Time now);
-  /// Adds a queue behind the node, with its number of slots; to be called before the run.
-  void add_branch(std::size_t slots);
+  /// Adds a queue behind the node, with its number of tokens; to be called before the run.
+  void add_branch(std::size_t tokens);
 
   // ---- work comes
 
@@ -57,9 +57,9 @@ class NodeQueue {
   void add_resumed(Time now, Work& work, StartList& start);
   /// Opens a queue that fills. False: it is open, or empty.
   bool open(Time now, StartList& start);
-  /// Takes from work that waits behind a block of its own stream its slot in the queue; it counts
-  /// as announced then. Returns the senders, who get the slots back.
-  [[nodiscard]] std::vector<Work::Sent> release_slots(Time now);
+  /// Takes from work that waits behind a block of its own stream its token in the queue; it counts
+  /// as announced then. Returns the senders, who get the tokens back.
+  [[nodiscard]] std::vector<Work::Sent> release_tokens(Time now);
 
   // ---- in the stage
 
@@ -69,8 +69,8 @@ class NodeQueue {
   struct Finish {
     bool goes_on = false;     ///< the work is announced
     Work* resumed = nullptr;  ///< with `goes_on`: it is resumed at once
-    bool gave = false;        ///< its output has the slots until free_slot()
-    /// With `gave`, unless null: the branches that got output; the other slots are free.
+    bool gave = false;        ///< its output has the tokens until free_token()
+    /// With `gave`, unless null: the branches that got output; the other tokens are free.
     const std::vector<std::size_t>* branches = nullptr;
     Passed in, out;
     StageMeter::Visit visit = {};
@@ -79,10 +79,10 @@ class NodeQueue {
   };
   /// Returns the time until which the work counted as busy.
   Time finish(Time now, const Finish& f, StartList& start);
-  /// Frees the slot of an item that has begun in the node behind `branch`.
-  void free_slot(Time now, std::size_t branch, StartList& start);
-  /// The source has sent announced work to the branches `waiting`, where it has slots; all other
-  /// slots are free.
+  /// Frees the token of an item that has begun in the node behind `branch`.
+  void free_token(Time now, std::size_t branch, StartList& start);
+  /// The source has sent announced work to the branches `waiting`, where it has tokens; all other
+  /// tokens are free.
   void sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting,
                StartList& start);
   /// Ends announced work that had got as far as its streams.
@@ -147,7 +147,7 @@ class NodeQueue {
 
  private:
   using Lock = tbb::spin_mutex::scoped_lock;
-  struct Slots {
+  struct Tokens {
     std::size_t most = 0, used = 0;
   };
   // The node has no items but those that a batch holds.
@@ -156,7 +156,7 @@ class NodeQueue {
   }
   void tick(Time now) const;
   [[nodiscard]] std::size_t free() const;
-  void take_slots();
+  void take_tokens();
   void give_back(const std::vector<std::size_t>& given);
   void put(Work& work);
   void let_in(StartList& start);
@@ -174,7 +174,7 @@ class NodeQueue {
   int running_ = 0;            // in the stage
   std::size_t called_ = 0;     // was in a StartList, and has not begun
   std::size_t ready_ = 0;      // of those in the heap, so many may begin
-  std::size_t waiting_ = 0;    // have a slot of the queue
+  std::size_t waiting_ = 0;    // have a token of the queue
   std::size_t announced_ = 0;  // will be resumed
   std::vector<Work*> heap_;
   // Of each stream, its blocks here, in order; the first one is in the heap or the stage.
@@ -184,7 +184,7 @@ class NodeQueue {
   bool is_ended_ = false;
   // Its own concurrency, then every queue behind it. Used by work that is called, in the stage or,
   // as its output, in that queue.
-  std::vector<Slots> slots_;
+  std::vector<Tokens> tokens_;
   std::atomic<bool> may_end_{false};  // input_over_, for readers without the lock
 
   // [ns] summed over concurrency, but for the last two: of items waiting, and of the queue.

@@ -73,8 +73,7 @@ void SourceFeed::make(Work& work) {
   // Their indices follow each other.
   std::size_t end = next_;
   while (next_ < total_ && out.size() < files && next_ == end) {
-    Made made =
-        next_item_ ? *std::exchange(next_item_, std::nullopt) : take(next_);
+    Made made = next_item_ ? *std::exchange(next_item_, std::nullopt) : take(next_);
     const SourceItem& item = made.item;
     const std::size_t cost = made.cost;
     weight += item.info.bytes + kWeightOfFile;

@@ -200,7 +200,8 @@ void StageExecutor::give_batch(Work& work) {
   work.progress.out.push_back(std::move(batch));
 }
 
-void StageExecutor::fail(const Origins& origins, const ItemError& error, std::uint64_t given) const {
+void StageExecutor::fail(const Origins& origins, const ItemError& error,
+                         std::uint64_t given) const {
   for (const Origin& o : origins) o.stream->fail(node_, error, o.block + given);
 }
 
@@ -242,8 +243,8 @@ bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Ite
       throw std::logic_error("a stage that cuts gave what it had not announced");
     const std::uint64_t piece = part.stream->next_piece();
     part.stream->note_piece();
-    out.origins =
-        one_origin({work.progress.reservation, std::move(part.stream), part.first, part.last, piece});
+    out.origins = one_origin(
+        {work.progress.reservation, std::move(part.stream), part.first, part.last, piece});
     return given.more;
   }
   if (given.origins) {
@@ -299,7 +300,8 @@ void StageExecutor::note_next_part(Work& work, const Emission& given) const {
   if (!given.more) return;
   work.request.record = given.part.next_record;
   work.request.records = 1;
-  work.request.part_cost = part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
+  work.request.part_cost =
+      part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
 }
 
 // ---- by an engine -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
       core_wait_before_(core_wait_seconds()),
       cpu_before_(process_usage().cpu_seconds()),
       arena_(tbb::task_arena::attach()),
-      gate_(run),
+      gate_(run, reach.size()),
       feed_(*this) {
   const std::size_t nodes = reach.size();
   std::vector<std::vector<GraphNode*>> down(nodes);
@@ -97,7 +97,7 @@ bool TaskGraph::set_going() {
   if (moved) return true;
   for (auto& n : nodes_) moved |= n->flush();
   if (moved || gate_.pump()) return true;
-  for (auto& n : nodes_) moved |= n->release_slots();
+  for (auto& n : nodes_) moved |= n->release_tokens();
   for (auto& n : nodes_) moved |= n->release_parked();
   if (moved) return true;
   if (gate_.is_telling() || gate_.told() != told) return true;
@@ -175,6 +175,10 @@ void TaskGraph::fill(RunReport& report) const {
   if (std::string text = feed_.not_kept(); !text.empty() && too_many_files(plan_).empty())
     report.warnings.push_back(std::move(text));
   report.memory_wait_seconds = gate_.wait_seconds();
+  const std::vector<double> holders = gate_.holders();
+  for (std::size_t i = 0; i < holders.size(); ++i)
+    report.memory_holders.emplace_back(nodes_[i]->name(), holders[i]);
+  report.latency = service_report(run_.ledger.latencies());
   report.bytes_read = bytes_read();
   report.memory_wanted = memory_wanted();
   report.core_wait_seconds = std::max(0.0, core_wait_seconds() - core_wait_before_);

@@ -2,9 +2,9 @@
 // before it (graph_node.h), joined by make_edge; beside them only the gate of the memory budget.
 // docs/decisions/0001-graph.md has the reasons.
 //
-// The graph never blocks: an admitted item has memory for one block, so it needs only slots in
+// The graph never blocks: an admitted item has memory for one block, so it needs only tokens in
 // queues, and these become free from the sinks upwards, because a sink never refuses an item. Only
-// the further blocks of a long item need more memory; an item that waits for memory has no slot
+// the further blocks of a long item need more memory; an item that waits for memory has no token
 // and does not count as concurrency, so no other item waits for it, and the oldest item has a
 // reserve of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when the
 // queue is full, when no more items can come, or when nothing else moves. Incomplete batches are

@@ -20,9 +20,9 @@ class GraphNode;
 
 /// How work came into a node.
 enum class Entry {
-  queued,  ///< through the queue, in which it has a slot until it begins
+  queued,  ///< through the queue, in which it has a token until it begins
   direct,  ///< it began as it was sent
-  resumed  ///< it was in the node before and has more to give, or is a flush: it has no slot
+  resumed  ///< it was in the node before and has more to give, or is a flush: it has no token
 };
 
 /// Counts what passed a node on one side.
@@ -50,7 +50,7 @@ struct Work {
   std::size_t index = 0;    ///< of the oldest source item; the lowest goes first
   std::uint64_t count = 0;  ///< among the blocks of one source item; the lowest goes first
 
-  /// Where it came from; `sender` gets the slot of a queued one back when it begins.
+  /// Where it came from; `sender` gets the token of a queued one back when it begins.
   struct Sent {
     int node = -1;
     GraphNode* sender = nullptr;

@@ -27,9 +27,13 @@ bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim, std::size_t other
   return true;
 }
 
-void MemoryBudget::release(std::size_t bytes) {
+void MemoryBudget::release(std::size_t bytes, Reservation* gone) {
   {
     const std::lock_guard lock(mutex_);
+    if (gone != nullptr) {
+      (gone->previous_ != nullptr ? gone->previous_->next_ : first_) = gone->next_;
+      if (gone->next_ != nullptr) gone->next_->previous_ = gone->previous_;
+    }
     used_ -= bytes;
     if (!is_wanted_ || !on_release_) return;
     is_wanted_ = false;
@@ -60,6 +64,21 @@ std::size_t MemoryBudget::mean() const {
   const std::lock_guard lock(mutex_);
   return acquisitions_ > 0 ? acquired_ / acquisitions_ : 0;
 }
+
+void MemoryBudget::add_holders(std::vector<double>& bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const Reservation* r = first_; r != nullptr; r = r->next_)
+    bytes[static_cast<std::size_t>(r->node())] += static_cast<double>(r->bytes_.load());
+}
+
+Reservation::Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {
+  const std::lock_guard lock(budget_.mutex_);
+  next_ = budget_.first_;
+  if (next_ != nullptr) next_->previous_ = this;
+  budget_.first_ = this;
+}
+
+Reservation::~Reservation() { budget_.release(bytes_, this); }
 
 void Reservation::shrink(std::size_t bytes) const {
   const std::size_t before = bytes_.load();

@@ -10,12 +10,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace melflow {
 
 /// Whose memory is requested: that of the oldest unfinished record (oldest_part), of the source
 /// item that contains it (oldest_item), or of a later item (later).
 enum class Claim { later, oldest_item, oldest_part };
+
+class Reservation;
 
 class MemoryBudget {
  public:
@@ -33,21 +36,27 @@ class MemoryBudget {
   /// its blocks in other stages: the requester may come after those in the order of the item.
   [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim, std::size_t others = 0);
   /// Returns bytes to the budget. May be called from any thread.
-  void release(std::size_t bytes);
+  void release(std::size_t bytes) { release(bytes, nullptr); }
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t used() const;
   [[nodiscard]] std::size_t peak() const;
   [[nodiscard]] std::size_t mean() const;  ///< of all reservations so far; 0 without any
+  /// Adds to `bytes` the reserved bytes by Reservation::node().
+  void add_holders(std::vector<double>& bytes) const;
 
  private:
+  friend class Reservation;
+  void release(std::size_t bytes, Reservation* gone);
+
   const std::size_t capacity_;
   const std::size_t reserve_, for_parts_;
   mutable std::mutex mutex_;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
   std::size_t acquired_ = 0, acquisitions_ = 0;
-  bool is_wanted_ = false;  // a request was refused since the last call of on_release_
+  Reservation* first_ = nullptr;  // a list of all
+  bool is_wanted_ = false;        // a request was refused since the last call of on_release_
   std::function<void()> on_release_;
   int telling_ = 0;  // threads in on_release_
   std::condition_variable told_;
@@ -59,18 +68,24 @@ class Reservation {
   /// Takes bytes of the budget; returns null when there is no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                      Claim claim, std::size_t others = 0);
-  Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
+  Reservation(MemoryBudget& budget, std::size_t bytes);
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
-  ~Reservation() { budget_.release(bytes_); }
+  ~Reservation();
 
   /// Returns all but `bytes` to the budget. Only one holder may call this, without a lock held:
   /// others that wait for memory may get it on this thread.
   void shrink(std::size_t bytes) const;
+  /// Notes the number of the node to which what it is for was sent last.
+  void set_node(int node) const { node_.store(node, std::memory_order_relaxed); }
+  [[nodiscard]] int node() const { return node_.load(std::memory_order_relaxed); }
 
  private:
+  friend class MemoryBudget;
   MemoryBudget& budget_;
   mutable std::atomic<std::size_t> bytes_;
+  mutable std::atomic<int> node_{0};
+  Reservation *next_ = nullptr, *previous_ = nullptr;  // under the lock of the budget
 };
 
 }  // namespace melflow

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/measuring.h"
 #include "pipeline/base/result.h"
 #include "pipeline/stage/budget.h"
 #include "pipeline/stage/ledger.h"
@@ -74,7 +75,8 @@ class Stream {
         records_(records),
         block_cost_(block_cost),
         bounds_(std::move(bounds)),
-        reach_(reach) {}
+        reach_(reach),
+        began_(RunClock::now()) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -180,6 +182,7 @@ class Stream {
   const std::size_t block_cost_;
   const std::vector<std::size_t> bounds_;
   const Reach& reach_;
+  RunClock::time_point began_;
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: lost by all
   mutable std::mutex mutex_;
   std::vector<Loss> losses_;

@@ -35,9 +35,8 @@ class Join : public ItemStage, public PairedInputs {
     if (waiting[1 - input].empty()) return Emission{};
     const Block mine = take(waiting[input]), other = take(waiting[1 - input]);
     if (mine.block != other.block || mine.ends != other.ends)
-      return ItemError::failed(
-          fmt::format("{} and {} give other blocks of it (a bug in a stage)", inputs()[0].name,
-                      inputs()[1].name));
+      return ItemError::failed(fmt::format("{} and {} give other blocks of it (a bug in a stage)",
+                                           inputs()[0].name, inputs()[1].name));
     const Block& first = input == 0 ? mine : other;
     const Block& second = input == 0 ? other : mine;
     auto out = process(std::static_pointer_cast<const In1>(first.payload),

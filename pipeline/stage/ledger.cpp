@@ -4,18 +4,9 @@
 #include <stdexcept>
 
 #include "pipeline/base/measuring.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
-
-namespace {
-
-std::size_t thread_number() {
-  static std::atomic<std::size_t> threads{0};
-  thread_local const std::size_t mine = threads++;
-  return mine;
-}
-
-}  // namespace
 
 const char* to_text(Outcome outcome) {
   switch (outcome) {
@@ -36,7 +27,10 @@ const char* to_text(Outcome outcome) {
 void Ledger::open(std::size_t found, std::vector<std::string> stages) {
   const std::lock_guard lock(mutex_);
   records_ = std::vector<Record>(found);
-  for (Tally& t : plain_) t.ok = 0;
+  for (Tally& t : plain_) {
+    t.ok = 0;
+    t.latencies = {};
+  }
   stages_ = std::move(stages);
   reason_ids_.clear();
   reasons_ = {&reason_ids_.emplace("", 0).first->first};
@@ -93,6 +87,21 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
 std::vector<Ledger::Time> Ledger::closings() const {
   const std::lock_guard lock(mutex_);
   return {closings_.begin(), closings_.end()};
+}
+
+void Ledger::note_latency(std::chrono::nanoseconds latency) {
+  Tally& tally = plain_[thread_number() % plain_.size()];
+  const tbb::spin_mutex::scoped_lock lock(tally.mutex);
+  tally.latencies.add(latency.count());
+}
+
+DurationHistogram Ledger::latencies() const {
+  DurationHistogram all;
+  for (const Tally& tally : plain_) {
+    const tbb::spin_mutex::scoped_lock lock(tally.mutex);
+    all += tally.latencies;
+  }
+  return all;
 }
 
 std::uint32_t Ledger::reason_number(const std::string& reason) {

@@ -4,6 +4,8 @@
 // files here.
 #pragma once
 
+#include <tbb/spin_mutex.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -15,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/base/duration_histogram.h"
 #include "pipeline/base/result.h"
 
 namespace melflow {
@@ -63,6 +66,10 @@ class Ledger {
   void note_closings() { notes_closings_.store(true, std::memory_order_relaxed); }
   using Time = std::chrono::steady_clock::time_point;
   [[nodiscard]] std::vector<Time> closings() const;
+
+  /// Notes how long an item was in the graph, from its admission until its last sink had it.
+  void note_latency(std::chrono::nanoseconds latency);
+  [[nodiscard]] DurationHistogram latencies() const;
   static constexpr std::size_t kNoted = 256;
 
  private:
@@ -79,6 +86,8 @@ class Ledger {
   // do not contend for one.
   struct alignas(64) Tally {
     std::atomic<std::size_t> ok{0};
+    mutable tbb::spin_mutex mutex;  // of latencies
+    DurationHistogram latencies;
   };
   std::array<Tally, 16> plain_;
   mutable std::atomic<std::size_t> oldest_{0};

@@ -84,11 +84,12 @@ TEST_CASE("compose: two outputs of two types, and a join of what was made of the
                                if (n.value == 7) throw std::runtime_error("is seven");
                                return Length{2 * n.value};
                              })
-        .join<Text, Length, Text>("both", "parts.first", "twice",
-                                  [](const Text& t, const Length& n) {
-                                    return Text{t.content + std::to_string(n.value)};
-                                  },
-                                  20)
+        .join<Text, Length, Text>(
+            "both", "parts.first", "twice",
+            [](const Text& t, const Length& n) {
+              return Text{t.content + std::to_string(n.value)};
+            },
+            20)
         .sink<Text>("all", "both", [&](const Text& t) { joined.push_back(t.content); })
         .sink<Text>("other", "parts.first", [&](const Text& t) { letters += t.content.size(); });
     graph.spec().workers = workers;
@@ -114,8 +115,8 @@ TEST_CASE("compose: a join takes the types of its inputs, in their order, of two
   const auto problems_of = [](const std::string& first, const std::string& second) {
     Compose graph(Registry{});
     graph.source<Text>("texts", names(2), [](std::size_t) { return Text{"x"}; })
-        .split<Text, Text, Length>("parts", "texts",
-                                   [](const Text& t) { return std::pair(t, Length{1}); }, 9)
+        .split<Text, Text, Length>(
+            "parts", "texts", [](const Text& t) { return std::pair(t, Length{1}); }, 9)
         .join<Text, Length, Text>("both", first, second,
                                   [](const Text& t, const Length&) { return t; })
         .sink<Text>("all", "both", [](const Text&) {});

@@ -75,9 +75,9 @@ struct Node {
     queue.finish(at(second), f, list);
     return all(list);
   }
-  Works free_slot(std::size_t branch, int second = 0) {
+  Works free_token(std::size_t branch, int second = 0) {
     StartList list;
-    queue.free_slot(at(second), branch, list);
+    queue.free_token(at(second), branch, list);
     return all(list);
   }
   Works resume(Work& w, int second = 0) {
@@ -111,7 +111,7 @@ TEST_CASE("node queue: as many begin as the concurrency allows, the next when on
   n.begin(b);
   CHECK(n.now().running == 2);
   CHECK(n.finish(a) == Works{&c});
-  CHECK(n.now().waiting == 1);  // it keeps its slot in the queue until it begins
+  CHECK(n.now().waiting == 1);  // it keeps its token in the queue until it begins
   n.begin(c);
   CHECK(n.now().waiting == 0);
 }
@@ -130,18 +130,18 @@ TEST_CASE("node queue: the oldest source item goes first, of one the earliest bl
   CHECK(n.finish(c) == Works{&b});
 }
 
-TEST_CASE("node queue: an item has a slot in every queue behind before it begins") {
+TEST_CASE("node queue: an item has a token in every queue behind before it begins") {
   Node n(3, {2, 1});
   Work &a = n.make(), &b = n.make();
   CHECK(n.arrive(a) == Works{&a});
   CHECK(n.arrive(b).empty());
   n.begin(a);
-  CHECK(n.finish(a).empty());  // its output still has both slots
-  CHECK(n.free_slot(0).empty());
-  CHECK(n.free_slot(1) == Works{&b});
+  CHECK(n.finish(a).empty());  // its output still has both tokens
+  CHECK(n.free_token(0).empty());
+  CHECK(n.free_token(1) == Works{&b});
 }
 
-TEST_CASE("node queue: who gave nothing gives its slots back at once") {
+TEST_CASE("node queue: who gave nothing gives its tokens back at once") {
   Node n(1, {1});
   Work &a = n.make(), &b = n.make();
   n.arrive(a);
@@ -150,7 +150,7 @@ TEST_CASE("node queue: who gave nothing gives its slots back at once") {
   CHECK(n.finish(a, 0, {}) == Works{&b});
 }
 
-TEST_CASE("node queue: who gave to some branches gives back its slots in the others") {
+TEST_CASE("node queue: who gave to some branches gives back its tokens in the others") {
   Node n(4, {1, 2, 1});
   Work &a = n.make(), &b = n.make(), &c = n.make();
   n.arrive(a);
@@ -158,14 +158,14 @@ TEST_CASE("node queue: who gave to some branches gives back its slots in the oth
   n.begin(a);
   const std::vector<std::size_t> given{1};
   const Finish f{.gave = true, .branches = &given};
-  CHECK(n.finish(a, 0, f) == Works{&b});  // one more slot there, one in each other branch
+  CHECK(n.finish(a, 0, f) == Works{&b});  // one more token there, one in each other branch
   CHECK(n.arrive(c).empty());
   n.begin(b);
   CHECK(n.finish(b, 0, f).empty());
-  CHECK(n.free_slot(1) == Works{&c});
+  CHECK(n.free_token(1) == Works{&c});
 }
 
-TEST_CASE("node queue: a source's task holds slots until it is known where it goes") {
+TEST_CASE("node queue: a source's task holds tokens until it is known where it goes") {
   Node n(1, {1, 1});
   Work &a = n.make(), &cursor = n.make();
   n.arrive(a);
@@ -178,11 +178,11 @@ TEST_CASE("node queue: a source's task holds slots until it is known where it go
   n.queue.sent_on(at(0), {1, 1, 1}, {0}, list);
   CHECK(Node::all(list).empty());
   CHECK(n.now().announced == 0);
-  CHECK(n.free_slot(0) == Works{&cursor});
+  CHECK(n.free_token(0) == Works{&cursor});
   CHECK(n.queue.given().items == 1);
 }
 
-TEST_CASE("node queue: who goes on is resumed without a slot of the queue") {
+TEST_CASE("node queue: who goes on is resumed without a token of the queue") {
   Node n(1, {4});
   Work& a = n.make();
   n.arrive(a);
@@ -320,18 +320,18 @@ TEST_CASE("node queue: counts what passes, and the cost of visits") {
   CHECK(n.queue.meter().service().calls == (kMeasures ? 1 : 0));
 }
 
-TEST_CASE("node queue: where the time of each slot goes") {
+TEST_CASE("node queue: where the time of each token goes") {
   Node n(2, {1});
   Work &a = n.make(), &b = n.make();
-  // 0 to 1 s: both slots wait for input.
+  // 0 to 1 s: both tokens wait for input.
   n.arrive(a, 1);  // may begin
-  n.arrive(b, 1);  // no slot behind
-  // 1 to 3 s: one waits for a core, one for a slot.
+  n.arrive(b, 1);  // no token behind
+  // 1 to 3 s: one waits for a core, one for a token.
   n.begin(a, 3);
-  // 3 to 6 s: one is busy, one waits for a slot.
+  // 3 to 6 s: one is busy, one waits for a token.
   n.finish(a, 6);
-  // 6 to 7 s: one waits for a slot; there is no other item.
-  CHECK(n.free_slot(0, 7) == Works{&b});
+  // 6 to 7 s: one waits for a token; there is no other item.
+  CHECK(n.free_token(0, 7) == Works{&b});
   n.begin(b, 7);
   n.queue.end_input(at(8));
   // 8 to 9 s: one is busy, the other has nothing more to do.
@@ -402,7 +402,8 @@ TEST_CASE("node queue: a whole file waits for no block, and only both marks make
   CHECK(n.arrive(last).empty());
 }
 
-TEST_CASE("node queue: a batch waits for a block of each of its streams, and holds up all of them") {
+TEST_CASE(
+    "node queue: a batch waits for a block of each of its streams, and holds up all of them") {
   const Streams streams(3);
   Node n(8);
   Work &a = n.make(), &b = n.make(), &batch = n.make(), &next = n.make();
@@ -421,7 +422,7 @@ TEST_CASE("node queue: a batch waits for a block of each of its streams, and hol
   CHECK(n.finish(batch) == Works{&next});
 }
 
-TEST_CASE("node queue: blocks behind one that waits for memory can give their slots to others") {
+TEST_CASE("node queue: blocks behind one that waits for memory can give their tokens to others") {
   const Streams streams(1);
   Node n(8);
   Work &a = n.make(), &b = n.make();
@@ -431,13 +432,13 @@ TEST_CASE("node queue: blocks behind one that waits for memory can give their sl
   n.arrive(b);
   n.begin(a);
   n.finish(a, 0, {.goes_on = true});
-  const std::vector<Work::Sent> senders = n.queue.release_slots(at(0));
+  const std::vector<Work::Sent> senders = n.queue.release_tokens(at(0));
   REQUIRE(senders.size() == 1);
   CHECK(senders[0].branch == 2);
   CHECK(b.sent.node == 4);
   CHECK(n.now().waiting == 0);
   CHECK(n.now().announced == 2);
-  CHECK(n.queue.release_slots(at(0)).empty());
+  CHECK(n.queue.release_tokens(at(0)).empty());
   StartList list;
   Work::Queued& queued = a.queued;
   n.queue.cut_off(at(0), queued.streams, list);
@@ -474,7 +475,7 @@ struct Model {
     Place place = waits;
   };
   std::size_t concurrency = 1;
-  std::vector<std::size_t> most, behind;  // slots of each branch, and output that has one
+  std::vector<std::size_t> most, behind;  // tokens of each branch, and output that has one
   std::size_t extra = 0;                  // what is put back is not among what may begin
   bool open = true;
   std::vector<Piece> pieces;
@@ -493,8 +494,8 @@ struct Model {
   [[nodiscard]] bool is_first(std::size_t i) const {
     for (std::size_t k = 0; k < i; ++k)
       for (const std::size_t s : pieces[k].streams)
-        if (pieces[k].place != left && std::count(pieces[i].streams.begin(),
-                                                  pieces[i].streams.end(), s) > 0)
+        if (pieces[k].place != left &&
+            std::count(pieces[i].streams.begin(), pieces[i].streams.end(), s) > 0)
           return false;
     return true;
   }
@@ -540,7 +541,7 @@ TEST_CASE("node queue: random sequences are decided as a plain model decides the
         if (p.place == place) out.push_back(&p);
       return out.empty() ? nullptr : out[random() % out.size()];
     };
-    std::size_t queued = 0;  // work that has a slot
+    std::size_t queued = 0;  // work that has a token
     int second = 0;
     while (++second <= 200) {
       Works begin;
@@ -590,7 +591,7 @@ TEST_CASE("node queue: random sequences are decided as a plain model decides the
           const std::size_t b = random() % m.behind.size();
           if (m.behind[b] == 0) break;
           --m.behind[b];
-          begin = n.free_slot(b, second);
+          begin = n.free_token(b, second);
           break;
         }
         case 5: {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
@@ -100,6 +101,43 @@ TEST_CASE("memory: the steady state takes nothing from the system") {
   CHECK(after_first == 5);
   for (int i = 0; i < 1000; ++i) round();
   CHECK(pool.allocations() == after_first);
+}
+
+TEST_CASE(
+    "memory: what other threads returned is leased before anything is taken from the system") {
+  BufferPool pool(64 << 20);
+  std::vector<Buffer> all;
+  for (int i = 0; i < 20; ++i) all.push_back(pool.lease(100'000));
+  std::thread([&] { all.clear(); }).join();
+  CHECK(pool.leased() == 0);
+  CHECK(pool.kept() == 20 * BufferPool::rounded(100'000));
+  for (int i = 0; i < 20; ++i) all.push_back(pool.lease(100'000));
+  CHECK(pool.allocations() == 20);
+}
+
+TEST_CASE(
+    "memory: a lease of another size drives out what threads keep, where the limit wants it") {
+  BufferPool pool(16 << 20);
+  std::vector<Buffer> all;
+  for (int i = 0; i < 4; ++i) all.push_back(pool.lease(80'000));
+  all.clear();
+  CHECK(pool.kept() > 0);
+  const Buffer most = pool.lease(std::size_t{16} << 20);
+  CHECK(pool.kept() == 0);
+  CHECK(pool.leased() == most.capacity());
+}
+
+TEST_CASE("memory: threads that lease and return while the pool goes lose nothing") {
+  for (int round = 0; round < 50; ++round) {
+    auto pool = std::make_unique<BufferPool>(std::size_t{8} << 20);
+    std::vector<std::thread> threads;
+    std::vector<std::vector<Buffer>> held(4);
+    for (std::vector<Buffer>& mine : held)
+      for (int i = 0; i < 8; ++i) mine.push_back(pool->lease(5000));
+    for (std::vector<Buffer>& mine : held) threads.emplace_back([&mine] { mine.clear(); });
+    pool.reset();
+    for (std::thread& t : threads) t.join();
+  }
 }
 
 TEST_CASE("memory: buffers outlive their pool, in any order") {

@@ -1,5 +1,5 @@
 // Compares percentiles of a histogram with those of the sorted values.
-#include "pipeline/report/stage_meter.h"
+#include "pipeline/base/duration_histogram.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace melflow::service_times_test {
+namespace melflow::duration_histogram_test {
 namespace {
 
 // Returns the percentile by nearest rank [s].
@@ -20,11 +20,11 @@ double sorted_percentile(std::vector<std::int64_t> values, double share) {
 
 }  // namespace
 
-TEST_CASE("service times: a percentile is at most 1/32 off, over the whole range") {
+TEST_CASE("duration histogram: a percentile is at most 1/32 off, over the whole range") {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> power(0, 43.9);  // 1 ns to 4.6 hours
   std::vector<std::int64_t> values;
-  ServiceTimes times;
+  DurationHistogram times;
   for (int i = 0; i < 20000; ++i) {
     values.push_back(static_cast<std::int64_t>(std::exp2(power(random))));
     times.add(values.back());
@@ -38,16 +38,17 @@ TEST_CASE("service times: a percentile is at most 1/32 off, over the whole range
   CHECK(times.greatest() == sorted_percentile(values, 1));
 }
 
-TEST_CASE("service times: below 16 ns a percentile is exact") {
+TEST_CASE("duration histogram: below 16 ns a percentile is exact") {
   for (std::int64_t n = 0; n < 16; ++n) {
-    ServiceTimes times;
+    DurationHistogram times;
     times.add(n);
     CHECK(times.percentile(0.5) == doctest::Approx(static_cast<double>(n) * 1e-9));
   }
 }
 
-TEST_CASE("service times: what never took any time, went back in time or took days is counted") {
-  ServiceTimes times;
+TEST_CASE(
+    "duration histogram: what never took any time, went back in time or took days is counted") {
+  DurationHistogram times;
   CHECK(times.percentile(0.5) == 0);
   CHECK(times.greatest() == 0);
   times.add(100, 0);
@@ -61,8 +62,8 @@ TEST_CASE("service times: what never took any time, went back in time or took da
   CHECK(times.percentile(1) <= times.greatest());
 }
 
-TEST_CASE("service times: items that went together count as many") {
-  ServiceTimes times;
+TEST_CASE("duration histogram: items that went together count as many") {
+  DurationHistogram times;
   times.add(1000, 9);
   times.add(1'000'000, 1);
   CHECK(times.count() == 10);
@@ -70,4 +71,17 @@ TEST_CASE("service times: items that went together count as many") {
   CHECK(times.percentile(0.91) == doctest::Approx(1e-3).epsilon(0.032));
 }
 
-}  // namespace melflow::service_times_test
+TEST_CASE("duration histogram: the sum of two is that of all their durations") {
+  DurationHistogram first, second, all;
+  for (std::int64_t n = 1; n < 100; ++n) {
+    (n % 3 == 0 ? first : second).add(n * n * 1000, 2);
+    all.add(n * n * 1000, 2);
+  }
+  first += second;
+  CHECK(first.count() == all.count());
+  CHECK(first.greatest() == all.greatest());
+  for (const double share : {0.1, 0.5, 0.9})
+    CHECK(first.percentile(share) == all.percentile(share));
+}
+
+}  // namespace melflow::duration_histogram_test
