@@ -17,6 +17,11 @@ std::size_t start_level(const PlanNode& plan) {
   return static_cast<std::size_t>(std::ceil(plan.start_at * plan.queue));
 }
 
+NodeQueue::Order order(const StageTraits& traits) {
+  if (traits.order == BlockOrder::any) return NodeQueue::Order::none;
+  return traits.pairs ? NodeQueue::Order::all : NodeQueue::Order::blocks;
+}
+
 void put(Work* work, tbb::flow::receiver<Work*>& into) {
   tsan::release(work);
   into.try_put(work);
@@ -53,8 +58,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
                         (plan.stage->traits().expands && plan.is_behind_expanding)),
       is_unbound_(plan.stage->traits().pairs || plan.stage->traits().lends),
       driver_(AsyncDriver::make(*this)),
-      queue_(plan.concurrency, start_level(plan), plan.stage->traits().order != BlockOrder::any,
-             graph.began()),
+      queue_(plan.concurrency, start_level(plan), order(plan.stage->traits()), graph.began()),
       executor_(graph, id, plan) {
   if (driver_)
     async_ = std::make_unique<Async>(graph.flow(), tbb::flow::unlimited, AsyncBody{this});

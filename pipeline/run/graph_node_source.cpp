@@ -15,9 +15,8 @@ void GraphNode::start_source() {
     end_input();
     return;
   }
-  StartList list;
-  queue_.add_resumed(Clock::now(), *cursor_, list);
-  start(list);
+  queue_.announce(Clock::now());
+  resume(cursor_.get());
 }
 
 // The task keeps its tokens until there is memory for it; then the next one is made.
@@ -59,18 +58,13 @@ void GraphNode::granted(Work* work) try {
   graph_.abort(std::current_exception());
 }
 
-// The next task may be made at once, by another worker, while this one gets its streams.
+// The next task is made when this one has arrived at the next node, so that tasks arrive in the
+// order of the source.
 void GraphNode::admit(std::unique_ptr<Work> work) {
   const std::unique_ptr<Work::Made> made = std::move(work->made);
   std::size_t end = work->index;
   for (const Work::Made::One& one : made->each) end += one.records;
   graph_.admitted(end);
-  const bool is_last = graph_.feed().is_exhausted();
-  if (!is_last) {
-    StartList list;
-    queue_.add_resumed(Clock::now(), *cursor_, list);
-    start(list);
-  }
   Passed out;
   for (const Item& item : work->progress.out) out.add(item);
   std::shared_ptr<const Reservation> reservation = std::move(work->progress.reservation);
@@ -92,12 +86,12 @@ void GraphNode::admit(std::unique_ptr<Work> work) {
   std::vector<std::size_t> waiting;
   const Clock::time_point now = Clock::now();
   arrive_downstream(parcels, waiting, now);
+  const bool is_last = graph_.feed().is_exhausted();
   StartList list;
-  queue_.sent_on(now, out, waiting, list);
+  queue_.sent_on(now, out, waiting, is_last ? nullptr : cursor_.get(), list);
   start(list);
   send(parcels);
   if (is_last) end_input();
-  try_end();
 }
 
 // The stream goes to the nodes behind that one of several sources alone.
@@ -123,7 +117,7 @@ void GraphNode::cut_off(Work* work) try {
   const Clock::time_point now = Clock::now();
   StartList list;
   if (is_source())
-    queue_.sent_on(now, {}, {}, list);
+    queue_.sent_on(now, {}, {}, nullptr, list);
   else
     queue_.cut_off(now, streams, list);
   start(list);

@@ -7,19 +7,12 @@ namespace {
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-bool has_pieces(const Work& work) {
-  for (const Item& item : work.items)
-    for (const Origin& o : *item.origins)
-      if (!o.whole()) return true;
-  return false;
-}
-
 }  // namespace
 
-NodeQueue::NodeQueue(int concurrency, std::size_t start_level, bool in_order, Time now)
+NodeQueue::NodeQueue(int concurrency, std::size_t start_level, Order order, Time now)
     : concurrency_(concurrency),
       start_level_(start_level),
-      in_order_(in_order),
+      order_(order),
       is_open_(start_level <= 1),
       since_(now) {
   tokens_.push_back({static_cast<std::size_t>(concurrency), 0});
@@ -41,6 +34,12 @@ void NodeQueue::take_tokens() {
 void NodeQueue::put(Work& work) {
   heap_.push_back(&work);
   std::push_heap(heap_.begin(), heap_.end(), IsYounger());
+}
+
+void NodeQueue::put_resumed(Work& work) {
+  work.queued.entry = Entry::resumed;
+  put(work);
+  ++ready_;
 }
 
 void NodeQueue::let_in(StartList& start) {
@@ -80,7 +79,7 @@ void NodeQueue::tick(Time now) const {
 // ---- work comes ---------------------------------------------------------------------------------
 
 bool NodeQueue::arrive(Time now, Work& work, StartList& start) {
-  const bool goes_in_line = in_order_ && has_pieces(work);
+  const bool goes_in_line = is_ordered(work);
   const Lock lock(mutex_);
   tick(now);
   if (goes_in_line) enter_lines(work);
@@ -121,9 +120,7 @@ void NodeQueue::resume(Time now, Work& work, StartList& start) {
   const Lock lock(mutex_);
   tick(now);
   --announced_;
-  work.queued.entry = Entry::resumed;
-  put(work);
-  ++ready_;
+  put_resumed(work);
   let_in(start);
 }
 
@@ -138,15 +135,6 @@ void NodeQueue::resume_oldest(Time now, StartList& start) {
   const Lock lock(mutex_);
   tick(now);
   --announced_;
-  ++ready_;
-  let_in(start);
-}
-
-void NodeQueue::add_resumed(Time now, Work& work, StartList& start) {
-  const Lock lock(mutex_);
-  tick(now);
-  work.queued.entry = Entry::resumed;
-  put(work);
   ++ready_;
   let_in(start);
 }
@@ -185,10 +173,18 @@ std::vector<Work::Sent> NodeQueue::release_tokens(Time now) {
 
 // ---- blocks of a stream, in order ---------------------------------------------------------------
 
+bool NodeQueue::is_ordered(const Work& work) const {
+  if (order_ == Order::none) return false;
+  for (const Item& item : work.items)
+    for (const Origin& o : *item.origins)
+      if (is_ordered(o)) return true;
+  return false;
+}
+
 void NodeQueue::enter_lines(Work& work) {
   for (const Item& item : work.items) {
     for (const Origin& o : *item.origins) {
-      if (o.whole()) continue;
+      if (!is_ordered(o)) continue;
       std::vector<Work*>& line = lines_[o.stream.get()];
       if (!line.empty() && line.back() == &work) continue;
       work.queued.behind += line.empty() ? 0 : 1;
@@ -240,9 +236,7 @@ NodeQueue::Time NodeQueue::finish(Time now, const Finish& f, StartList& start) {
   else if (f.branches != nullptr)
     give_back(*f.branches);
   if (f.resumed != nullptr) {
-    f.resumed->queued.entry = Entry::resumed;
-    put(*f.resumed);
-    ++ready_;
+    put_resumed(*f.resumed);
   } else if (f.goes_on) {
     ++announced_;
   }
@@ -264,12 +258,13 @@ void NodeQueue::free_token(Time now, std::size_t branch, StartList& start) {
 }
 
 void NodeQueue::sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting,
-                        StartList& start) {
+                        Work* cursor, StartList& start) {
   const Lock lock(mutex_);
   tick(now);
   --announced_;
   out_ += out;
   give_back(waiting);
+  if (cursor != nullptr) put_resumed(*cursor);
   let_in(start);
 }
 

@@ -5,7 +5,7 @@
 //
 // Work that waits is in a heap, the oldest source item first. Of a stage that takes the blocks of a
 // stream in order, only the first of these blocks is in the heap; those behind it follow one by
-// one, as each leaves the stage. A whole file needs no order.
+// one, as each leaves the stage. A whole file needs no order, unless it comes by two inputs.
 //
 // A call that makes room appends the work that may begin to a StartList, which the node then puts
 // into its node of oneTBB. Invariant: while the queue is open, the heap has work that may begin
@@ -33,9 +33,11 @@ class NodeQueue {
   using Clock = RunClock;
   using Time = Clock::time_point;
 
-  /// No item begins before `start_level` items wait. `in_order`: blocks of one stream go one by
-  /// one, in the order of their arrival.
-  NodeQueue(int concurrency, std::size_t start_level, bool in_order, Time now);
+  /// What goes one by one, in the order of arrival: nothing, the blocks of one stream, or all work
+  /// of one stream, as a whole file that comes by two inputs.
+  enum class Order { none, blocks, all };
+  /// No item begins before `start_level` items wait.
+  NodeQueue(int concurrency, std::size_t start_level, Order order, Time now);
   /// Adds a queue behind the node, with its number of tokens; to be called before the run.
   void add_branch(std::size_t tokens);
 
@@ -53,8 +55,6 @@ class NodeQueue {
   /// The same in two steps: keeps the work ready, and later lets one more begin, the oldest.
   void put_back(Time now, Work& work);
   void resume_oldest(Time now, StartList& start);
-  /// Takes work that was not announced.
-  void add_resumed(Time now, Work& work, StartList& start);
   /// Opens a queue that fills. False: it is open, or empty.
   bool open(Time now, StartList& start);
   /// Takes from work that waits behind a block of its own stream its token in the queue; it counts
@@ -82,8 +82,8 @@ class NodeQueue {
   /// Frees the token of an item that has begun in the node behind `branch`.
   void free_token(Time now, std::size_t branch, StartList& start);
   /// The source has sent announced work to the branches `waiting`, where it has tokens; all other
-  /// tokens are free.
-  void sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting,
+  /// tokens are free. Resumes `cursor`, unless it is null.
+  void sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting, Work* cursor,
                StartList& start);
   /// Ends announced work that had got as far as its streams.
   void cut_off(Time now, const std::vector<const Stream*>& streams, StartList& start);
@@ -159,14 +159,19 @@ class NodeQueue {
   void take_tokens();
   void give_back(const std::vector<std::size_t>& given);
   void put(Work& work);
+  void put_resumed(Work& work);
   void let_in(StartList& start);
   void note_open(Time now);
+  [[nodiscard]] bool is_ordered(const Origin& o) const {
+    return order_ == Order::all || (order_ == Order::blocks && !o.whole());
+  }
+  [[nodiscard]] bool is_ordered(const Work& work) const;
   void enter_lines(Work& work);
   void leave_lines(const std::vector<const Stream*>& streams);
 
   const int concurrency_;
   const std::size_t start_level_;
-  const bool in_order_;
+  const Order order_;
 
   mutable tbb::spin_mutex mutex_;
   // The counts of work by what it is about to do. Queued work is in `waiting_` until it begins, in

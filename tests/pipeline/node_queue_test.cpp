@@ -50,8 +50,8 @@ class Streams {
 // may begin.
 struct Node {
   explicit Node(int concurrency, const std::vector<std::size_t>& branches = {},
-                std::size_t start_level = 0)
-      : queue(concurrency, start_level, true, at(0)) {
+                std::size_t start_level = 0, NodeQueue::Order order = NodeQueue::Order::blocks)
+      : queue(concurrency, start_level, order, at(0)) {
     for (std::size_t most : branches) queue.add_branch(most);
   }
   Work& make(std::size_t index = 0) {
@@ -173,9 +173,7 @@ TEST_CASE("node queue: a source's task holds tokens until it is known where it g
   CHECK(n.finish(a, 0, {.goes_on = true, .gave = true}).empty());
   CHECK(n.now().announced == 1);
   StartList list;
-  n.queue.add_resumed(at(0), cursor, list);
-  CHECK(Node::all(list).empty());
-  n.queue.sent_on(at(0), {1, 1, 1}, {0}, list);
+  n.queue.sent_on(at(0), {1, 1, 1}, {0}, &cursor, list);
   CHECK(Node::all(list).empty());
   CHECK(n.now().announced == 0);
   CHECK(n.free_token(0) == Works{&cursor});
