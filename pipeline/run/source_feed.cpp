@@ -159,7 +159,8 @@ void SourceFeed::pass(Range& range) {
   if (range.state.exchange(State::over) != State::being_made) range.made = {};
 }
 
-// A range to be made; the number of ranges where there are enough.
+// Claims the next range to be made and returns its index; ranges_.size() if enough are made or
+// claimed.
 std::size_t SourceFeed::claim(std::size_t ahead) {
   std::size_t claimed = claimed_.load(std::memory_order_relaxed);
   for (;;) {

@@ -251,8 +251,8 @@ bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Ite
     out.origins = std::move(given.origins);
     return given.more;
   }
-  // One of several blocks: the first one is covered by the reservation of what it is cut from,
-  // every other one has its own.
+  // The output is one of several blocks. The first is covered by the reservation of the item it is
+  // cut from; each later one has its own.
   if (given.more || work.progress.given > 0 || divides_) {
     const Origin& in = item.origins->front();
     const bool is_first = work.progress.given == 0;

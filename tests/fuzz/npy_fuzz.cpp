@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Outputs are taken from the folder MELFLOW_FUZZ_OUTPUTS.
+// Further seeds are the .npy files in the folder that the variable MELFLOW_FUZZ_OUTPUTS names.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return write_seeds([](const auto& seed) {
     const std::uint64_t shape[] = {2, 3};
