@@ -130,7 +130,8 @@ struct RunReport {
   /// When the last files were done, among those in flight when the source had no more [s after the
   /// stages began]; ascending, at most 256.
   std::vector<double> last_closings;
-  /// How long files were in the graph, from their admission until all sinks had their rows [s].
+  /// How long files were in the graph, from their admission until all sinks had their rows [s]; of
+  /// the first 64, and of one in 16 of the others.
   ServiceReport latency;
   std::size_t bytes_read = 0;     ///< yielded by the nodes after the source
   std::vector<SlowFile> slowest;  ///< over all stages, the longest first

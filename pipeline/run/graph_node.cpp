@@ -117,14 +117,14 @@ bool GraphNode::takes(std::size_t branch, const Item& item) const {
 
 // Without memory there are none, and the run ends.
 GraphNode::Parcels GraphNode::make_parcels(std::unique_ptr<Work> work) {
-  if (down_.size() < 2) return {{0, std::move(work)}, {}};
+  if (down_.size() < 2) return {{0, std::move(work)}, nullptr};
   try {
     std::vector<Parcel> parcels = copies(*work);
     if (parcels.empty()) return {};
     parcels.front().work = std::move(work);
     Parcel first = std::move(parcels.front());
     parcels.erase(parcels.begin());
-    return {std::move(first), std::move(parcels)};
+    return {std::move(first), std::make_unique<std::vector<Parcel>>(std::move(parcels))};
   } catch (const std::bad_alloc&) {
     graph_.abort(std::current_exception());
     if (work) drop(work.release());
@@ -155,11 +155,8 @@ std::vector<GraphNode::Parcel> GraphNode::copies(Work& work) const {
 
 // Notes for whom the memory of the work is reserved from now on.
 void GraphNode::note_holder(const Work& work, int node) {
-  const Reservation* last = nullptr;
-  for (const Item& item : work.items)
-    for (const Origin& o : *item.origins)
-      if (o.reservation && std::exchange(last, o.reservation.get()) != o.reservation.get())
-        last->set_node(node);
+  for (const Origin& o : *work.items.front().origins)  // several items have the same reservation
+    if (o.reservation) o.reservation->set_node(node);
 }
 
 // Puts the parcels that have to wait into their queues; `waiting` gets their branches. The others

@@ -123,11 +123,12 @@ class GraphNode {
   // All that is sent at once; nearly always it is one parcel, without an allocation.
   struct Parcels {
     Parcel first;
-    std::vector<Parcel> others;
+    std::unique_ptr<std::vector<Parcel>> others;  // null: none
     template <class F>
     void each(F&& f) {
       if (first.work) f(first);
-      for (Parcel& p : others) f(p);
+      if (others)
+        for (Parcel& p : *others) f(p);
     }
   };
 

@@ -94,16 +94,15 @@ bool StageExecutor::is_lost(const Work& work, std::size_t i) const {
   return work.is_lost_to(node_, i);
 }
 
-// By which of them it came; only a stage that pairs asks.
+// The input of a stage that pairs by which the present item came.
 std::size_t StageExecutor::input_of(const Work& work) const {
   const int output = work.items[work.progress.at].output;
   const auto is_it = [&](const PlanInput& in) {
     return in.node == work.sent.node &&
            (in.output < 0 || output == output_number(in.node, in.output));
   };
-  return pairs_ ? static_cast<std::size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_it) -
-                                           inputs_.begin())
-                : 0;
+  return static_cast<std::size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_it) -
+                                  inputs_.begin());
 }
 
 StageExecutor::Outcome StageExecutor::run(Work& work) {
@@ -119,6 +118,7 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
       give_batch(work);
       return o;
     }
+    std::vector<Leaving> outputs;  // of the present item, for a stage that splits
     for (; work.progress.at < work.items.size(); ++work.progress.at) {
       Item& item = work.items[work.progress.at];
       if (is_lost(work, work.progress.at)) {
@@ -138,12 +138,15 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
         if (++work.progress.at < work.items.size()) o.rest = Rest::items;
         return o;
       }
-      ItemContext context(graph_.context(), item, node_, input_of(work), work.progress.given);
+      ItemContext context(graph_.context(), item, node_, pairs_ ? input_of(work) : 0,
+                          work.progress.given);
+      if (splits_) context.set_outputs(outputs);
       Result<Emission> result = Emission{};
       if (auto error = caught([&] { result = items_->run(item, work.progress.cursor, context); }))
         result = std::move(*error);
       if (splits_ && result) {
-        settle_outputs(work, item, *result);
+        settle_outputs(work, item, outputs);
+        outputs.clear();
         let_go(item);
         continue;
       }
@@ -278,18 +281,19 @@ bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Ite
   return given.more;
 }
 
-// What the stage gave by each of its outputs. By which of them an item leaves is decided by its
-// first block.
-void StageExecutor::settle_outputs(Work& work, const Item& item, Emission& result) const {
+// Takes what leaves by each of the outputs of a stage that splits. Sinks that only the other outputs
+// lead to do not get the item.
+void StageExecutor::settle_outputs(Work& work, const Item& item,
+                                   std::vector<Leaving>& outputs) const {
   std::vector<int> used;
-  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
-    Emission& given = result.outputs[i];
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Leaving& given = outputs[i];
     if (!given.payload) continue;
     used.push_back(static_cast<int>(i));
     work.progress.out.push_back({item.origins, std::move(given.payload), given.bytes, given.rows,
                                  output_number(node_, used.back())});
   }
-  if (used.size() < result.outputs.size())
+  if (used.size() < outputs.size())
     for (const Origin& o : *item.origins)
       o.stream->route(node_, used, ItemError::skipped("leaves " + name_ + " by other outputs"),
                       o.block);

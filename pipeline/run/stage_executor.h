@@ -50,7 +50,7 @@ class StageExecutor {
   [[nodiscard]] std::size_t input_of(const Work& work) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void fail(const Origins& origins, const ItemError& error, std::uint64_t given = 0) const;
-  void settle_outputs(Work& work, const Item& item, Emission& result) const;
+  void settle_outputs(Work& work, const Item& item, std::vector<Leaving>& outputs) const;
   bool add(Item& item);
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;

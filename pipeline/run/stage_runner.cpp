@@ -97,6 +97,8 @@ bool StageRunner::Pass::put(std::shared_ptr<const void> payload, bool is_last, c
   std::unique_ptr<StageState> cursor;
   for (bool more = true; more;) {
     ItemContext context(runner_.run_, item, 0);
+    std::vector<Leaving> outputs;
+    context.set_outputs(outputs);
     auto emission = engine_ ? through(*engine_, item, context)
                             : runner_.faces_.items->run(item, cursor, context);
     if (!emission) {
@@ -106,6 +108,8 @@ bool StageRunner::Pass::put(std::shared_ptr<const void> payload, bool is_last, c
     more = emission->more;
     if (stream_->failed()) return false;
     if (emission->payload && !give(std::move(emission->payload), is_last && !more)) return false;
+    for (Leaving& output : outputs)
+      if (output.payload && !give(std::move(output.payload), is_last)) return false;
   }
   return !stream_->failed();
 }

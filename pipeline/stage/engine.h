@@ -32,9 +32,6 @@ struct Emission {
   bool ends = true;
   std::optional<Span> span = std::nullopt;
   std::shared_ptr<const Origins> origins = nullptr;  ///< set where they differ from the item's
-  /// For a stage that splits, in place of all above: the output by each of its named outputs;
-  /// without a payload where the item does not leave by one.
-  std::vector<Emission> outputs = {};
 };
 
 template <class T>

@@ -77,6 +77,12 @@ struct RunContext {
   [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
 };
 
+/// The output of a stage that splits by one of its outputs; without a payload: none.
+struct Leaving {
+  std::shared_ptr<const void> payload;
+  std::size_t bytes = 0, rows = 0;
+};
+
 /// Tells a process() call about its item, and takes its reports about it.
 class ItemContext {
  public:
@@ -90,6 +96,10 @@ class ItemContext {
   [[nodiscard]] std::size_t input() const { return input_; }
   /// The number of the node, for Stream::fail() outside this call.
   [[nodiscard]] int stage() const { return stage_; }
+  /// For a stage that splits: gets what leaves by each of its outputs, in their order, in place of
+  /// the result of its call; without a payload where the item does not leave by one.
+  [[nodiscard]] std::vector<Leaving>& outputs() const { return *outputs_; }
+  void set_outputs(std::vector<Leaving>& outputs) { outputs_ = &outputs; }
   [[nodiscard]] std::unique_ptr<StageState>& state() const {
     return origin().stream->state(stage_);
   }
@@ -124,6 +134,7 @@ class ItemContext {
   const Item& item_;
   int stage_;
   std::size_t input_;
+  std::vector<Leaving>* outputs_ = nullptr;
   std::uint64_t given_;  // payloads already emitted for this item, in units of Origin::block
 };
 

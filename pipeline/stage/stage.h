@@ -55,7 +55,7 @@ struct StageTraits {
   /// Whether it takes the outputs of several nodes, each of which yields every item (SideBySide,
   /// Join).
   bool pairs = false;
-  /// Whether an item leaves by several of its named outputs (Emission::outputs), else by one.
+  /// Whether an item leaves by several of its named outputs (ItemContext::outputs), else by one.
   bool splits = false;
   /// Whether one input may yield several blocks; all but the first have to wait for memory.
   bool expands = false;

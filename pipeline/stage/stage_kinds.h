@@ -175,10 +175,12 @@ class Split : public ItemStage {
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     auto parts = process(payload_of<In>(item), context);
     if (!parts) return std::move(parts.error());
-    Emission out;
-    std::apply([&](auto&... part) { (out.outputs.push_back(emission(std::move(part))), ...); },
-               *parts);
-    return out;
+    const auto leave = [&context](auto& part) {
+      const std::size_t bytes = part ? part->bytes() : 0, rows = part ? part->rows() : 0;
+      context.outputs().push_back({std::move(part), bytes, rows});
+    };
+    std::apply([&](auto&... part) { (leave(part), ...); }, *parts);
+    return Emission{};
   }
 
  protected:
