@@ -2,6 +2,7 @@
 # that it needs; `development` is a package for find_package(melflow):
 #   melflow::melflow                      the library; programs that include its headers also need oneTBB and fmt
 #   melflow_add_program(NAME SOURCE...)   the whole program with further stages in it
+#   melflow_add_plugin(NAME SOURCE...)    a shared library with further stages
 set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
 
 file(RELATIVE_PATH library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})

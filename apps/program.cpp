@@ -24,6 +24,7 @@
 #include "apps/shipped.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
+#include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/warned_config_error.h"
@@ -38,6 +39,7 @@ constexpr const char* kFooter = R"(Example:
   DATA=clips OUT=features.h5 melflow run first.yaml
   melflow inspect features.h5
   melflow show features.h5 --file some.wav -o mel.png
+  melflow --plugin ./own.so run own.yaml       with the stages of a plug-in; also MELFLOW_PLUGINS=./own.so
   melflow run --help                           the options of a verb; the same as melflow help run
 
 Exit status: 0 done, 1 the run failed, 2 usage, 3 done but some files failed, 4 not as expected (expect, tests),
@@ -67,13 +69,32 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
-// Returns the program's arguments; `help run` becomes `run --help`.
+constexpr const char* kPlugin = "--plugin";
+
+// Returns the program's arguments; `help run` becomes `run --help`, and options --plugin before the
+// verb are moved behind it.
 std::vector<std::string> arguments_of(int argc, char** argv) {
-  std::vector<std::string> out(argv + std::min(argc, 1), argv + argc);
-  if (out.empty() || out.front() != "help") return out;
-  out.erase(out.begin());
-  out.insert(out.begin() + (out.empty() ? 0 : 1), "--help");
+  std::vector<std::string> out(argv + std::min(argc, 1), argv + argc), options;
+  while (!out.empty() && out.front().substr(0, out.front().find('=')) == kPlugin) {
+    const auto end = out.begin() + (out.front() == kPlugin && out.size() > 1 ? 2 : 1);
+    options.insert(options.end(), out.begin(), end);
+    out.erase(out.begin(), end);
+  }
+  if (out.empty()) return out;
+  if (out.front() == "help") {
+    out.erase(out.begin());
+    options.emplace_back("--help");
+  }
+  out.insert(out.begin() + (out.empty() ? 0 : 1), options.begin(), options.end());
   return out;
+}
+
+// Loads the plug-ins of the environment, then those of the command line. Throws ConfigError.
+void load_plugins(const std::vector<std::string>& paths) {
+  load_plugins_of_environment();
+  for (const std::string& path : paths)
+    if (const std::string wrong = load_plugin(path); !wrong.empty())
+      throw ConfigError(wrong, {std::make_shared<const std::string>(kPlugin), 0, 0});
 }
 
 // Released when memory runs out, so that a run's results can still be completed and reported, which
@@ -96,7 +117,7 @@ int report_problems(const ConfigError& e) {
   return kConfiguration;
 }
 
-int run_verb(int argc, char** argv) {
+int run_verb(const std::vector<std::string>& arguments) {
   std::free(spare_memory.exchange(std::malloc(kSpareMemory)));
   std::set_new_handler(give_spare_memory);
   CLI::App app{
@@ -109,11 +130,16 @@ int run_verb(int argc, char** argv) {
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
   std::map<std::string, Action> actions;
-  for (const Verb& verb : kVerbs)
-    actions[verb.name] =
-        verb.add(*app.add_subcommand(verb.name, verb.summary)->group(verb.heading));
+  std::vector<std::string> plugins;
+  for (const Verb& verb : kVerbs) {
+    CLI::App& of_verb = *app.add_subcommand(verb.name, verb.summary)->group(verb.heading);
+    actions[verb.name] = verb.add(of_verb);
+    of_verb
+        .add_option(kPlugin, plugins, "loads the stages of a shared library first; may be repeated")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+  }
 
-  const std::vector<std::string> arguments = arguments_of(argc, argv);
   if (const std::string wrong = wrong_verb(app, arguments); !wrong.empty()) {
     complain(wrong);
     return kUsage;
@@ -130,6 +156,7 @@ int run_verb(int argc, char** argv) {
     return kUsage;
   }
   try {
+    load_plugins(plugins);
     return actions.at(app.get_subcommands().front()->get_name())();
   } catch (const ConfigError& e) {
     return report_problems(e);
@@ -166,10 +193,11 @@ int run_program(int argc, char** argv) {
   open_standard_files();
   // With SIGXFSZ ignored, exceeding a limit on file sizes becomes a write error, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
-  const int code = run_verb(argc, argv);
+  const std::vector<std::string> arguments = arguments_of(argc, argv);
+  const int code = run_verb(arguments);
   if (is_printed()) return code;
   std::fputs("melflow: stdout: could not write all of the output\n", stderr);
-  const Verb* verb = argc > 1 ? find_verb(argv[1]) : nullptr;
+  const Verb* verb = arguments.empty() ? nullptr : find_verb(arguments.front());
   return verb == nullptr ? kRunFailed : verb->unprinted.value_or(static_cast<ExitCode>(code));
 }
 

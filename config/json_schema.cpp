@@ -75,7 +75,8 @@ Json stage_schema(const StageInfo& stage, const Json& common) {
   Json all = common;
   const auto config = stage.configure();
   all.update(properties(config->schema().fields()));
-  return {{"description", stage.summary},
+  const std::string of = stage.plugin.empty() ? "" : " (" + stage.plugin + ")";
+  return {{"description", stage.summary + of},
           {"additionalProperties", false},
           {"properties", std::move(all)}};
 }

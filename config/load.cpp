@@ -10,6 +10,7 @@
 #include "config/expectations.h"
 #include "config/overrides.h"
 #include "config/pipeline_tests.h"
+#include "config/plugins.h"
 #include "config/top_level.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
@@ -38,6 +39,7 @@ class Reader {
       : options_(options), registry_(registry) {}
 
   Plan load(const std::string& text, const std::string& name) {
+    if (&registry_ == &Registry::global()) load_plugins_of_environment();
     file_ = std::make_shared<const std::string>(name);
     Document document = read_document(text, name);
     problems_ = std::move(document.problems);
@@ -55,8 +57,11 @@ class Reader {
       check_unused(options_.vars, asked, problems_);
     if (options_.filled_in != nullptr) *options_.filled_in = root;
     read_top_level(root);
+    load_plugins(root);
     read_graph(root);
-    return build();
+    Plan plan = build();
+    if (options_.trust) keep_plugins(root, plan.settings.config);
+    return plan;
   }
 
  private:
@@ -125,6 +130,31 @@ class Reader {
     spec_.workers = options_.workers.value_or(top.workers.value_or(0));
   }
 
+  void load_plugins(const Value& root) {
+    const Value* named = root.find(kPluginsKey);
+    if (named == nullptr || &registry_ != &Registry::global()) return;
+    for (const Value& one : named->is_list() ? named->items() : std::vector{*named}) {
+      if (!one.is_scalar()) continue;  // reported by the schema, or null
+      std::string wrong;
+      if (!options_.trust.value_or(true) && !has_plugin(one.text()))
+        wrong = fmt::format(
+            "{}: this configuration would load the plug-in, which is code that whoever made the "
+            "file has chosen; give your own with --plugin FILE, or load it with --trust",
+            excerpt(one.text()));
+      else if (!options_.trust || !has_plugin(one.text()))
+        wrong = load_plugin(one.text());
+      if (wrong.empty()) continue;
+      error(one.mark(), fmt::format("{}: {}", kPluginsKey, wrong));
+      is_incomplete_ = true;
+    }
+  }
+
+  // A recomputed output keeps its stored configuration, whatever file its plug-ins are loaded from.
+  static void keep_plugins(const Value& root, Value& config) {
+    std::erase_if(config.entries(), [](const Value::Entry& e) { return e.key == kPluginsKey; });
+    if (const Value* stored = root.find(kPluginsKey)) config.set(kPluginsKey, *stored);
+  }
+
   void read_graph(const Value& root) {
     const Value* graph = root.find(kGraphKey);
     if (graph == nullptr && has_unknown_key_) return;  // it was reported under another name
@@ -169,7 +199,7 @@ class Reader {
         error(e.key_mark, fmt::format("{}.use: a graph is in one file since melflow 0.2; write the "
                                       "nodes of that file into this graph",
                                       e.key));
-        is_in_parts_ = true;
+        is_incomplete_ = true;
         continue;
       }
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
@@ -177,8 +207,8 @@ class Reader {
   }
 
   Plan build() {
-    // For a graph that lacks nodes, further problems would only follow from that.
-    if (spec_.nodes.empty() || is_in_parts_) throw ConfigError(without_repeats());
+    // For a graph that lacks nodes or stages, further problems would only follow from that.
+    if (spec_.nodes.empty() || is_incomplete_) throw ConfigError(without_repeats());
     std::set<Place> known;
     for (const Problem& p : problems_.sorted())
       if (p.mark.column > 0) known.insert(place_of(p.mark));
@@ -239,7 +269,7 @@ class Reader {
   Expectations expect_;
   Problems problems_;
   bool has_unknown_key_ = false;  // at the top level
-  bool is_in_parts_ = false;      // nodes of the graph are in other files
+  bool is_incomplete_ = false;    // nodes of the graph are in other files, or a plug-in is missing
 };
 
 }  // namespace

@@ -110,6 +110,7 @@ std::string stages_markdown(const Registry& registry) {
                        ports_text(stage->traits), kind_text(stage->traits));
     if (stage->traits.max_concurrency > 0)
       out += fmt::format("; concurrency at most {}", stage->traits.max_concurrency);
+    if (!stage->plugin.empty()) out += fmt::format("; of the plug-in `{}`", stage->plugin);
     out += ".\n\n";
     const auto config = stage->configure();
     if (config->schema().fields().empty())

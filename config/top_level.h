@@ -13,6 +13,7 @@ namespace melflow {
 inline constexpr int kConfigVersion = 1;
 inline constexpr const char* kGraphKey = "graph";
 inline constexpr const char* kTestsKey = "tests";
+inline constexpr const char* kPluginsKey = "plugins";
 
 inline constexpr OtherName kOtherMemoryNames[] = {
     {"ram", "", "host"},   {"cpu", "", "host"},   {"limit", "", "host"},  {"max", "", "host"},
@@ -65,6 +66,7 @@ struct TopLevelOptions {
   CountOrShare max_failures;
   std::optional<int> workers;
   std::optional<Expectations> expect;
+  std::vector<std::string> plugins;
 
   void describe(Schema& s) {
     s.other_names(kOtherTopLevelNames);
@@ -82,6 +84,8 @@ struct TopLevelOptions {
         .tuning();
     s.group("expect", expect,
             "what the run should be like; checked at its end, with an exit status of its own");
+    s.field(kPluginsKey, plugins,
+            "shared libraries with further stages, which are loaded before the graph is read");
   }
 };
 

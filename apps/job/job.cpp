@@ -111,9 +111,10 @@ Job Job::read(const std::string& folder) {
   return job;
 }
 
-Plan Job::load(std::optional<int> workers, const std::string& output) const {
+Plan Job::load(std::optional<int> workers, bool trust, const std::string& output) const {
   LoadOptions options;
   options.workers = workers;
+  options.trust = trust;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
   Value planned = read_document(config, "job.json").root;

@@ -58,8 +58,10 @@ struct Job {
   }
 
   /// Makes the run plan of the job's pipeline, with the configuration that the job stored. The
-  /// program has to be in the working folder. Throws ConfigError and RunError.
-  [[nodiscard]] Plan load(std::optional<int> workers, const std::string& output = "") const;
+  /// program has to be in the working folder. `trust`: as in LoadOptions. Throws ConfigError and
+  /// RunError.
+  [[nodiscard]] Plan load(std::optional<int> workers, bool trust,
+                          const std::string& output = "") const;
   /// Changes to the working folder. Throws RunError.
   void enter_working_folder() const;
 };

@@ -24,6 +24,7 @@
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
 #include "apps/report/report_json.h"
+#include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "stages/version.h"
 
@@ -113,7 +114,9 @@ void raise(PyObject* type, const char* text) {
 
 // Replaces command-line options in a message by the corresponding Python arguments.
 std::string with_arguments(std::string text) {
-  for (const auto& [option, argument] : {std::pair{"--set", "sets"}, {"--var", "vars"}})
+  for (const auto& [option, argument] : {std::pair{"--set", "sets"},
+                                         {"--var", "vars"},
+                                         {"--plugin FILE", "melflow.load_plugin(FILE)"}})
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)
       text.replace(at, std::strlen(option), argument);
   return text;
@@ -148,6 +151,10 @@ NB_MODULE(_melflow, m) {
   bind_features(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
+  m.def("load_plugin", [](const std::string& path) {
+    const WithoutLock free;
+    if (const std::string wrong = load_plugin(path); !wrong.empty()) throw ConfigError(wrong);
+  });
   config_error = nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError).release().ptr();
   run_error = nb::exception<RunError>(m, "RunError", PyExc_RuntimeError).release().ptr();
   nb::register_exception_translator(&translate);

@@ -10,6 +10,7 @@
 
 namespace CLI {
 class App;
+class Option;
 class Validator;
 }  // namespace CLI
 
@@ -21,6 +22,10 @@ CLI::Validator is_one_of(const std::vector<std::string>& names);
 /// Adds the option --workers. `workers` must outlive the parsing of options.
 void add_workers(CLI::App& verb, std::optional<int>& workers,
                  const char* what = "threads that compute; 0: as many as there are cores");
+
+/// Adds the option --trust to a verb that runs a stored configuration (LoadOptions::trust). `trust`
+/// must outlive the parsing of options.
+CLI::Option* add_trust(CLI::App& verb, bool& trust);
 
 /// Returns the seconds in "11h50m", "90s", "1.5h" or "250ms" (numbers with units, largest first),
 /// or in "90" (a number of seconds). Returns nothing for any other text and for zero.

@@ -270,7 +270,9 @@ int write_stage(const std::string& name, const std::string& folder) {
       "  cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH={2}\n"
       "  cmake --build build\n"
       "  ctest --test-dir build\n"
-      "  DATA=folder OUT=features.h5 build/melflow_{1} run {1}.yaml\n",
+      "  DATA=folder OUT=features.h5 build/melflow_{1} run {1}.yaml\n"
+      "or, with the stage as a plug-in of melflow:\n"
+      "  DATA=folder OUT=features.h5 melflow --plugin build/{1}.so run {1}.yaml\n",
       folder, name, prefix.empty() ? "PREFIX    # where melflow and its headers are" : prefix);
   return kDone;
 }
@@ -306,7 +308,7 @@ Action add_init(CLI::App& verb) {
   CLI::Option* stage =
       verb.add_option("--stage", given->stage,
                       "writes a project with a stage of that name instead: C++, its test, a "
-                      "pipeline, CMakeLists.txt")
+                      "pipeline, CMakeLists.txt for a program and a plug-in")
           ->type_name("NAME")
           ->check(CLI::Validator([](std::string& name) { return wrong_stage_name(name); }, ""))
           ->excludes(force)

@@ -52,8 +52,9 @@ std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
 // Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
 // to `output` unless that is "". Throws RunError that names the parts which are not done, or a part
 // of another plan.
-Plan merging_plan(const Job& job, std::optional<int> workers, const std::string& output) {
-  Plan plan = job.load(workers, output);
+Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
+                  const std::string& output) {
+  Plan plan = job.load(workers, trust, output);
   const auto merged = std::make_shared<MergedParts>();
   std::vector<std::size_t> missing;
   const int columns = columns_of(plan);
@@ -91,6 +92,7 @@ Plan merging_plan(const Job& job, std::optional<int> workers, const std::string&
 struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;
+  bool trust = false;
   bool quiet = false;
 };
 
@@ -116,7 +118,7 @@ int merge_parts_of(const MergeArguments& arguments) {
   const std::string output =
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
   job.enter_working_folder();
-  Runner runner(merging_plan(job, arguments.workers, output));
+  Runner runner(merging_plan(job, arguments.workers, arguments.trust, output));
   const RunReport report =
       run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
   for (const std::string& warning : report.warnings) say(stderr, "warning: {}\n", warning);
@@ -145,6 +147,7 @@ Action add_merge(CLI::App& verb) {
                   "writes there instead of to the path in the pipeline")
       ->type_name("FILE");
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
+  add_trust(verb, arguments->trust);
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a warning");
   verb.footer(

@@ -22,6 +22,7 @@
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "config/load.h"
+#include "config/top_level.h"
 #include "config/yaml_text.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
@@ -125,6 +126,8 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   LoadOptions loading = options;
   loading.filled_in = &filled_in;
   Plan plan = load_plan(pipeline, loading);
+  // However they were given, the workers need them.
+  if (const Value* used = plan.settings.config.find(kPluginsKey)) filled_in.set(kPluginsKey, *used);
   Job job;
   job.folder = fs::absolute(folder).lexically_normal().string();
   job.working_folder = fs::current_path().string();

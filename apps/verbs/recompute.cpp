@@ -91,11 +91,14 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 
 }  // namespace
 
-Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed) {
+Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed,
+                     bool trust) {
   const std::string config = file.text("config");
   if (config.empty())
     throw RunError(file.path() + ": does not record the configuration that it was made with");
-  Plan plan = load_plan_text(config, file.path() + ": config", {});
+  LoadOptions options;
+  options.trust = trust;
+  Plan plan = load_plan_text(config, file.path() + ": config", options);
   check_root(plan, file);
   Recomputed out;
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);

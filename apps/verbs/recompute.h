@@ -19,7 +19,9 @@ struct Recomputed {
 };
 
 /// Draws files that have rows and a hash, the same ones for the same `seed`, and computes them by
-/// the configuration in the output. Throws RunError where they cannot be compared.
-Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed);
+/// the configuration in the output (`trust`: as in LoadOptions). Throws RunError where they cannot
+/// be compared.
+Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed,
+                     bool trust);
 
 }  // namespace melflow

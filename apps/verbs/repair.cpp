@@ -31,6 +31,7 @@ namespace {
 struct RepairArguments {
   std::string file;
   std::optional<int> workers;
+  bool trust = false;
 };
 
 /// The findings about an output in one file, or in one file per split.
@@ -112,6 +113,7 @@ int repair(const RepairArguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   LoadOptions options;
   options.workers = arguments.workers;
+  options.trust = arguments.trust;
   Examined found;
   Value config;
   {
@@ -161,6 +163,7 @@ Action add_repair(CLI::App& verb) {
                   "an output: .h5 or .npy; where each split has a file of its own, any of them")
       ->required();
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
+  add_trust(verb, arguments->trust);
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
       "what was\n"

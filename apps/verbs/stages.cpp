@@ -63,6 +63,11 @@ std::string example(const StageInfo& stage) {
   return out + "}";
 }
 
+// Returns " (./loudness.so)" for a stage of a plug-in, "" for one that is built in.
+std::string plugin_of(const StageInfo& stage) {
+  return stage.plugin.empty() ? "" : fmt::format(" ({})", excerpt(stage.plugin));
+}
+
 std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -113,8 +118,8 @@ int print_stage(const std::string& asked) {
     return kUsage;
   }
   if (dot != asked.npos) return print_option(*stage, asked.substr(dot + 1));
-  say(stdout, "{}: {}\n\n  {}\n\nExample:\n  {}\n\nOptions:\n", stage->name, stage->summary,
-      ports_text(stage->traits), example(*stage));
+  say(stdout, "{}: {}{}\n\n  {}\n\nExample:\n  {}\n\nOptions:\n", stage->name, stage->summary,
+      plugin_of(*stage), ports_text(stage->traits), example(*stage));
   print_options(stage->configure()->schema());
   say(stdout, "\nOptions of every node:\n");
   NodeOptions common;
@@ -144,7 +149,7 @@ int print_list() {
     const bool is_long = n > kWidest;
     say(stdout, "{:<{}}  {}{}", stage->name, name, text, std::string(is_long ? 0 : ports - n, ' '));
     if (is_long) say(stdout, "\n{:<{}}", "", name + 2 + ports);
-    say(stdout, "  {}\n", stage->summary);
+    say(stdout, "  {}{}\n", stage->summary, plugin_of(*stage));
   }
   say(stdout, "\n`melflow stages NAME` shows the options of one.\n");
   return kDone;

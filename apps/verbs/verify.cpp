@@ -12,6 +12,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/verbs/argument_checks.h"
 #include "apps/verbs/output_check.h"
 #include "apps/verbs/recompute.h"
 #include "apps/verbs/verbs.h"
@@ -31,6 +32,7 @@ struct VerifyArguments {
   bool json = false;
   std::optional<CountOrShare> recompute;
   std::uint64_t seed = 0;
+  bool trust = false;
 };
 
 template <class Files, class NameOf>
@@ -94,7 +96,8 @@ int run_verify(const VerifyArguments& arguments) {
   const CheckedRows found = check_rows(file);
   const std::vector<std::string> unfit = misfits(file);
   std::optional<Recomputed> anew;
-  if (arguments.recompute) anew = recompute(file, *arguments.recompute, arguments.seed);
+  if (arguments.recompute)
+    anew = recompute(file, *arguments.recompute, arguments.seed, arguments.trust);
   if (arguments.json) {
     nlohmann::ordered_json out{{"path", file.path()},
                                {"right", found.right},
@@ -119,16 +122,18 @@ int run_verify(const VerifyArguments& arguments) {
 Action add_verify(CLI::App& verb) {
   auto arguments = std::make_shared<VerifyArguments>();
   verb.add_option("FILE", arguments->file, "an output: .h5 or .npy")->required();
-  verb.add_option_function<std::string>(
-          "--recompute",
-          [arguments](const std::string& text) {
-            arguments->recompute.emplace();
-            const std::string why =
-                OptionType<CountOrShare>::parse(Value::scalar(text), *arguments->recompute);
-            if (!why.empty()) throw CLI::ValidationError("--recompute", why);
-          },
-          "also recomputes this many of the files from their audio (1%, 100, 100%)")
-      ->type_name("COUNT");
+  CLI::Option* recompute =
+      verb.add_option_function<std::string>(
+              "--recompute",
+              [arguments](const std::string& text) {
+                arguments->recompute.emplace();
+                const std::string why =
+                    OptionType<CountOrShare>::parse(Value::scalar(text), *arguments->recompute);
+                if (!why.empty()) throw CLI::ValidationError("--recompute", why);
+              },
+              "also recomputes this many of the files from their audio (1%, 100, 100%)")
+          ->type_name("COUNT");
+  add_trust(verb, arguments->trust)->needs(recompute);
   verb.add_option("--seed", arguments->seed,
                   "chooses the files that --recompute takes; another number chooses others");
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");

@@ -49,6 +49,7 @@ struct WorkOptions {
   std::optional<int> workers;  ///< threads
   double stop_after = 0;       ///< [s]; 0: never
   double patience = 60;        ///< [s]; a worker with a constant heartbeat is gone after this time
+  bool trust = false;
   bool quiet = false;
 };
 
@@ -211,7 +212,7 @@ void Worker::make(std::size_t part, const Claims::Taken& taken) {
 }
 
 RunReport Worker::compute(std::size_t part, OutputPart& made) {
-  Plan plan = job_.load(options_.workers);
+  Plan plan = job_.load(options_.workers, options_.trust);
   plan.settings.is_part = true;
   plan.allow_failures();  // applies to all parts together, so merging checks it
   const ManifestRange range = job_.parts[part];
@@ -315,6 +316,7 @@ Action add_work(CLI::App& verb) {
   auto arguments = std::make_shared<WorkArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job")->required();
   add_workers(verb, arguments->options.workers);
+  add_trust(verb, arguments->options.trust);
   add_time(verb, "--stop-after", arguments->options.stop_after,
            "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
            "for machines with a time limit");

@@ -160,9 +160,12 @@ void read_node(GraphDraft& graph, NodeDraft& d) {
     no_stage(graph, spec, own, common);
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
     const std::string near = graph.registry.advice_on(d.common.stage);
-    graph.error(mark_of(spec, "stage"),
-                fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
-                            near.empty() ? "; `melflow stages` lists all stages" : near));
+    graph.error(
+        mark_of(spec, "stage"),
+        fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
+                    near.empty() ? "; `melflow stages` lists all stages, and --plugin FILE adds "
+                                   "those of a plug-in"
+                                 : near));
   } else {
     d.config = d.info->configure();
     if (d.info->outputs) d.outputs = d.info->outputs(spec);

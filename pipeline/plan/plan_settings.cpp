@@ -121,6 +121,17 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
   return node;
 }
 
+// Returns the plug-ins that stages of the graph were loaded from.
+std::vector<Value> plugins_of(const Plan& plan) {
+  std::set<std::string> seen{""};
+  std::vector<Value> out;
+  for (const auto* nodes : {&plan.sources, &plan.nodes})
+    for (const PlanNode& n : *nodes)
+      if (seen.insert(n.info->plugin).second)
+        out.push_back(Value::scalar(n.info->plugin, {}, true));
+  return out;
+}
+
 }  // namespace
 
 void record_settings(const GraphSpec& spec, Plan& plan) {
@@ -143,6 +154,8 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   config.set("memory", memory);
   config.set("max_failures", OptionType<CountOrShare>::echo(plan.max_failures));
   config.set("graph", graph);
+  if (std::vector<Value> used = plugins_of(plan); !used.empty())
+    config.set("plugins", Value::list(std::move(used)));
   plan.settings.config = std::move(config);
   if (const auto& file = plan.nodes.front().mark.file) plan.settings.file = *file;
   plan.settings.sinks =

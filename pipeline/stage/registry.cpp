@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <mutex>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -9,6 +10,13 @@
 #include "pipeline/base/sentences.h"
 
 namespace melflow {
+namespace {
+// Guards all registries, so that they stay movable; ready before any static initialisation.
+constinit std::mutex changing;
+}  // namespace
+
+template <>
+void check_abi<std::string, std::vector<int>>() {}
 
 Registry& Registry::global() {
   static Registry registry;
@@ -17,14 +25,30 @@ Registry& Registry::global() {
 
 void Registry::add(StageInfo info) {
   if (info.feature_stage.empty()) info.feature_stage = info.name;
-  if (find(info.name) != nullptr)
-    throw std::logic_error("two stages are registered as '" + info.name + "'");
+  const std::lock_guard lock(changing);
+  if (taken_ != nullptr) return taken_->push_back(std::move(info));
+  for (const auto& s : stages_)
+    if (s->name == info.name)
+      throw std::logic_error("two stages are registered as '" + info.name + "'");
   stages_.push_back(std::make_unique<StageInfo>(std::move(info)));
   std::sort(stages_.begin(), stages_.end(),
             [](const auto& a, const auto& b) { return a->name < b->name; });
 }
 
+std::vector<StageInfo> Registry::added_by(const std::function<void()>& load) {
+  std::vector<StageInfo> out;
+  const auto take = [this](std::vector<StageInfo>* taken) {
+    const std::lock_guard lock(changing);
+    taken_ = taken;
+  };
+  take(&out);
+  load();
+  take(nullptr);
+  return out;
+}
+
 const StageInfo* Registry::find(const std::string& name) const {
+  const std::lock_guard lock(changing);
   for (const auto& s : stages_)
     if (s->name == name) return s.get();
   return nullptr;
@@ -43,12 +67,14 @@ std::string Registry::advice_on(const std::string& name) const {
 }
 
 std::vector<const StageInfo*> Registry::all() const {
+  const std::lock_guard lock(changing);
   std::vector<const StageInfo*> out;
   for (const auto& s : stages_) out.push_back(s.get());
   return out;
 }
 
 std::vector<std::string> Registry::names() const {
+  const std::lock_guard lock(changing);
   std::vector<std::string> out;
   for (const auto& s : stages_) out.push_back(s->name);
   return out;

@@ -3,6 +3,7 @@
 //   const RegisterStage<Gain, GainOptions> registered{"gain", "Scales samples by a fixed gain."};
 //
 // Libraries with stages are linked as object libraries, so that no linker drops these lines.
+// Plug-ins: config/plugins.h.
 #pragma once
 
 #include <concepts>
@@ -43,6 +44,7 @@ struct Insertion {
 struct StageInfo {
   std::string name;
   std::string summary;
+  std::string plugin;  ///< the plug-in that it was loaded from; "": it is built in
   /// Whether its options can change a value of the output, which makes them feature settings.
   bool affects_features = false;
   StageTraits traits;
@@ -93,11 +95,22 @@ concept KnowsPorts = requires {
   { S::ports() } -> std::same_as<std::vector<PortType>>;
 };
 
-/// All stages. Only static initialisation adds to it, so it is constant once main() runs.
+/// Registering a stage uses this symbol, whose name differs for another C++ library or its debug
+/// mode, so the loader refuses a plug-in that was compiled with one.
+template <class...>
+void check_abi();
+template <>
+void check_abi<std::string, std::vector<int>>();
+
+/// All stages. Static initialisation adds to it, that of plug-ins also while main() runs; an entry
+/// stays where it is. Any thread may call any function.
 class Registry {
  public:
   static Registry& global();
+  /// Throws std::logic_error if there is a stage of that name.
   void add(StageInfo info);
+  /// Calls `load` and returns the stages that it would have added.
+  [[nodiscard]] std::vector<StageInfo> added_by(const std::function<void()>& load);
   [[nodiscard]] const StageInfo* find(const std::string& name) const;
   /// Adds other names by which stages are known; `names` must live as long as the program.
   void other_names(std::span<const OtherName> names) {
@@ -112,6 +125,7 @@ class Registry {
 
  private:
   std::vector<std::unique_ptr<StageInfo>> stages_;
+  std::vector<StageInfo>* taken_ = nullptr;  // gets added stages during added_by()
   std::vector<OtherName> other_names_;
 };
 
@@ -119,6 +133,7 @@ template <class S, class Options>
 class RegisterStage {
  public:
   RegisterStage(std::string name, std::string summary, bool affects_features = false) {
+    check_abi<std::string, std::vector<int>>();
     StageInfo info;
     info.name = std::move(name);
     info.summary = std::move(summary);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A user's own stage with the installed package: `melflow init --stage`, its build, its test, and
-# the program with that stage, outside of this tree.
+# A user's own stage with the installed package: `melflow init --stage`, its build, its test, the program
+# with that stage, and the plug-in, outside of this tree.
 #
 # In:  own_stage_test.sh BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
@@ -65,6 +65,18 @@ grep -q 'level: skipped: has a level of -inf dB, below min_db -40' said || fail 
 says 'peak_level: min_db=-40' "$own" inspect o.h5
 # Files that come with melflow are found by such a program, too.
 refused 78 'demo.yaml:13:11: the variable DATA is not set' "$own" run demo
+
+# ---- the plug-in, which needs nothing but melflow and the compiler's libraries
+plugin=mine/build/peak_level.so
+readelf -d "$plugin" | grep -oP 'NEEDED.*\[\K[^]]*' | sort | tr '\n' ' ' >said
+[[ $(<said) =~ ^libc\.so\.6\ (libgcc_s\.so\.1\ )?(libm\.so\.6\ )?libmelflow\.so\.0\ libstdc\+\+\.so\.6\ $ ]] || fail "needs $(<said)"
+says "^peak_level .* ($plugin)$" "$melflow" --plugin "$plugin" stages
+"$melflow" --plugin "$plugin" run -q mine/peak_level.yaml --var DATA=tones --var OUT=by_plugin.h5 2>said || fail "$(<said)"
+says '"same": 3' "$melflow" verify by_plugin.h5 --recompute 100% --trust --json
+"$melflow" compare o.h5 by_plugin.h5 >said || fail "$(<said)"
+refused 78 "--plugin: $plugin: its stage 'peak_level' exists already, built in" "$own" --plugin "$plugin" stages
+sed 's/\(MELFLOW_[0-9]*\.\)[0-9]/\1x/' "$plugin" >other.so
+refused 78 '--plugin: other.so: was built for melflow 0.x, and this is 0.' "$melflow" --plugin other.so stages
 
 # The loader refuses the library of another minor version.
 sed 's/\(MELFLOW_[0-9]*\.\)[0-9]/\1x/' "$own" >other_version

@@ -246,7 +246,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       "another node";
   const std::vector<Case> cases{
       {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
-       "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages"},
+       "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages, and "
+       "--plugin FILE adds those of a plug-in"},
       {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
        "test.yaml:4:30: b.queu: unknown option of keep. Did you mean 'queue'?"},
       {"option out of range",

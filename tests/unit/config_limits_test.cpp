@@ -104,7 +104,7 @@ TEST_CASE("config limits: a graph of many nodes is refused before they are looke
   for (int i = 0; i < 3000; ++i) text += fmt::format("  n{}: *x\n", i);
   CHECK(problems_of(text) ==
         "t.yaml:2:1: x: there is no such key at the top level; the keys are version, memory, "
-        "max_failures, workers, expect, graph, tests\n"
+        "max_failures, workers, expect, plugins, graph, tests\n"
         "t.yaml:260:3: graph: has 3001 nodes; at most 256 are allowed");
 }
 

@@ -142,7 +142,7 @@ TEST_CASE("config: problems of every level come out in one go") {
         "'scale'?\n"
         "--set: scale.gain: 99 is out of range; allowed: -60 to 60 dB\n"
         "t.yaml:2:1: wrokers: there is no such key at the top level. Did you mean 'workers'? The "
-        "keys are version, memory, max_failures, workers, expect, graph, tests\n"
+        "keys are version, memory, max_failures, workers, expect, plugins, graph, tests\n"
         "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "
         "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
         "${MELFLOW_TEST_NOT_SET:-VALUE}\n"
@@ -187,9 +187,10 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   const auto problem = [&](const std::filesystem::path& path) {
     return problems_in([&] { (void)load_plan(path, {}, config_registry()); });
   };
-  CHECK(problem(file) == file.string() +
-                             ":2:1: not: there is no such key at the top level; the keys are "
-                             "version, memory, max_failures, workers, expect, graph, tests");
+  CHECK(problem(file) ==
+        file.string() +
+            ":2:1: not: there is no such key at the top level; the keys are "
+            "version, memory, max_failures, workers, expect, plugins, graph, tests");
   CHECK(problem(folder) == folder.string() + ": this is a folder; name a YAML file");
   CHECK(problem(folder / "two.yaml") ==
         (folder / "two.yaml").string() + ": cannot be read: No such file or directory");

@@ -68,4 +68,18 @@ TEST_CASE("registry: names are sorted, unknown ones are not found, doubles are r
   CHECK_THROWS_AS(registry.add(named("a")), std::logic_error);
 }
 
+TEST_CASE("registry: stages of a plug-in are collected first") {
+  Registry registry;
+  registry.add(named("a"));
+  const std::vector<StageInfo> added = registry.added_by([&] {
+    registry.add(named("b"));
+    registry.add(named("a"));  // also one that there is already
+  });
+  REQUIRE(added.size() == 2);
+  CHECK(added.back().name == "a");
+  CHECK(registry.names() == std::vector<std::string>{"a"});
+  registry.add(named("b"));
+  CHECK(registry.find("b") != nullptr);
+}
+
 }  // namespace melflow::registry_test

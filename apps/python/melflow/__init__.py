@@ -7,6 +7,7 @@
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
 features, Features: rows of samples in memory, by the same kernels.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
+load_plugin: further stages, from a shared library.
 run, update, inspect: the program, as a child process; melflow.distributed.run: a corpus on a Dask cluster.
 """
 
@@ -19,7 +20,7 @@ from ._melflow import version as __version__
 from .audio_rows import AudioRows
 from .features import Features, features
 from .loader import Loader
-from .program import inspect, run, update
+from .program import inspect, load_plugin, run, update
 from .row_sets import RowSets
 from .rows import FileRows, Rows
 
@@ -44,4 +45,4 @@ def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
 
 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Loader", "RowSets", "Rows", "RunError", "__version__",
-           "features", "inspect", "open", "run", "update"]
+           "features", "inspect", "load_plugin", "open", "run", "update"]

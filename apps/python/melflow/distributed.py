@@ -4,8 +4,8 @@
     melflow.distributed.run("/data/speech.yaml", Client("scheduler:8786"), job="/data/job", vars={"DATA": "/data/speech"})
 
 A task for each Dask worker runs `melflow work`, which takes parts until none is left: a worker that dies costs its part.
-The job's folder, the corpus and the pipeline are seen by all workers at the same paths, and this package is installed
-there.
+The job's folder, the corpus, the pipeline and plug-ins (melflow.load_plugin) are seen by all workers at the same paths,
+and this package is installed there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -23,7 +24,7 @@ from ._melflow import RunError
 from .arguments import Pipeline
 
 _POLL = 0.5  # seconds between checks of the job's progress
-_STOPPED = 75  # exit status of `melflow work`
+_STOPPED, _REFUSED = 75, 78  # exit statuses of `melflow work`
 
 
 def _libc() -> Any:
@@ -46,21 +47,28 @@ def _verb(words: List[str], json: bool = False, text: str = "") -> Any:
     return ended.stdout.strip()
 
 
-def _work(job: str, stop: str, threads: Optional[int]) -> int:
-    """In a task: works until no part is left, or the file `stop` is there. Gives the exit status."""
+def _work(job: str, stop: str, threads: Optional[int], plugins: List[str]) -> int:
+    """In a task: works until no part is left, or the file `stop` is there. Gives the exit status; raises RunError where the
+    job's pipeline is refused, as it would be on every worker."""
     if threads is None:
         from distributed import get_worker
 
         threads = get_worker().state.nthreads
-    child = subprocess.Popen([program.path(), "work", job, "--workers", str(threads), "--quiet"], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=_end_with_parent(_libc()))
-    while True:
-        try:
-            return child.wait(_POLL)
-        except subprocess.TimeoutExpired:
-            if os.path.exists(stop):
-                child.send_signal(signal.SIGTERM)
-                return child.wait()
+    with tempfile.TemporaryFile("w+", **program.TEXTS) as said:
+        child = subprocess.Popen([program.path(), "work", job, "--workers", str(threads), "--quiet", *plugins],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                                 preexec_fn=_end_with_parent(_libc()))
+        while child.poll() is None:
+            try:
+                child.wait(_POLL)
+            except subprocess.TimeoutExpired:
+                if os.path.exists(stop):
+                    child.send_signal(signal.SIGTERM)
+                    child.wait()
+        if child.returncode == _REFUSED:
+            said.seek(0)
+            raise program.failure(said.read(), "work", _REFUSED)
+        return child.returncode
 
 
 def _mark(stop: str) -> None:
@@ -69,8 +77,8 @@ def _mark(stop: str) -> None:
 
 
 class _Run:
-    def __init__(self, client: Any, job: str, threads: Optional[int]) -> None:
-        self.client, self.job, self.threads = client, job, threads
+    def __init__(self, client: Any, job: str, threads: Optional[int], plugins: List[str]) -> None:
+        self.client, self.job, self.threads, self.plugins = client, job, threads, plugins
         # Dask lets cancelled tasks run on, so a file tells them to stop.
         self.stop = os.path.join(job, f"stop-{uuid.uuid4().hex}")
         self.tasks: List[Any] = []
@@ -89,8 +97,8 @@ class _Run:
         missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
         for _ in range(missing):
             # Each task has its own key: Dask gives up a task whose workers died several times, whatever killed them.
-            self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, pure=False,
-                                                 key=f"melflow-work-{uuid.uuid4().hex}"))
+            self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, self.plugins,
+                                                 pure=False, key=f"melflow-work-{uuid.uuid4().hex}"))
 
     def take_done(self) -> List[int]:
         """Exit statuses of tasks that are over; those whose worker died have none."""
@@ -141,10 +149,12 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
     if os.path.exists(name) and not text:  # otherwise the name of a pipeline that comes with the program
         name = os.path.abspath(name)
-    state = _Run(client, job, threads)
+    plugins = [word for plugin in os.environ.get("MELFLOW_PLUGINS", "").split(":") if plugin
+               for word in ("--plugin", os.path.abspath(plugin))]
+    state = _Run(client, job, threads, plugins)
     status = ["status", job, "--json"]
     if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
-        client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings], text=text,
+        client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings, *plugins], text=text,
                       pure=False).result()
     failures = 0
     try:
@@ -163,5 +173,5 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     finally:
         state.end()
     if merge:
-        found["output"] = client.submit(_verb, ["merge", job], pure=False).result()
+        found["output"] = client.submit(_verb, ["merge", job, *plugins], pure=False).result()
     return found

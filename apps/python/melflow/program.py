@@ -10,7 +10,8 @@ import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import arguments
-from ._melflow import RunError, with_arguments
+from . import _melflow
+from ._melflow import ConfigError, RunError, with_arguments
 
 
 def path() -> str:
@@ -23,6 +24,18 @@ def failure(said: str, verb: str, status: int) -> RunError:
     it has in the rest of the package."""
     said = re.sub(r"^-:", "pipeline:", said.strip(), flags=re.MULTILINE)
     return RunError(with_arguments(said) or f"melflow {verb} ended with status {status}")
+
+
+def load_plugin(path: "os.PathLike[str] | str") -> None:
+    """Loads a plug-in, a shared library with further stages, for this process and, by MELFLOW_PLUGINS, for those that it
+    starts. Its code runs with all rights of this process. Raises ConfigError where it cannot be loaded."""
+    name = os.path.abspath(arguments.path("path", path))
+    if ":" in name:
+        raise ConfigError(f"{name}: the path of a plug-in has no ':', which separates those of MELFLOW_PLUGINS")
+    _melflow.load_plugin(name)
+    known = [plugin for plugin in os.environ.get("MELFLOW_PLUGINS", "").split(":") if plugin]
+    if name not in known:
+        os.environ["MELFLOW_PLUGINS"] = ":".join([*known, name])
 
 
 TEXTS: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}  # like file names
