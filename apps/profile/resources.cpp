@@ -9,8 +9,9 @@
 namespace melflow {
 namespace {
 
-constexpr double kAlike = 1.05;    // ceilings that differ by less count as equal
-constexpr double kFromDisk = 0.1;  // a smaller share of bytes from the disk is taken to cause no waiting
+constexpr double kAlike = 1.05;  // ceilings that differ by less count as equal
+constexpr double kFromDisk =
+    0.1;  // a smaller share of bytes from the disk is taken to cause no waiting
 // Upper limit per call [s]: time beyond it was spent by threads that looked for work in vain.
 constexpr double kMostBetween = 4e-6;
 

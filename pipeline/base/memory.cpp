@@ -48,10 +48,10 @@ void deallocate(std::byte* p, std::size_t bytes) {
 
 }  // namespace
 
-// Each piece of memory is leased, on a shelf or in a free list. A thread puts what it returns on its
-// shelf and leases from there, so that threads share no lock as long as the shelf has room and the
-// size; a shelf counts as leased in the totals, which need the common lock. No size is taken from
-// the system while any shelf has it.
+// Each piece of memory is leased, on a shelf or in a free list. A thread puts what it returns on
+// its shelf and leases from there, so that threads share no lock as long as the shelf has room and
+// the size; a shelf counts as leased in the totals, which need the common lock. No size is taken
+// from the system while any shelf has it.
 //
 // Lock order: `mutex`, then one shelf's.
 struct Buffer::State {

@@ -87,23 +87,16 @@ class Compose {
   requires std::is_invocable_r_v<Out, const F, const In&> Compose& map(
       const std::string& name, const std::string& from, F change, double growth = 1,
       const OptionList& options = {}) {
-    class Changed final : public Transform<In, Out> {
+    class Changed final : public Grows<Transform<In, Out>, F> {
      public:
-      Changed(F change, double growth) : change_(std::move(change)), growth_(growth) {}
+      using Grows<Transform<In, Out>, F>::Grows;
       Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
                                                  ItemContext&) const override {
         std::shared_ptr<const Out> out;
-        if (auto error = caught([&] { out = std::make_shared<const Out>(change_(*in)); }))
+        if (auto error = caught([&] { out = std::make_shared<const Out>(this->call_(*in)); }))
           return std::move(*error);
         return out;
       }
-      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
-      }
-
-     private:
-      F change_;
-      double growth_;
     };
     return add<Changed>(name, with_from(from, options), std::move(change), growth);
   }
@@ -115,25 +108,19 @@ class Compose {
   requires std::is_invocable_r_v < std::vector<Out>,
   const F, const In& > Compose& many(const std::string& name, const std::string& from, F make,
                                      double growth = 1, const OptionList& options = {}) {
-    class Several final : public OneToMany<In, Out> {
+    class Several final : public Grows<OneToMany<In, Out>, F> {
      public:
       using typename OneToMany<In, Out>::Many;
-      Several(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      using Grows<OneToMany<In, Out>, F>::Grows;
       Result<Many> process(std::shared_ptr<const In> in, ItemContext&) const override {
         Many out;
         const auto make = [&] {
-          for (Out& one : make_(*in)) out.push_back(std::make_shared<const Out>(std::move(one)));
+          for (Out& one : this->call_(*in))
+            out.push_back(std::make_shared<const Out>(std::move(one)));
         };
         if (auto error = caught(make)) return std::move(*error);
         return out;
       }
-      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
-      }
-
-     private:
-      F make_;
-      double growth_;
     };
     return add<Several>(name, with_from(from, options), std::move(make), growth);
   }
@@ -146,15 +133,15 @@ class Compose {
   requires std::is_invocable_r_v < std::pair<std::optional<First>, std::optional<Second>>,
   const F, const In& > Compose& split(const std::string& name, const std::string& from, F make,
                                       double growth = 1, const OptionList& options = {}) {
-    class Parted final : public Split<In, First, Second> {
+    class Parted final : public Grows<Split<In, First, Second>, F> {
      public:
       using typename Split<In, First, Second>::Parts;
-      Parted(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      using Grows<Split<In, First, Second>, F>::Grows;
       static std::vector<std::string> outputs(const NodeSpec&) { return {"first", "second"}; }
       Result<Parts> process(std::shared_ptr<const In> in, ItemContext&) const override {
         Parts out;
         const auto make = [&] {
-          std::pair<std::optional<First>, std::optional<Second>> both = make_(*in);
+          std::pair<std::optional<First>, std::optional<Second>> both = this->call_(*in);
           if (both.first) std::get<0>(out) = std::make_shared<const First>(std::move(*both.first));
           if (both.second)
             std::get<1>(out) = std::make_shared<const Second>(std::move(*both.second));
@@ -162,13 +149,6 @@ class Compose {
         if (auto error = caught(make)) return std::move(*error);
         return out;
       }
-      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
-      }
-
-     private:
-      F make_;
-      double growth_;
     };
     return add<Parted>(name, with_from(from, options), std::move(make), growth);
   }
@@ -180,24 +160,17 @@ class Compose {
   requires std::is_invocable_r_v<Out, const F, const First&, const Second&> Compose& join(
       const std::string& name, const std::string& first, const std::string& second, F make,
       double growth = 1) {
-    class Joined final : public Join<First, Second, Out> {
+    class Joined final : public Grows<Join<First, Second, Out>, F> {
      public:
-      Joined(F make, double growth) : make_(std::move(make)), growth_(growth) {}
+      using Grows<Join<First, Second, Out>, F>::Grows;
       Result<std::shared_ptr<const Out>> process(std::shared_ptr<const First> a,
                                                  std::shared_ptr<const Second> b,
                                                  ItemContext&) const override {
         std::shared_ptr<const Out> out;
-        if (auto error = caught([&] { out = std::make_shared<const Out>(make_(*a, *b)); }))
+        if (auto error = caught([&] { out = std::make_shared<const Out>(this->call_(*a, *b)); }))
           return std::move(*error);
         return out;
       }
-      [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-        return static_cast<std::size_t>(static_cast<double>(input) * growth_);
-      }
-
-     private:
-      F make_;
-      double growth_;
     };
     return add<Joined>(name, {{"from", std::vector<std::string>{first, second}}}, std::move(make),
                        growth);
@@ -237,6 +210,22 @@ class Compose {
   }
 
  private:
+  // A stage made of a lambda, whose output grows by at most that factor.
+  template <class Base, class F>
+  class Grows : public Base {
+   public:
+    Grows(F call, double growth) : call_(std::move(call)), growth_(growth) {}
+    [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+      return static_cast<std::size_t>(static_cast<double>(input) * growth_);
+    }
+
+   protected:
+    F call_;
+
+   private:
+    double growth_;
+  };
+
   template <class F>
   static std::optional<ItemError> caught(F&& call) {
     try {

@@ -1,5 +1,5 @@
-// Makes the tasks of the source: which source items go together, and making items before it is their
-// turn.
+// Makes the tasks of the source: which source items go together, and making items before it is
+// their turn.
 //
 // A task should take much longer than passing it from node to node, so several small files go
 // together: as many as the plan says or, where that is left to the run, as take some 100 us on a

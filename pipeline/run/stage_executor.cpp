@@ -281,8 +281,8 @@ bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Ite
   return given.more;
 }
 
-// Takes what leaves by each of the outputs of a stage that splits. Sinks that only the other outputs
-// lead to do not get the item.
+// Takes what leaves by each of the outputs of a stage that splits. Sinks that only the other
+// outputs lead to do not get the item.
 void StageExecutor::settle_outputs(Work& work, const Item& item,
                                    std::vector<Leaving>& outputs) const {
   std::vector<int> used;

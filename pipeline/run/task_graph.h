@@ -6,9 +6,9 @@
 // queues, and these become free from the sinks upwards, because a sink never refuses an item. Only
 // the further blocks of a long item need more memory; an item that waits for memory has no token
 // and does not count as concurrency, so no other item waits for it, and the oldest item has a
-// reserve of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when the
-// queue is full, when no more items can come, or when nothing else moves. Incomplete batches are
-// sent on when nothing else moves.
+// reserve of its own. A node that waits for its queue to fill (`start_at`) begins at the latest
+// when the queue is full, when no more items can come, or when nothing else moves. Incomplete
+// batches are sent on when nothing else moves.
 #pragma once
 
 #include <tbb/flow_graph.h>

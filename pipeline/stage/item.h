@@ -186,7 +186,7 @@ class Stream {
   const std::size_t block_cost_;
   const std::vector<std::size_t> bounds_;
   const Reach& reach_;
-  RunClock::time_point began_;  // if is_timed()
+  RunClock::time_point began_;                     // if is_timed()
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: lost by all
   mutable std::mutex mutex_;
   std::vector<Loss> losses_;

@@ -464,7 +464,8 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
        "  decode2: {stage: decode, from: read}\n  seg2: {stage: segment, from: decode2}\n"
        "  s: {stage: samples, from: seg2, sample_rate: 8000}\n",
        "[mel, s]", "size: 7",
-       "out.from: batches takes the same blocks by all of its inputs, but only some of its inputs come by "
+       "out.from: batches takes the same blocks by all of its inputs, but only some of its inputs "
+       "come by "
        "decode (decode), which cuts files into blocks; let all of them come by the same decode"},
   };
   for (const Row& row : rows) {

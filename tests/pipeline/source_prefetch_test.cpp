@@ -69,7 +69,8 @@ TEST_CASE("source prefetch: several are made at once, before it is their turn") 
   std::set<std::thread::id> in;
   std::condition_variable met;
   world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    if (n.item % SourceFeed::kRange != 0 || n.item == 0 || n.item > 2 * SourceFeed::kRange) return {};
+    if (n.item % SourceFeed::kRange != 0 || n.item == 0 || n.item > 2 * SourceFeed::kRange)
+      return {};
     std::unique_lock lock(mutex);
     in.insert(std::this_thread::get_id());
     met.notify_all();

@@ -40,7 +40,8 @@ std::vector<std::string> names() {
 // "item7" and the like, of some 10 bytes.
 Compose items() {
   Compose graph(Registry{});
-  graph.source<Text>("items", names(), [](std::size_t i) { return Text{names()[i]}; }, 64);
+  graph.source<Text>(
+      "items", names(), [](std::size_t i) { return Text{names()[i]}; }, 64);
   return graph;
 }
 
