@@ -20,14 +20,14 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libsndfile1-dev libflac-dev libmpg123-dev libogg-dev libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libre2-dev libpng-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev liburing-dev
-  doctest-dev
+  doctest-dev ccache
 )
 dry_run=0
 for argument in "$@"; do
   case $argument in
     --ffmpeg) packages+=(libavformat-dev libavcodec-dev libavutil-dev ffmpeg) ;;
     --python) packages+=(python3 python3-dev python3-venv) ;;
-    --tests) packages+=(python3 python3-dev python3-venv python3-h5py python3-numpy python3-xxhash busybox-static ccache) ;;
+    --tests) packages+=(python3 python3-dev python3-venv python3-h5py python3-numpy python3-xxhash busybox-static) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
     --bundle) packages+=(python3-pip unzip) ;;
     --deb) packages+=(dpkg-dev) ;;

@@ -4,7 +4,9 @@
 # lines are always ctest's own.
 #
 # Compiling takes most of the time, so each test is built where it finds most:
-#   release     the program as released: its verbs, values to the last bit, memory
+#   release     the program as released: its verbs, values to the last bit, memory; the framework
+#   long        kills, faults, power failures and full disks at many places; kernels and the GPU check on the emulated
+#               device
 #   python      the Python package, built and tested with the program that is in it
 #   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads untrusted
 #               files; not the program, whose tests are about its output
@@ -15,8 +17,8 @@
 #   emulated    emulated-asan and emulated-tsan: kernels, launcher, slots and whole jobs with `backend: cuda` on the
 #               emulated device, with AddressSanitizer and UBSan, and with ThreadSanitizer (after a change to cuda/)
 #
-# In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release asan
-#      tsan python
+# In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release long
+#      asan tsan python
 #      --repeat: runs all tests N times, whatever fails, and reports at the end what failed in which round, to
 #      show that no test depends on timing. --busy: runs N busy loops beside them, each of which takes a core.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
@@ -30,14 +32,14 @@ while [[ $# -gt 0 ]]; do
     --all) all=1; shift ;;
     --repeat) rounds=$2; shift 2 ;;
     --busy) busy=$2; shift 2 ;;
-    release | python | asan | tsan | format | everything | cuda | emulated-asan | emulated-tsan) parts+=("$1"); shift ;;
+    release | long | python | asan | tsan | format | everything | cuda | emulated-asan | emulated-tsan) parts+=("$1"); shift ;;
     emulated) parts+=(emulated-asan emulated-tsan); shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "tests/run.sh: there is no $1; --help has all options and parts" >&2; exit 2 ;;
   esac
 done
 if [[ $all == 1 ]]; then
-  parts+=(format release asan tsan python)
+  parts+=(format release long asan tsan python)
 elif [[ ${#parts[@]} -eq 0 ]]; then
   parts=(release python)
 fi
@@ -51,13 +53,7 @@ export MELFLOW_TEST_AUDIO=$repository/build/test-audio
 bash tests/support/fetch_audio.sh "$MELFLOW_TEST_AUDIO" \
   asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav alsa-utils
 
-if command -v ccache >/dev/null; then
-  export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
-  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
-  # Without these, ccache stores nothing that is compiled with a precompiled header.
-  sloppiness=$(ccache --get-config sloppiness)
-  export CCACHE_SLOPPINESS=${sloppiness:+$sloppiness, }pch_defines,time_macros
-fi
+. apps/use_ccache.sh
 
 loops=() red=()
 trap '[[ ${#loops[@]} -eq 0 ]] || kill "${loops[@]}"' EXIT
@@ -97,6 +93,11 @@ for part in "${parts[@]}"; do
       targets=(--target melflow_release_tests)
       tests=(--label-regex '^release$')
       ;;
+    long)
+      preset=release
+      targets=(--target melflow_long_tests)
+      tests=(--label-regex '^long$')
+      ;;
     everything) preset=release ;;
     asan)
       targets=(--target melflow_tests)
@@ -135,4 +136,4 @@ if [[ ${#red[@]} -gt 0 ]]; then
   exit 1
 fi
 printf '\nAll tests of %s passed.\n' "${parts[*]}"
-[[ $all == 1 ]] || echo 'bash tests/run.sh --all adds every test of the libraries under AddressSanitizer and ThreadSanitizer, and the format.'
+[[ $all == 1 ]] || echo 'bash tests/run.sh --all adds every test of the libraries under AddressSanitizer and ThreadSanitizer, walks over kills, faults and full disks, and the format.'

@@ -72,7 +72,7 @@ class NodeQueue {
     bool gave = false;        ///< its output has the tokens until free_token()
     /// With `gave`, unless null: the branches that got output; the other tokens are free.
     const std::vector<std::size_t>* branches = nullptr;
-    Passed in, out;
+    Passed in = {}, out = {};
     StageMeter::Visit visit = {};
     /// Work::Queued::streams of work that does not go on.
     std::vector<const Stream*> streams = {};
@@ -128,7 +128,7 @@ class NodeQueue {
     std::ptrdiff_t free = 0;
     StageTime time;
     int peak_concurrency = 0;
-    Passed in, out;
+    Passed in = {}, out = {};
     std::size_t max_depth = 0;
     double mean_depth = 0;
     std::size_t start_depth = 0;
