@@ -93,7 +93,7 @@ void check_stages(GraphDraft& graph, Plan& plan) {
     if (!n.inputs.empty()) given = properties[static_cast<std::size_t>(n.from())];
     for (const PlanInput& in : n.inputs)
       given.keep_equal(properties[static_cast<std::size_t>(in.node)]);
-    if (auto* paired = dynamic_cast<PairedInputs*>(n.stage.get())) {
+    if (PairedInputs* paired = n.faces.paired; paired != nullptr) {
       std::vector<PairedInputs::Input> inputs;
       for (const PlanInput& in : n.inputs)
         inputs.push_back({plan.nodes[static_cast<std::size_t>(in.node)].written,

@@ -26,7 +26,7 @@
 #include "pipeline/report/visit_log.h"
 #include "pipeline/run/node_queue.h"
 #include "pipeline/run/stage_executor.h"
-#include "pipeline/stage/side_by_side.h"
+#include "pipeline/stage/paired_inputs.h"
 
 namespace melflow {
 
@@ -102,7 +102,7 @@ class GraphNode {
   bool release_tokens();
   /// Releases memory that is charged to rows that wait for others. False: there are none.
   [[nodiscard]] bool release_parked() const {
-    return plan_.faces.side_by_side != nullptr && plan_.faces.side_by_side->release_parked();
+    return plan_.faces.paired != nullptr && plan_.faces.paired->release_parked();
   }
   [[nodiscard]] bool is_ended() const { return queue_.is_ended(); }
   /// Ends work that gets no further; its files are not done.

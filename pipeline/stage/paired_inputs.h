@@ -19,6 +19,9 @@ class PairedInputs {
   };
   /// Sets the inputs, in their order; called before plan().
   void set_inputs(std::vector<Input> inputs) { inputs_ = std::move(inputs); }
+  /// Called when nothing in the graph moves: releases memory that blocks hold which wait here for
+  /// those of other inputs. Returns false if there is none.
+  virtual bool release_parked() { return false; }
 
  protected:
   ~PairedInputs() = default;

@@ -29,7 +29,7 @@ class SideBySide : public ItemStage, public PairedInputs {
   /// Releases reservations when nothing in the graph moves, so that items that wait for memory can
   /// continue. Copies the waiting rows, which are those of a few blocks of each stream. Returns
   /// false if there are none.
-  bool release_parked();
+  bool release_parked() override;
 
  protected:
   /// The types of the inputs and of the output.

@@ -1,6 +1,6 @@
 #include "pipeline/stage/stage_abilities.h"
 
-#include "pipeline/stage/side_by_side.h"
+#include "pipeline/stage/paired_inputs.h"
 
 namespace melflow {
 
@@ -17,6 +17,6 @@ StageFaces::StageFaces(Stage& stage)
       keeps(dynamic_cast<KeepsMemory*>(&stage)),
       ahead(dynamic_cast<MakesAhead*>(&stage)),
       unites(dynamic_cast<UnitesSources*>(&stage)),
-      side_by_side(dynamic_cast<SideBySide*>(&stage)) {}
+      paired(dynamic_cast<PairedInputs*>(&stage)) {}
 
 }  // namespace melflow

@@ -139,7 +139,7 @@ class UnitesSources {
   ~UnitesSources() = default;
 };
 
-class SideBySide;
+class PairedInputs;
 
 /// A stage's interfaces, null for those that it lacks. The first three are its kind.
 struct StageFaces {
@@ -159,7 +159,7 @@ struct StageFaces {
   KeepsMemory* keeps = nullptr;
   MakesAhead* ahead = nullptr;
   UnitesSources* unites = nullptr;
-  SideBySide* side_by_side = nullptr;
+  PairedInputs* paired = nullptr;
 };
 
 }  // namespace melflow

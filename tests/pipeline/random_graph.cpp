@@ -88,6 +88,10 @@ void RandomGraph::draw_nodes() {
       draw_pair(static_cast<int>(from));
       continue;
     }
+    if (pairs_ && !up.batches && !up.shuffled && one_in(4)) {
+      draw_meet(static_cast<int>(from));
+      continue;
+    }
     std::vector<std::string> may{"step", "step"};
     if (up.batches) {
       may = {"batch_step"};
@@ -240,6 +244,26 @@ void RandomGraph::draw_pair(int from) {
     ++nodes_[static_cast<std::size_t>(end)].readers;
     inherit_on_failure(pair, at(end));
   }
+}
+
+// Adds a node that emits every item by two outputs, and a node that joins what is made of both.
+void RandomGraph::draw_meet(int from) {
+  Node& twin = add("twin", from);
+  twin.outputs = 2;
+  twin.size = upto(100);
+  const int place = static_cast<int>(nodes_.size()) - 1;
+  std::vector<int> ends;
+  for (int o = 0; o < 2; ++o) {
+    add("step", place, o).size = upto(100);
+    if (one_in(2)) add("running", static_cast<int>(nodes_.size()) - 1).size = upto(100);
+    ends.push_back(static_cast<int>(nodes_.size()) - 1);
+  }
+  Node& meet = add("meet", ends[0]);
+  meet.size = upto(100);
+  meet.pairs = true;
+  meet.more = {ends[1]};
+  ++nodes_[static_cast<std::size_t>(ends[1])].readers;
+  inherit_on_failure(meet, at(ends[1]));
 }
 
 void RandomGraph::draw_step(Node& n) {
@@ -415,7 +439,7 @@ bool RandomGraph::comes_to(std::size_t item, int node) const {
   if (n.from < 0) return sources_ == 1 || owners_[item] == static_cast<std::size_t>(node);
   for (const int more : n.more)
     if (comes_to(item, more) != n.pairs) return !n.pairs;
-  if (n.output >= 0 &&
+  if (n.output >= 0 && at(n.from).stage != "twin" &&
       way_of(item, at(n.from).name, at(n.from).outputs, at(n.from).drops) != n.output)
     return false;
   return comes_to(item, n.from);
@@ -433,7 +457,7 @@ bool RandomGraph::leads_to(int node, int sink) const {
 std::set<int> RandomGraph::parted(std::size_t item, int fork) const {
   const Node& n = at(fork);
   std::set<int> out;
-  if (n.outputs == 0 || !comes_to(item, fork)) return out;
+  if (n.outputs == 0 || n.stage == "twin" || !comes_to(item, fork)) return out;
   const int way = way_of(item, n.name, n.outputs, n.drops);
   for (const int sink : sinks()) {
     bool leads = false;
@@ -582,7 +606,9 @@ std::vector<RandomGraph::Placed> RandomGraph::rows_at(std::size_t item, int node
   int from = n.from;
   for (const int more : n.more)
     if (comes_to(item, more)) from = more;
-  const std::vector<Placed> in = rows_at(node == cutter_ ? leader(item) : item, from);
+  std::vector<Placed> in = rows_at(node == cutter_ ? leader(item) : item, from);
+  if (n.output == 1 && at(n.from).stage == "twin")
+    for (Placed& r : in) r.value = mix(r.value, 1);
   std::vector<Placed> rows;
   if (n.stage == "parts") {
     for (const std::size_t block : blocks_of_part(item - leader(item), in.size()))

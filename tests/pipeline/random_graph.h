@@ -86,6 +86,7 @@ class RandomGraph {
   void draw_parts();
   void draw_fork(int from);
   void draw_pair(int from);
+  void draw_meet(int from);
   void draw_nodes();
   void draw_step(Node& n);
   void draw_bounds();

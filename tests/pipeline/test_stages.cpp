@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/stage/join.h"
 #include "pipeline/stage/side_by_side.h"
 #include "pipeline/stage/stage_abilities.h"
 
@@ -645,6 +646,45 @@ class Join final : public HandsOn<ItemStage> {
   }
 };
 
+// Emits every number by both outputs, by the second with another value.
+class Twin final : public Bounded<Split<Number, Number, Number>> {
+ public:
+  static constexpr const char* kName = "twin";
+  using Bounded::Bounded;
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
+    return 2 * options_.size.count;
+  }
+  static std::vector<std::string> outputs(const NodeSpec&) { return {"o0", "o1"}; }
+  Result<Parts> process(NumberPtr in, ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    if (auto error = act(*in, &context)) {
+      ++log_.lost;
+      return std::move(*error);
+    }
+    return Parts{make(*in, in->block, in->value), make(*in, in->block, mix(in->value, 1))};
+  }
+};
+
+// Combines the two numbers that were made of the same block.
+class Meet final : public Bounded<melflow::Join<Number, Number, Number>> {
+ public:
+  static constexpr const char* kName = "meet";
+  using Bounded::Bounded;
+  Result<NumberPtr> process(NumberPtr first, NumberPtr second,
+                            ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    if (first->item != second->item || first->block != second->block)
+      world_.complain("two numbers of different blocks meet");
+    auto out = make(*first, first->block,
+                    beside(beside(0, first->value, first->row), second->value, second->row));
+    if (auto error = act(*out, &context)) {
+      ++log_.lost;
+      return std::move(*error);
+    }
+    return out;
+  }
+};
+
 // Emits a row per block: row p of an item combines the inputs' values there. Blocks of input k are
 // k * lag rows late, except the last one, which has all remaining rows.
 template <class In>
@@ -921,6 +961,8 @@ World::World() {
   registry.add(info_of<ToWord>(*this));
   registry.add(info_of<Fork>(*this));
   registry.add(info_of<Join>(*this));
+  registry.add(info_of<Twin>(*this));
+  registry.add(info_of<Meet>(*this));
   registry.add(info_of<NumbersBeside>(*this));
   registry.add(info_of<BatchesBeside>(*this));
   registry.add(info_of<Keep>(*this));
