@@ -255,7 +255,8 @@ void RandomGraph::draw_meet(int from) {
   std::vector<int> ends;
   for (int o = 0; o < 2; ++o) {
     add("step", place, o).size = upto(100);
-    if (one_in(2)) add("running", static_cast<int>(nodes_.size()) - 1).size = upto(100);
+    if (!at(from).thinned && one_in(2))
+      add("running", static_cast<int>(nodes_.size()) - 1).size = upto(100);
     ends.push_back(static_cast<int>(nodes_.size()) - 1);
   }
   Node& meet = add("meet", ends[0]);
