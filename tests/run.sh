@@ -91,7 +91,7 @@ for part in "${parts[@]}"; do
       ;;
     release)
       targets=(--target melflow_release_tests)
-      tests=(--label-regex '^release$')
+      tests=(--label-regex '^release$' --label-exclude '^long$')
       ;;
     long)
       preset=release
