@@ -6,8 +6,8 @@
 //
 // `run` is a multifunction_node without a bound; for a stage with threads or an engine of its own
 // it is an async_node. Work that may begin as it is sent goes over the edge; other work waits in
-// NodeQueue (node_queue.h), and whoever makes room for it puts it into `run`. So oneTBB holds no
-// work but what may begin, and nothing is ever rejected.
+// NodeQueue (node_queue.h), and the call that frees a token for it puts it into `run`. So oneTBB
+// holds only work that may begin, and nothing is ever rejected.
 //
 // Only NodeQueue has a lock, and no two of them are ever held at once. Work is sent in this order:
 // it arrives in the next node's queue, then this node's visit ends, so that work is never counted
