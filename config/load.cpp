@@ -138,8 +138,8 @@ class Reader {
       std::string wrong;
       if (!options_.trust.value_or(true) && !has_plugin(one.text()))
         wrong = fmt::format(
-            "{}: this configuration would load the plug-in, which is code that whoever made the "
-            "file has chosen; give your own with --plugin FILE, or load it with --trust",
+            "{}: this configuration would load the plug-in, which is code chosen by the author of "
+            "the file; give your own with --plugin FILE, or load it with --trust",
             excerpt(one.text()));
       else if (!options_.trust || !has_plugin(one.text()))
         wrong = load_plugin(one.text());

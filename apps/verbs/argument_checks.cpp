@@ -40,8 +40,8 @@ void add_workers(CLI::App& verb, std::optional<int>& workers, const char* what) 
 
 CLI::Option* add_trust(CLI::App& verb, bool& trust) {
   return verb.add_flag("--trust", trust,
-                       "loads the plug-ins that the stored configuration names: code that whoever "
-                       "made it has chosen");
+                       "loads the plug-ins that the stored configuration names: code chosen by its "
+                       "author");
 }
 
 std::optional<double> duration_seconds(std::string_view text) {

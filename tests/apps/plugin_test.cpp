@@ -159,8 +159,8 @@ TEST_CASE("plug-in: of a configuration that an output has only what the user giv
   fs::copy_file(folder / "loudness.so", folder / "mine/loudness.so");
   const Words given{"--plugin", "mine/loudness.so"};
   const std::string refused =
-      "plugins: loudness.so: this configuration would load the plug-in, which is code that whoever "
-      "made the file has chosen; give your own with --plugin FILE, or load it with --trust";
+      "plugins: loudness.so: this configuration would load the plug-in, which is code chosen by the "
+      "author of the file; give your own with --plugin FILE, or load it with --trust";
 
   const Words verify{"verify", "o.h5", "--recompute", "100%"};
   CHECK(has(exits(78, example.run(verify)).err, "o.h5: config:1:"));

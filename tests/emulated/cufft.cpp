@@ -20,7 +20,13 @@ struct Plan {
   std::byte* work = nullptr;
   cudaStream_t stream = nullptr;
 };
-std::map<int, Plan> plans;
+// Made at the first use, under the runtime's lock. A global object would be made by the thread that
+// opens the library, and ThreadSanitizer does not see that the loader's lock orders this before the
+// use by other threads.
+std::map<int, Plan>& plans() {
+  static std::map<int, Plan> all;
+  return all;
+}
 int made = 0;
 constexpr std::size_t work_bytes = 512;
 constexpr int invalid_plan = 1, invalid_value = 4, internal_error = 5, execution_failed = 6,
@@ -31,8 +37,8 @@ template <class F>
 int with_plan(int plan, const char* name, F&& work) {
   const std::lock_guard lock(RecordingRuntime::now().mutex);
   if (name != nullptr && RecordingRuntime::now().call(name) != cudaSuccess) return internal_error;
-  const auto it = plans.find(plan);
-  return it == plans.end() ? invalid_plan : work(it->second);
+  const auto it = plans().find(plan);
+  return it == plans().end() ? invalid_plan : work(it->second);
 }
 
 }  // namespace
@@ -42,13 +48,13 @@ extern "C" {
 int cufftCreate(int* plan) {
   const std::lock_guard lock(RecordingRuntime::now().mutex);
   if (RecordingRuntime::now().call("cufftCreate") != cudaSuccess) return internal_error;
-  plans[*plan = ++made];
+  plans()[*plan = ++made];
   ++RecordingRuntime::now().plans;
   return 0;
 }
 int cufftDestroy(int plan) {
   return with_plan(plan, nullptr, [plan](Plan&) {
-    plans.erase(plan);
+    plans().erase(plan);
     --RecordingRuntime::now().plans;
     return 0;
   });
