@@ -26,24 +26,10 @@ if ! cmp -s apps/install_deps.sh "$root/install_deps.sh"; then
   cp apps/install_deps.sh "$root"
 fi
 
-# The machine's current network settings.
-echo "$sources" >"$root/etc/apt/sources.list"
-apt-config dump | grep -E '^Acquire::(http|https|Retries)\b' >"$root/etc/apt/apt.conf.d/90machine" || true
-environment=(HOME=/root LANG=C.UTF-8 CCACHE_DIR=/ccache PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
-while read -r name; do
-  environment+=("$name=${!name}")
-done < <(compgen -e | grep -E '_(proxy|PROXY)$|^PIP_')
+use_network "$root"
+environment+=(CCACHE_DIR=/ccache)
 settings=${XDG_CONFIG_HOME:-$HOME/.config}/ccache/ccache.conf
 if [[ -e $settings ]]; then cp "$settings" "$root/etc/ccache.conf"; fi
-for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do
-  if [[ -e $file ]]; then cp -L "$file" "$root$file"; fi
-done
-# Not at its usual path, which belongs to the package of certificates.
-if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
-  cp -L /etc/ssl/certs/ca-certificates.crt "$root/certificates.crt"
-  echo 'Acquire::https::CaInfo "/certificates.crt";' >>"$root/etc/apt/apt.conf.d/90machine"
-  environment+=(SSL_CERT_FILE=/certificates.crt PIP_CERT=/certificates.crt)
-fi
 cache=$(ccache --get-config cache_dir 2>/dev/null) || cache=$state/ccache
 mkdir -p "$cache" "$root/ccache" "$root$repository"
 

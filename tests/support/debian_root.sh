@@ -3,6 +3,8 @@
 #   "${apart[@]}" COMMAND  runs it with mounts that nobody else sees and that end with the script
 #   sources, mirror        apt's sources on this machine, and its mirror of Debian
 #   make_root ROOT RELEASE PACKAGE[,PACKAGE...]   makes a system with these packages
+#   use_network ROOT       gives it apt's sources and proxies, resolver and certificates of this machine; sets
+#                          `environment`, words for env
 skip() {
   echo "$(basename "$0" .sh): skipped: $*"
   exit 77
@@ -23,4 +25,23 @@ make_root() {
     rm -rf "$1"
     skip "debootstrap could not make the system: $(tail -n 3 "$1.log")"
   }
+}
+
+use_network() {
+  echo "$sources" >"$1/etc/apt/sources.list"
+  apt-config dump | grep -E '^Acquire::(http|https|Retries)\b' >"$1/etc/apt/apt.conf.d/90machine" || true
+  environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+  local name file
+  while read -r name; do
+    environment+=("$name=${!name}")
+  done < <(compgen -e | grep -E '_(proxy|PROXY)$|^PIP_')
+  for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do
+    if [[ -e $file ]]; then cp -L "$file" "$1$file"; fi
+  done
+  # Not at its usual path, which belongs to the package of certificates.
+  if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
+    cp -L /etc/ssl/certs/ca-certificates.crt "$1/certificates.crt"
+    echo 'Acquire::https::CaInfo "/certificates.crt";' >>"$1/etc/apt/apt.conf.d/90machine"
+    environment+=(SSL_CERT_FILE=/certificates.crt PIP_CERT=/certificates.crt)
+  fi
 }
