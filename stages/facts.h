@@ -17,7 +17,6 @@ namespace melflow {
 class CudaRun;
 class Feed;
 struct ContentHashes;
-struct EarlierFiles;
 struct FeatureInfo;
 struct ManifestFields;
 class Stage;
@@ -28,16 +27,6 @@ struct FullBatch {
   int files = 0;
   std::size_t bytes = 0;  ///< of samples
   friend bool operator==(const FullBatch&, const FullBatch&) = default;
-};
-
-/// Joins the lists that several branches require: each element once, in the order of the branches.
-struct AppendLists {
-  template <class List>
-  bool operator()(List& mine, const List& other) const {
-    for (const auto& one : other)
-      if (std::find(mine.begin(), mine.end(), one) == mine.end()) mine.push_back(one);
-    return true;
-  }
 };
 
 namespace requirement {
@@ -56,9 +45,6 @@ inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
 inline constexpr Requirement<std::set<NumberType>, merge::Union> kRowTypes{"row_types"};
 /// The chain of CUDA nodes that a batch goes to; its node cuda_mel requires it.
 inline constexpr Requirement<std::shared_ptr<CudaRun>, merge::First> kCudaRun{"cuda"};
-/// Files of earlier outputs, for the source of an update; each sink adds those of its own output.
-inline constexpr Requirement<std::vector<std::shared_ptr<const EarlierFiles>>, AppendLists>
-    kEarlierFiles{"earlier_files"};
 
 }  // namespace requirement
 

@@ -200,11 +200,6 @@ class Manifest {
   std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // a set's number; until close()
 };
 
-/// A service of a run whose recordings are shuffled.
-struct ListOrder {
-  std::uint64_t seed = 0;
-};
-
 /// The size and modification time of a file; a file counts as unchanged while they are the same.
 struct FileStamp {
   std::int64_t size = -1;      ///< [bytes]; -1: not known

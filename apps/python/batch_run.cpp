@@ -9,6 +9,7 @@
 #include "pipeline/run/stage_runner.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/permutation.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -96,12 +97,11 @@ BatchRun::BatchRun(const Settings& settings) {
   fingerprint_ = feature_fingerprint(node.stage->feature_settings());
   queue_ = std::make_shared<BatchQueue>(batches.prefetch());
   manifest_ = &lister(*plan.nodes.front().stage).manifest();
-  plan.services.add(std::make_shared<BatchDelivery>(
+  const auto task = set_task(plan.services, {});
+  task->delivery = std::make_shared<BatchDelivery>(
       BatchDelivery{queue_, settings.pool, settings.epoch, settings.skip, settings.split,
-                    settings.rank, settings.ranks}));
-  if (settings.order)
-    plan.services.add(std::make_shared<ListOrder>(
-        ListOrder{Permutation::of_epoch(*settings.order, settings.epoch)}));
+                    settings.rank, settings.ranks});
+  if (settings.order) task->shuffle = Permutation::of_epoch(*settings.order, settings.epoch);
   runner_ = std::make_unique<Runner>(std::move(plan));
   thread_ = std::thread([this] {
     name_this_thread(thread_name("loader", 1));

@@ -7,7 +7,7 @@
 
 #include "pipeline/report/report.h"
 #include "pipeline/run/runner.h"
-#include "stages/corpus/update.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 

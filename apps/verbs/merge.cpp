@@ -20,8 +20,9 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/plan/plan.h"
 #include "stages/corpus/frozen_corpus.h"
-#include "stages/output/merged_parts.h"
+#include "stages/output/merge_planner.h"
 #include "stages/output/row_sink.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -55,7 +56,7 @@ std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
 Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
                   const std::string& output) {
   Plan plan = job.load(workers, trust, output);
-  const auto merged = std::make_shared<MergedParts>();
+  std::vector<FinishedPart> parts;
   std::vector<std::size_t> missing;
   const int columns = columns_of(plan);
   for (std::size_t i = 0; i < job.parts.size(); ++i) {
@@ -73,7 +74,7 @@ Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
                        ": has no sums of the output's columns; remove it, and "
                        "`melflow work` makes the part again");
     }
-    merged->parts.push_back(std::move(part));
+    parts.push_back(std::move(part));
   }
   if (!missing.empty())
     throw RunError(fmt::format(
@@ -84,8 +85,9 @@ Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
   const std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
   auto corpus = std::make_shared<FrozenCorpus>(read_manifest(job.in(kJobManifest), ranges));
   corpus->remarks = job.remarks;
-  plan.services.add(std::move(corpus));
-  plan.services.add(merged);
+  set_task(plan.services, {.corpus = std::move(corpus), .planner = [parts = std::move(parts)] {
+                             return std::make_unique<MergePlanner>(parts);
+                           }});
   return plan;
 }
 

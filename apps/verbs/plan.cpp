@@ -33,6 +33,7 @@
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/row_sink.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -135,7 +136,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   job.config = to_json(plan.settings.config);
   const int workers = plan.workers;
   const auto survey = std::make_shared<CorpusSurvey>();
-  plan.services.add(survey);
+  set_task(plan.services, {.survey = survey});
   Runner runner(std::move(plan));
   const RunReport report = runner.run();
   if (report.ending == Ending::failed) throw RunError(report.error);

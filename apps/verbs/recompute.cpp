@@ -15,10 +15,10 @@
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/output/output_part.h"
-#include "stages/output/resume.h"
 #include "stages/output/row_sink.h"
 #include "stages/output/rows/row_hash.h"
 #include "stages/permutation.h"
+#include "stages/run_task.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -117,9 +117,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   plan.allow_failures();
   const auto corpus = corpus_of({{&file, files}});
   for (const std::size_t i : files) corpus->stamps.push_back(file.files()[i].stamp);
-  plan.services.add(corpus);
-  plan.services.add(part);
-  set_resume(plan.services, {Resume::When::never, {}});
+  set_task(plan.services, {.corpus = corpus, .part = part, .resume = {Resume::When::never}});
   Runner runner(std::move(plan));
   const RunReport report = runner.run();
   if (report.ending == Ending::failed) throw RunError(report.error);

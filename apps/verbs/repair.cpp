@@ -22,8 +22,7 @@
 #include "config/yaml_text.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
-#include "stages/corpus/update.h"
-#include "stages/output/resume.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -134,11 +133,12 @@ int repair(const RepairArguments& arguments) {
   Plan plan = load_plan_text(to_json(config), found.path + ": config", options);
   plan.settings.config = std::move(config);
   plan.allow_failures();
-  set_update(plan.services, Update::compact);
-  set_resume(plan.services,
-             {Resume::When::automatic, [](const std::string& text) { say(stderr, "{}\n", text); }});
-  plan.services.add(std::make_shared<Repair>(Repair{found.damaged}));
-  plan.services.add(std::move(found.corpus));
+  set_task(plan.services,
+           {.corpus = std::move(found.corpus),
+            .update = Update::compact,
+            .damaged = found.damaged,
+            .resume = {Resume::When::automatic,
+                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
   Runner runner(std::move(plan));
   const RunReport report =
       run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;

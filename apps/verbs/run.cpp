@@ -1,8 +1,15 @@
 // melflow run and update: the plan, the run with its progress, and the final messages.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -19,6 +26,7 @@
 #include "apps/report/report_text.h"
 #include "apps/report/trace_json.h"
 #include "apps/report/verdicts_text.h"
+#include "apps/signals.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/plan_arguments.h"
@@ -27,10 +35,11 @@
 #include "apps/verbs/written_file.h"
 #include "pipeline/base/text.h"
 #include "pipeline/run/runner.h"
-#include "stages/corpus/update.h"
+#include "stages/corpus/whole_files.h"
 #include "stages/device/timeline_observer.h"
-#include "stages/output/resume.h"
+#include "stages/manifest.h"
 #include "stages/output/row_sink.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -48,6 +57,10 @@ struct RunArguments {
   Resume::When resume = Resume::When::automatic;
   double stop_after = 0;  ///< [s]; 0: never
   bool dry_run = false;   ///< only for an update
+  double watch = 0;       ///< only for an update: how long a new file must not change [s]; 0: once
+  // While watching:
+  std::shared_ptr<WholeFiles> whole = {};
+  std::atomic<bool>* interrupted = nullptr;
 };
 
 // The JSON document, the page and the trace; whether they can be written is checked before the run.
@@ -127,7 +140,8 @@ WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
               .quiet = arguments.quiet,
               .seconds = arguments.stop_after,
               .with_series =
-                  !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty()};
+                  !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty(),
+              .interrupted = arguments.interrupted};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
   return run_watched(runner, watch);
 }
@@ -187,7 +201,7 @@ void check_can_preview(const Plan& plan) {
 int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
   check_can_preview(plan);
   const auto preview = std::make_shared<UpdatePreview>();
-  plan.services.add(preview);
+  plan.services.find<RunTask>()->preview = preview;
   Runner runner(std::move(plan));
   const RunReport report = run_watched(runner, arguments).report;
   const bool is_whole =
@@ -211,9 +225,11 @@ int run(const RunArguments& arguments, Documents& documents) {
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
-  set_update(plan.services, arguments.update);
-  set_resume(plan.services,
-             {arguments.resume, [](const std::string& text) { say(stderr, "{}\n", text); }});
+  set_task(plan.services,
+           {.whole = arguments.whole,
+            .update = arguments.update,
+            .resume = {arguments.resume,
+                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   if (arguments.verbose) put(stderr, explain_text(plan, Explained::every_option));
@@ -266,6 +282,100 @@ int run_and_always_report(const RunArguments& arguments) {
     documents.write_json(not_started_json(std::string(e.what()), kRunFailed));
     throw;
   }
+}
+
+// Waits; a signal ends that and sets `interrupted`.
+void wait(double seconds, std::atomic<bool>& interrupted) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  const StopOnSignal signals(
+      [&] {
+        const std::lock_guard lock(mutex);
+        interrupted = true;
+        changed.notify_all();
+      },
+      [] {});
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return interrupted.load(); });
+}
+
+// Leaves signals pending for the next StopOnSignal, to the end of the program.
+void block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+// What an update would do: looks, without doing it.
+struct Outlook {
+  std::optional<int> ends;  ///< the exit status with which watching ends
+  /// The files to compute, with the stamps of those that an earlier update could not compute: these
+  /// are tried again when they change.
+  std::map<std::string, FileStamp> files;
+  bool drops = false;  ///< files are gone
+};
+
+Outlook look(const RunArguments& arguments) {
+  Plan plan = arguments.plan.load();
+  check_can_preview(plan);
+  const auto preview = std::make_shared<UpdatePreview>();
+  set_task(plan.services,
+           {.whole = arguments.whole, .update = arguments.update, .preview = preview});
+  Runner runner(std::move(plan));
+  const RunReport report =
+      run_watched(runner, {.progress = ProgressDisplay::Mode::none,
+                           .quiet = true,
+                           .interrupted = arguments.interrupted})
+          .report;
+  const std::string why =
+      report.ending == Ending::failed ? report.error : refusals_of(*preview);
+  if (!why.empty()) {
+    put(stderr, warnings_text(report, runner.plan()));
+    complain(why);
+    return {.ends = kRunFailed};
+  }
+  Outlook out;
+  const auto* source = dynamic_cast<const ManifestSource*>(runner.plan().nodes.front().stage.get());
+  for (const UpdatePreview::Output& output : preview->outputs) {
+    out.drops = out.drops || output.dropped_files > 0;
+    for (const auto& [file, reason] : output.to_compute)
+      if (source != nullptr)
+        out.files[source->manifest().name(file)] =
+            reason.ends_with(" before") ? stamp_of(source->manifest().path(file)) : FileStamp{};
+  }
+  return out;
+}
+
+// Updates whenever new or changed files are whole, until a signal.
+int watch_and_update(RunArguments arguments) {
+  std::signal(SIGPIPE, SIG_IGN);
+  block_signals();
+  std::atomic<bool> interrupted{false};
+  arguments.interrupted = &interrupted;
+  arguments.whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(arguments.watch));
+  Documents none(arguments);
+  std::map<std::string, FileStamp> tried;
+  say(stderr,
+      "{}: updates when new files have not changed for {}; Ctrl-C ends\n", arguments.plan.file,
+      seconds_text(arguments.watch));
+  while (!interrupted) {
+    const Outlook outlook = look(arguments);
+    if (interrupted) break;
+    if (outlook.ends) return *outlook.ends;
+    const bool has_news = std::any_of(outlook.files.begin(), outlook.files.end(), [&](const auto& file) {
+      const auto before = tried.find(file.first);
+      return file.second.size < 0 || before == tried.end() || before->second != file.second;
+    });
+    if (has_news || outlook.drops) {
+      const int code = run(arguments, none);
+      if (code != kDone && code != kSomeFailed) return code;
+      tried.clear();
+      for (const auto& [name, stamp] : look(arguments).files) tried[name] = stamp;
+    }
+    if (!interrupted) wait(arguments.watch, interrupted);
+  }
+  return kDone;
 }
 
 void add_arguments(CLI::App& verb, RunArguments& arguments) {
@@ -335,6 +445,11 @@ Action add_update(CLI::App& verb) {
       "--dry-run", arguments->dry_run,
       "shows what would be computed (and for which split), kept and dropped, and why; changes "
       "nothing");
+  add_time(verb, "--watch", arguments->watch,
+           "updates again and again until a signal, whenever new or changed files are whole: when "
+           "their size and times have not changed for this time (30s)");
+  for (const char* document : {"--json", "--report", "--trace", "--dry-run", "--stop-after"})
+    verb.get_option("--watch")->excludes(verb.get_option(document));
   verb.footer(
       "A file is the same when its path, size and modification time are. Rows of such files stay "
       "as they\n"
@@ -349,13 +464,19 @@ Action add_update(CLI::App& verb) {
       "says how far.\n"
       "Several outputs of a pipeline are updated together: each file is read once, for those that\n"
       "need it. When such an update is interrupted, the next one starts over.\n"
-      "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
+      "With --watch, files that are still being written wait for the next update, and a folder "
+      "without files\n"
+      "is no error; an update that fails as a whole ends it, files that fail do not.\n"
+      "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1; "
+      "with --watch\n"
+      "0 after a signal between two updates.\n"
       "\n"
       "Example:\n"
       "  DATA=clips OUT=clips.h5 melflow run dataset_builder\n"
       "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");
   return [arguments, compact] {
     arguments->update = *compact ? Update::compact : Update::append;
+    if (arguments->watch > 0) return watch_and_update(*arguments);
     return run_and_always_report(*arguments);
   };
 }

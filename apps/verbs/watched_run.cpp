@@ -14,7 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/signals.h"
 #include "pipeline/base/threads.h"
-#include "stages/output/resume.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -58,13 +58,14 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
   const StopOnSignal signals(
       [&] {
         interrupted = true;
+        if (watch.interrupted != nullptr) *watch.interrupted = true;
         runner.stop();
         if (!watch.quiet)
           display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
       },
       [&] { display.leave(); });
-  if (const auto resume = runner.plan().services.find<Resume>())
-    resume->leave = [&display](const std::string& why) {
+  if (const auto task = runner.plan().services.find<RunTask>())
+    task->resume.leave = [&display](const std::string& why) {
       display.leave();
       complain(why);
       _exit(kStopped);

@@ -1,6 +1,8 @@
 // A run that shows its progress on stderr and can be stopped by Ctrl-C.
 #pragma once
 
+#include <atomic>
+
 #include "apps/profile/series.h"
 #include "apps/report/terminal.h"
 #include "pipeline/run/runner.h"
@@ -13,6 +15,7 @@ struct Watch {
   bool quiet = false;                          ///< prints nothing when stopped
   double seconds = 0;                          ///< no files are begun after this time; 0: no limit
   bool with_series = false;
+  std::atomic<bool>* interrupted = nullptr;  ///< also set when a signal comes; null: nobody asks
 };
 
 struct WatchedRun {

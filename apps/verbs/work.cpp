@@ -36,9 +36,9 @@
 #include "pipeline/run/runner.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
-#include "stages/output/merged_parts.h"
+#include "stages/output/merge_planner.h"
 #include "stages/output/output_part.h"
-#include "stages/output/resume.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -216,19 +216,20 @@ RunReport Worker::compute(std::size_t part, OutputPart& made) {
   plan.settings.is_part = true;
   plan.allow_failures();  // applies to all parts together, so merging checks it
   const ManifestRange range = job_.parts[part];
-  plan.services.add(
-      std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})));
   const auto output = std::make_shared<OutputPart>(made);
   output->row_facts = job_.row_facts;
-  plan.services.add(output);
-  set_resume(plan.services, {Resume::When::automatic,
-                             [this](const std::string& text) {
-                               if (!options_.quiet) say(stderr, "{}\n", text);
-                             },
-                             [](const std::string& why) {
-                               complain(why);
-                               _exit(kStopped);
-                             }});
+  set_task(plan.services,
+           {.corpus = std::make_shared<FrozenCorpus>(
+                read_manifest(job_.in(kJobManifest), {&range, 1})),
+            .part = output,
+            .resume = {Resume::When::automatic,
+                       [this](const std::string& text) {
+                         if (!options_.quiet) say(stderr, "{}\n", text);
+                       },
+                       [](const std::string& why) {
+                         complain(why);
+                         _exit(kStopped);
+                       }}});
   Runner runner(std::move(plan));
   const auto is_at = [&](Runner* now) {
     const std::lock_guard lock(mutex_);

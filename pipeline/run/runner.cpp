@@ -119,6 +119,10 @@ void Runner::Impl::open_budget(const RunContext& run) {
 }
 
 void Runner::Impl::start_stages(RunContext& run) {
+  for (const PlanNode& n : plan_.nodes)
+    if (n.faces.resumes != nullptr) n.faces.resumes->announce(run);
+  for (const PlanNode& n : plan_.nodes)
+    if (n.faces.resumes != nullptr) n.faces.resumes->look(run);
   source().start(run);
   open_budget(run);
   run.budget = budget_.get();

@@ -69,9 +69,14 @@ class NotesLeftOut {
   ~NotesLeftOut() = default;
 };
 
-/// A sink that can resume an interrupted run with the same output.
+/// A sink whose output may exist already, in whole or in part.
 class Resumes {
  public:
+  /// Called for all such sinks before look().
+  virtual void announce(RunContext& run) = 0;
+  /// Finds out which output of an earlier run there is. Called before the source starts, which may
+  /// need to know.
+  virtual void look(RunContext& run) = 0;
   /// The number of leading items that are done; nullopt if the sink keeps nothing that could be
   /// missing. Changes nothing yet. Called when all stages have started, by the run's first thread.
   [[nodiscard]] virtual std::optional<std::size_t> resumable(RunContext& run) = 0;

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/node_group.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {

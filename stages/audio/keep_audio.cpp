@@ -5,9 +5,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/store/feed.h"
-#include "stages/corpus/frozen_corpus.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -30,7 +29,8 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
   void start(RunContext& run) override {
-    if (!is_preview(run) && !is_survey(run) && !is_frozen(run))
+    const RunTask& task = task_of(run);
+    if (task.preview == nullptr && task.survey == nullptr && task.corpus == nullptr)
       feed_->open(run, feature_settings());
   }
   [[nodiscard]] bool begin_filling(Filling& filling) override {

@@ -18,12 +18,12 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/stage/registry.h"
 #include "stages/audio/fixed_sine.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/manifest.h"
 #include "stages/node_group.h"
+#include "stages/run_task.h"
 #include "stages/sample_rate.h"
 
 namespace melflow {

@@ -14,6 +14,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/corpus/double_paths.h"
+#include "stages/corpus/earlier_files.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_file.h"
 #include "stages/corpus/manifest_remarks.h"
@@ -24,15 +25,18 @@
 #include "stages/corpus/table_columns.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/corpus/whole_files.h"
 
 namespace melflow {
 namespace {
 
 class Listing {
  public:
-  Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
+  Listing(const FileListOptions& options, const std::function<void(std::string)>& warn,
+          const ListingContext& context)
       : options_(options),
         warn_(warn),
+        context_(context),
         manifest_(options.root),
         below_root_(options.root),
         groups_(options) {
@@ -42,7 +46,12 @@ class Listing {
       label_rule_ = PathColumn{"labels", NameRule(options.labels.rule)};
   }
 
-  Manifest make(const EarlierFiles* earlier, bool is_all) {
+  Manifest make() {
+    const bool is_all = context_.is_all;
+    for (const auto& [path, split] : context_.earlier) {
+      const auto [it, is_new] = earlier_.emplace(path, split);
+      if (!is_new && it->second.empty()) it->second = split;
+    }
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
@@ -59,7 +68,7 @@ class Listing {
       if (!is_group || groups_.unmatched() == 0) tell(remark);
     }
     if (label_rule_) tell(label_rule_->remark(manifest_));
-    if (earlier != nullptr) recall(*earlier);
+    recall_hidden();
     if (!options_.label_file.empty()) read_label_file(options_, manifest_, warn_);
     if (options_.labels == Labels::column) take_labels_of_column();
     for (const auto& [option, files] : folders_of_splits_)
@@ -87,6 +96,14 @@ class Listing {
     if (!remark.empty()) warn_(remark);
   }
 
+  // Whether a file that no output has is still being written.
+  [[nodiscard]] bool is_unfinished(std::string_view path) const {
+    if (context_.whole == nullptr || earlier_.contains(path)) return false;
+    const std::string below(path);
+    return !context_.whole->is_whole(
+        path.starts_with('/') || options_.root.empty() ? below : options_.root + '/' + below);
+  }
+
   // Whether a file that was found exceeds `limit`.
   bool is_full() {
     const bool is_full = options_.limit && manifest_.size() >= *options_.limit;
@@ -98,6 +115,7 @@ class Listing {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     not_taken_ = folders.run([this](const FolderScan::Found& found) {
+      if (!found.is_folder && is_unfinished(std::string(found.folder).append(found.name))) return;
       if (is_full()) return;
       manifest_.add(manifest_.add_folder(found.folder), found.name);
       if (found.is_folder && found.error == 0) ++folders_;
@@ -115,7 +133,7 @@ class Listing {
     if (const std::vector<std::string> unused = folders.unused_excludes(); !unused.empty())
       tell(fmt::format("exclude: {} {} nothing; patterns are compared with the path below root",
                        fmt::join(unused, ", "), unused.size() == 1 ? "matches" : "match"));
-    if (manifest_.size() == folders_)
+    if (manifest_.size() == folders_ && context_.whole == nullptr)
       throw RunError(fmt::format(
           "{}: {}{}{}; check the options {}", options_.root,
           options_.include == FileListOptions{}.include
@@ -143,16 +161,9 @@ class Listing {
                    "or count every such folder as a failed file (closed_folders: failed)");
   }
 
-  // Keeps the splits of the earlier output, and its files in folders that cannot be listed now, as
-  // these files may still be there.
-  void recall(const EarlierFiles& earlier) {
-    std::vector<std::string> names = manifest_.split_names();
-    for (const auto& [name, share] : options_.split_ratios.list)
-      if (options_.splits == Splits::ratio) names.push_back(name);
-    earlier.visit(names, [this](std::string_view path, std::string_view split) {
-      const auto [it, is_new] = earlier_.emplace(path, split);
-      if (!is_new && it->second.empty()) it->second = split;
-    });
+  // Keeps the earlier outputs' files in folders that cannot be listed now, as they may still be
+  // there.
+  void recall_hidden() {
     if (closed_.empty()) return;
     const FolderScan folders({"", options_.include, options_.exclude, false});
     std::vector<std::string> hidden;
@@ -176,7 +187,8 @@ class Listing {
       read_table();
     else
       read_lines();
-    if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
+    if (manifest_.size() == 0 && context_.whole == nullptr)
+      throw RunError(options_.manifest + ": the manifest names no file");
     tell(doubled_root(options_.manifest, manifest_));
     tell(paths_not_utf8(options_.manifest, manifest_));
     tell(lines_of_one_path(options_.manifest, manifest_, lines_.find()));
@@ -205,6 +217,7 @@ class Listing {
       const std::string_view path = plain(table->cell(options_.path_column));
       const auto where = [&] { return fmt::format("{}:{}", options_.manifest, table->line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
+      if (is_unfinished(path)) return;
       const Manifest::Span span = spans ? spans->take(*table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
@@ -282,6 +295,7 @@ class Listing {
           first_comment = lines.number();
         continue;
       }
+      if (is_unfinished(plain(line))) continue;
       if (is_full()) break;
       add(plain(line));
       const std::string below = below_root_(line);
@@ -387,6 +401,7 @@ class Listing {
   bool is_cut_ = false;              // whether `limit` leaves files out
   std::size_t folders_ = 0;          // folders that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
+  const ListingContext& context_;
   EarlierSplits earlier_;            // the earlier splits in an update
   DoublePaths lines_;                // of the lines of a manifest
   // By option: the first file for which it finds the folder of the split, and the number of these.
@@ -403,10 +418,10 @@ void check_lists(const FileListOptions& options, const std::function<void(std::s
 }
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier, NotTaken* not_taken, bool is_all) {
-  Listing listing(options, warn);
-  Manifest manifest = listing.make(earlier, is_all);
-  if (not_taken != nullptr) *not_taken = listing.not_taken();
+                     const ListingContext& context) {
+  Listing listing(options, warn, context);
+  Manifest manifest = listing.make();
+  if (context.not_taken != nullptr) *context.not_taken = listing.not_taken();
   return manifest;
 }
 

@@ -3,23 +3,29 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
-#include "stages/corpus/earlier_files.h"
 #include "stages/corpus/file_list_options.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/manifest.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 
-/// Lists a corpus; passes warnings about it as a whole to `warn`. `earlier`: the earlier output in
-/// an update, else null. Throws RunError when there is no file, a folder or table cannot be read, a
-/// table has an invalid value, or the requested splits cannot be made. `not_taken`, where not null,
-/// gets the files below the root that `include` does not match. `is_all`: the run has no other
-/// corpus, so that the splits can be judged on their own.
+struct ListingContext {
+  std::span<const EarlierFile> earlier = {};  ///< the files of the outputs that are updated
+  WholeFiles* whole = nullptr;                ///< as RunTask::whole
+  /// Where not null, gets the files below the root that `include` does not match.
+  NotTaken* not_taken = nullptr;
+  /// The run has no other corpus, so that the splits can be judged on their own.
+  bool is_all = true;
+};
+/// Lists a corpus; passes warnings about it as a whole to `warn`. Throws RunError when there is no
+/// file (unless files may still come: ListingContext::whole), a folder or table cannot be read, a
+/// table has an invalid value, or the requested splits cannot be made.
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr,
-                     bool is_all = true);
+                     const ListingContext& context = {});
 
 /// Reads the lists that the options name, as list_corpus() does, but searches no folder: passes a
 /// run's warnings about the lists to `warn`, and throws RunError where a run would.

@@ -21,13 +21,14 @@
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
+#include "stages/corpus/earlier_files.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/united_manifest.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/items.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 
@@ -115,9 +116,7 @@ class FileList final : public Source<FileRef>,
     return out;
   }
 
-  Properties plan(const Properties& given, const Requirements& required,
-                  PlanCheck& check) override {
-    earlier_ = required.get_or(requirement::kEarlierFiles, {});
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (corpora_.size() == 1) check_options(check);  // several sources each check their own
     Properties out = given;
     out.set(property::kFeed, feed_);
@@ -131,19 +130,20 @@ class FileList final : public Source<FileRef>,
   }
 
   void start(RunContext& run) override {
-    is_update_ = update_of(run) != Update::none;
+    RunTask& task = task_of(run);
+    is_update_ = task.update != Update::none;
     for (const Corpus& c : corpora_) {
       note_file_read(run, c.options.manifest);
       note_file_read(run, c.options.label_file);
     }
-    if (const auto frozen = run.services.find<FrozenCorpus>()) {
-      manifest_ = std::move(frozen->manifest);
-      frozen_ = std::move(frozen->stamps);
-      for (const std::string& remark : frozen->remarks) run.warn(remark);
+    if (task.corpus != nullptr) {
+      manifest_ = std::move(task.corpus->manifest);
+      frozen_ = std::move(task.corpus->stamps);
+      for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
-      list(run);
+      list(run, task);
     }
-    if (const auto order = run.services.find<ListOrder>()) manifest_.shuffle(order->seed);
+    if (task.shuffle) manifest_.shuffle(*task.shuffle);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
   }
@@ -212,32 +212,30 @@ class FileList final : public Source<FileRef>,
                   "content does not go with feed: cache or auto: a cache of audio knows files by "
                   "their size and time");
   }
-  void list(RunContext& run) {
-    const auto survey = run.services.find<CorpusSurvey>();
+  void list(RunContext& run, RunTask& task) {
+    const std::shared_ptr<CorpusSurvey>& survey = task.survey;
     if (survey) survey->is_listed = true;
     const auto warn = [&](const std::string& remark) {
       if (survey) survey->remarks.push_back(remark);
       run.warn(remark);
     };
-    std::optional<EarlierFiles> earlier;
-    if (is_update_ && !earlier_.empty()) {
-      earlier = together(earlier_, warn);
-      earlier->recover(run);
-    }
+    const std::vector<EarlierFile> earlier = joined(task.earlier, warn);
     if (corpora_.size() == 1) {
-      manifest_ =
-          list_corpus(corpora_.front().options, warn, earlier ? &*earlier : nullptr, &not_taken_);
+      manifest_ = list_corpus(
+          corpora_.front().options, warn,
+          {.earlier = earlier, .whole = task.whole.get(), .not_taken = &not_taken_});
       return;
     }
     std::vector<std::string> names;
     std::vector<Manifest> manifests;
     for (const Corpus& c : corpora_) {
-      std::optional<EarlierFiles> own;
-      if (earlier) own = of_source(*earlier, c.name);
       NotTaken not_taken;
       manifests.push_back(list_corpus(
           c.options, [&](const std::string& remark) { warn(c.name + ": " + remark); },
-          own ? &*own : nullptr, &not_taken, /*is_all=*/false));
+          {.earlier = of_source(earlier, c.name),
+           .whole = task.whole.get(),
+           .not_taken = &not_taken,
+           .is_all = false}));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }
@@ -277,7 +275,6 @@ class FileList final : public Source<FileRef>,
   };
   std::vector<Corpus> corpora_;
   std::shared_ptr<Feed> feed_;
-  std::vector<std::shared_ptr<const EarlierFiles>> earlier_;  // of the sinks that can be updated
   bool is_update_ = false;
   Manifest manifest_;
   NotTaken not_taken_;

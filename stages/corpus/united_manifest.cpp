@@ -159,14 +159,11 @@ std::shared_ptr<const ManifestFields> unite(
   return std::make_shared<const ManifestFields>(std::move(out));
 }
 
-EarlierFiles of_source(const EarlierFiles& all, const std::string& name) {
-  EarlierFiles out;
-  out.visit = [all, prefix = name + "/"](const std::vector<std::string>& splits,
-                                         const EarlierFiles::Visit& visit) {
-    all.visit(splits, [&](std::string_view path, std::string_view split) {
-      if (path.starts_with(prefix)) visit(path.substr(prefix.size()), split);
-    });
-  };
+std::vector<EarlierFile> of_source(const std::vector<EarlierFile>& all, const std::string& name) {
+  std::vector<EarlierFile> out;
+  const std::string prefix = name + "/";
+  for (const auto& [path, split] : all)
+    if (path.starts_with(prefix)) out.push_back({path.substr(prefix.size()), split});
   return out;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "stages/corpus/earlier_files.h"
 #include "stages/manifest.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 
@@ -30,7 +30,7 @@ std::string files_of_several_sources(const Manifest& united);
 std::shared_ptr<const ManifestFields> unite(
     const std::vector<std::shared_ptr<const ManifestFields>>& fields);
 
-/// Returns the files of an earlier output that are of that source, under their names in it.
-EarlierFiles of_source(const EarlierFiles& all, const std::string& name);
+/// Returns the files of earlier outputs that are of that source, under their names in it.
+std::vector<EarlierFile> of_source(const std::vector<EarlierFile>& all, const std::string& name);
 
 }  // namespace melflow

@@ -11,11 +11,11 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/base/cpu.h"
-#include "stages/corpus/update.h"
 #include "stages/device/cuda_report.h"
 #include "stages/device/slot_load.h"
 #include "stages/facts.h"
 #include "stages/manifest.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 

@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/files/publication.h"
@@ -28,6 +27,7 @@
 #include "stages/manifest.h"
 #include "stages/output/audio_names.h"
 #include "stages/output/formats/sound_writer.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 

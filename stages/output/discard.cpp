@@ -11,8 +11,8 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"
-#include "stages/corpus/update.h"
 #include "stages/node_group.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {

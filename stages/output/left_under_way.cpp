@@ -11,23 +11,23 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/manifest.h"
-#include "stages/output/resume.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
 
-struct Found {
+struct LeftRecording {
   UnderWay::Entry entry;
   std::string path;
   std::size_t last = 0;  // the last of its consecutive records
 };
 
 // Returns the entries' recordings, in the order of the files.
-std::vector<Found> find(const RunContext& run, const Manifest& files,
+std::vector<LeftRecording> find(const RunContext& run, const Manifest& files,
                         const UnderWay::Entries& entries) {
   std::map<std::uint64_t, UnderWay::Entry> open;
   for (const UnderWay::Entry& e : entries) open.emplace(e.file, e);
-  std::vector<Found> out;
+  std::vector<LeftRecording> out;
   for (std::size_t i = 0; i < files.size() && !open.empty(); ++i) {
     if (run.ledger.outcome(i) != Outcome::open) continue;
     std::string path = files.path(i);
@@ -41,18 +41,18 @@ std::vector<Found> find(const RunContext& run, const Manifest& files,
   return out;
 }
 
-std::string names_of(const std::vector<Found>& found, bool are_suspects) {
+std::string names_of(const std::vector<LeftRecording>& found, bool are_suspects) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> names;
   std::size_t count = 0;
-  for (const Found& f : found)
+  for (const LeftRecording& f : found)
     if ((f.entry.state == UnderWay::State::suspect) == are_suspects && ++count <= kNamed)
       names.push_back(excerpt(f.path));
   if (count > kNamed) names.push_back(fmt::format("{} more", count - kNamed));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void tell(const Resume& resume, const std::string& path, const std::vector<Found>& found) {
+void tell(const Resume& resume, const std::string& path, const std::vector<LeftRecording>& found) {
   if (!resume.tell) return;
   if (const std::string names = names_of(found, true); !names.empty())
     resume.tell(
@@ -85,12 +85,12 @@ void note_under_way(RunContext& run, const std::string& path, const UnderWay::En
   const ManifestSource* listed = manifest_source(run);
   if (under_way == nullptr || under_way->is_kept() || listed == nullptr) return;
   const Manifest& files = listed->manifest();
-  const Resume resume = resume_of(run);
-  const std::vector<Found> found = find(run, files, left);
+  const Resume& resume = task_of(run).resume;
+  const std::vector<LeftRecording> found = find(run, files, left);
   tell(resume, path, found);
   UnderWay::Entries known;
   std::map<std::size_t, std::uint64_t> suspects;  // by the last record of each
-  for (const Found& f : found) {
+  for (const LeftRecording& f : found) {
     known.push_back(f.entry);
     if (f.entry.state == UnderWay::State::suspect) suspects.emplace(f.last, f.entry.file);
   }

@@ -1,4 +1,4 @@
-// A run that makes a part of an output: the rows of consecutive files of a corpus. merge_parts()
+// A run that makes a part of an output: the rows of consecutive files of a corpus. MergePlanner
 // assembles the parts.
 #pragma once
 
@@ -10,9 +10,8 @@
 
 namespace melflow {
 
-/// Where the caller adds one to the services of a run, its sink writes the rows to `path` as one
-/// HDF5 file of contiguous rows, whatever its own format is; neither split into files nor
-/// normalised.
+/// The sink of a run with one (RunTask::part) writes the rows to `path` as one HDF5 file of
+/// contiguous rows, whatever its own format is; neither split into files nor normalised.
 struct OutputPart {
   std::string path;
   std::string before;           ///< the path at which a program that is gone began it; "" for none

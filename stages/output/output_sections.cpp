@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 namespace melflow {
 
@@ -35,6 +36,22 @@ std::string OutputSections::path_of(const std::string& path, const std::string& 
   if (split.empty()) return path;
   const std::filesystem::path p(path);
   return (p.parent_path() / (p.stem().string() + "." + split + p.extension().string())).string();
+}
+
+std::vector<std::string> OutputSections::splits_beside(const std::string& path) {
+  const std::filesystem::path p(path);
+  const std::string begin = p.stem().string() + ".", end = p.extension().string();
+  const std::filesystem::path folder = p.parent_path().empty() ? "." : p.parent_path();
+  std::vector<std::string> out;
+  std::error_code none;
+  for (std::filesystem::directory_iterator it(folder, none), last; !none && it != last;
+       it.increment(none)) {
+    const std::string name = it->path().filename().string();
+    if (name.size() > begin.size() + end.size() && name.starts_with(begin) && name.ends_with(end))
+      out.push_back(name.substr(begin.size(), name.size() - begin.size() - end.size()));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 }  // namespace melflow

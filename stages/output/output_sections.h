@@ -37,6 +37,8 @@ class OutputSections {
   /// Returns the path for a split: "out/features.h5" and "train" make "out/features.train.h5"; ""
   /// makes the path itself.
   static std::string path_of(const std::string& path, const std::string& split);
+  /// Returns the splits that files beside `path` are named after, sorted; some may be other files.
+  static std::vector<std::string> splits_beside(const std::string& path);
 
  private:
   std::vector<std::string> paths_;

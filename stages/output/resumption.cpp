@@ -26,12 +26,9 @@ std::vector<std::string> parts_of(const OutputSections& sections) {
 }
 
 // Whether the outputs are those that these hashes were computed from.
-bool are_there(const std::vector<std::string>& hashes, const OutputSections& sections,
-               const EarlierOutput& earlier) {
-  if (hashes.size() != sections.size()) return false;
-  for (std::size_t s = 0; s < hashes.size(); ++s)
-    if (earlier.hash(s) != hashes[s]) return false;
-  return true;
+bool are_there(const std::vector<std::string>& hashes, const RowPlan& plan) {
+  return std::equal(hashes.begin(), hashes.end(), plan.sections.begin(), plan.sections.end(),
+                    [](const std::string& hash, const auto& section) { return hash == section.hash; });
 }
 
 }  // namespace
@@ -47,7 +44,7 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   if (facts == nullptr) return;
   const std::string refusal = RunJournal::difference(*facts, uses.facts);
   const Said said = look_through();
-  if (are_there(said.complete, uses.sections, uses.earlier))
+  if (are_there(said.complete, uses.plan))
     return;  // it was interrupted right after publishing
   if (!refusal.empty()) {
     refusal_ = refusal;
@@ -113,7 +110,7 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
   if (i >= uses.sections.end(uses.sections.size() - 1)) return false;
   const std::size_t section = uses.sections.of(i);
   if (file.name_hash != RunJournal::name_hash(uses.run.source.name(i), section)) return false;
-  const bool is_kept = uses.earlier.is_kept(section, i);
+  const bool is_kept = uses.plan.is_kept(section, i);
   if (file.is_kept != is_kept) return false;
   if (const ManifestSource* listed = manifest_source(uses.run)) {
     const std::string path = listed->manifest().path(i);

@@ -18,9 +18,9 @@
 
 #include "pipeline/stage/run_context.h"
 #include "pipeline/stage/sink_ledger.h"
-#include "stages/output/earlier_output.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
+#include "stages/output/row_plan.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/run_journal.h"
 #include "stages/output/sink_statistics.h"
@@ -39,7 +39,7 @@ class Resumption {
     const std::vector<std::string>&
         works;  ///< paths of the work files, by section, without `.part`
     const Open& open;
-    const EarlierOutput& earlier;
+    const RowPlan& plan;
   };
   /// Looks for the work of the output at `path`; changes nothing. `uses` is needed only during the
   /// call. Throws RunError when another run is writing it.

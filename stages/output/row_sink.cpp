@@ -11,15 +11,13 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
-#include "stages/corpus/earlier_files.h"
-#include "stages/corpus/frozen_corpus.h"
-#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/joint_publication.h"
+#include "stages/output/update_planner.h"
 #include "stages/path_advice.h"
 #include "stages/row_type.h"
 #include "stages/version.h"
@@ -44,6 +42,28 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
       check(listed->manifest().path(i), "a file of the corpus");
 }
 
+// Throws RunError when an output at `paths` has rows and no file of this run made any: an error in
+// every file comes from the run itself (a disk, an option), and must not replace those rows.
+void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths) {
+  const Ledger::Counts counts = run.ledger.counts();
+  if (counts.ok > 0) return;
+  const auto has_rows = [](const std::string& path) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown) && !unknown) return false;
+    try {
+      return FeatureFile(path).rows() > 0;
+    } catch (const RunError&) {
+      return true;  // it may be any file of the user's
+    }
+  };
+  for (const std::string& path : paths)
+    if (has_rows(path))
+      throw RunError(fmt::format(
+          "{}: this file is left as it was, since no file of this run gave rows ({} failed, {} "
+          "skipped); remove it, or write elsewhere, if it is to go",
+          path, counts.failed, counts.skipped));
+}
+
 }  // namespace
 
 // Where another output of an update failed, nobody has removed this one's work files.
@@ -54,18 +74,6 @@ RowSink::~RowSink() {
 Requirements RowSink::require(const Requirements& below) const {
   Requirements above = below;
   require_rows(above, target_.dtype);
-  EarlierFiles earlier;
-  earlier.visit = [this](const auto& splits, const auto& visit) {
-    earlier_.visit(feature_fingerprint(feature_settings()), splits, visit);
-  };
-  earlier.announce = [this](RunContext& run) {
-    announce(run);
-    earlier_.begin(run);
-  };
-  earlier.recover = [](RunContext& run) {
-    (void)run.services.find<JointPublication>()->recover(!is_preview(run));
-  };
-  above.set(requirement::kEarlierFiles, {std::make_shared<const EarlierFiles>(std::move(earlier))});
   return above;
 }
 
@@ -135,8 +143,30 @@ std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
          (gets_sub_items() ? kResults * run.source.count() : 0);
 }
 
+PlannedOutput RowSink::planned(RunContext& run) const {
+  return {run,
+          *this,
+          target_,
+          *info_,
+          feature_fingerprint(feature_settings()),
+          is_routed_by_content_,
+          extensible_at()};
+}
+
+// All outputs have been announced, so that what an interrupted run began with them is known.
+void RowSink::look(RunContext& run) {
+  const RunTask& task = task_of(run);
+  if (task.planner)
+    planner_ = task.planner();
+  else if (task.update != Update::none)
+    planner_ = std::make_unique<UpdatePlanner>();
+  if (planner_ == nullptr) return;
+  if (task.update != Update::none)
+    (void)run.services.find<JointPublication>()->recover(task.preview == nullptr);
+  planner_->look(planned(run));
+}
+
 void RowSink::start(RunContext& run) {
-  begin_part(run);
   sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
   if (const Manifest* splits = manifest_with_splits(run))
@@ -146,34 +176,39 @@ void RowSink::start(RunContext& run) {
     if (checkpoints_ != nullptr) checkpoints_->closed();
   };
   writer_ = std::make_unique<RowWriter>(
-      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_, copied}, *ledger_,
+      RowWriter::Uses{target_, *info_, sections_, files_, plan_, *statistics_, copied}, *ledger_,
       run.ledger.counts().found);
   if (gets_sub_items()) writer_->order().expect_sub_items();
-  announce(run);
+  announce_names(run);
   run.services.find<JointPublication>()->expect(
       [this] { Resumption::clear(target_.path, sections_); });
 }
 
 // All outputs have been started, so that all their files are known.
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
-  for (const std::string& path : run.services.find<JointPublication>()->recover(!is_preview(run)))
+  const RunTask& task = task_of(run);
+  for (const std::string& path :
+       run.services.find<JointPublication>()->recover(task.preview == nullptr))
     run.warn(fmt::format(
         "{}: an interrupted run was complete but unpublished; its files are published now", path));
   check_files(run);
-  earlier_.match(run, *this, sections_, *info_, feature_fingerprint(feature_settings()),
-                 is_routed_by_content_);
-  if (target_.normalize && earlier_.is_there()) statistics_->use(earlier_.statistics());
-  if (is_preview(run) || is_survey(run)) return std::nullopt;
-  if (parts_ != nullptr) return run.ledger.counts().found;
-  find_places(run);
-  const RunJournal::Facts facts = this->facts(run);
+  if (planner_ != nullptr)
+    plan_ = planner_->plan(planned(run), sections_);
+  else
+    plan_.sections.resize(sections_.size());
+  planner_.reset();
+  if (plan_.normalized_by) statistics_->use(*plan_.normalized_by);
+  if (task.preview != nullptr || task.survey != nullptr) return std::nullopt;
+  if (plan_.copies_first) return 0;
+  find_places();
+  const RunJournal::Facts facts = this->facts();
   resumption_ = std::make_unique<Resumption>(
       target_.path,
       Resumption::Uses{run, sections_, facts, works_,
                        [&](std::size_t section) { return open_work(run, section, true); },
-                       earlier_});
-  is_one_of_several_ = update_of(run) != Update::none && run.settings.sinks > 1;
-  const bool may = resume_of(run).when != Resume::When::never && !is_one_of_several_;
+                       plan_});
+  is_one_of_several_ = task.update != Update::none && run.settings.sinks > 1;
+  const bool may = task.resume.when != Resume::When::never && !is_one_of_several_;
   return may ? resumption_->files() : 0;
 }
 
@@ -190,21 +225,22 @@ RunJournal::Facts RowSink::row_facts() const {
 }
 
 void RowSink::begin(RunContext& run, std::size_t done) {
-  if (const auto preview = run.services.find<UpdatePreview>())
-    return earlier_.preview(run, sections_, extensible_at(), *preview);
-  if (is_survey(run)) {
+  const RunTask& task = task_of(run);
+  if (task.preview != nullptr)
+    return preview_plan(plan_, run, sections_, target_.path, *task.preview);
+  if (task.survey != nullptr) {
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
       run.ledger.close(i, Outcome::not_run, -1, "");
     return;
   }
-  if (parts_ != nullptr) return merge(run);
+  if (plan_.copies_first) return copy_all(run);
   if (run.is_stopping() && resumption_->is_there()) {  // it may not have been checked completely
     resumption_.reset();
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
       if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "");
     return;
   }
-  if (done == 0) give_up_work(resume_of(run));
+  if (done == 0) give_up_work(task.resume);
   begin_journal(run, done);
   resumption_.reset();
   warn_of_locks(run);
@@ -239,11 +275,10 @@ void RowSink::warn_of_locks(RunContext& run) const {
 void RowSink::check_files(const RunContext& run) const {
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
-      PartFile::recover(file, !is_preview(run));
-      if (parts_ != nullptr && !target_.overwrite && std::filesystem::exists(file))
-        throw RunError(fmt::format(
-            "{}: exists already; remove it, or write elsewhere: `melflow merge JOB -o FILE`",
-            file));
+      PartFile::recover(file, task_of(run).preview == nullptr);
+      const std::string advice = planner_ != nullptr ? planner_->advice() : "";
+      if (!advice.empty() && !target_.overwrite && std::filesystem::exists(file))
+        throw RunError(fmt::format("{}: exists already; {}", file, advice));
       PartFile::check(file, stage_name(), opening(run, false).existing);
       check_is_no_input(file, run);
     }
@@ -271,11 +306,11 @@ void RowSink::finish(RunContext& run, Ending ending) {
     writer_->check();
     if (ending == Ending::failed) return leave_work(run);
     complete_ = ending == Ending::complete;
-    if (!complete_ && earlier_.is_there()) {
+    if (!complete_ && plan_.is_update) {
       run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
       return leave_work(run);
     }
-    if (!complete_ && parts_ != nullptr) return leave_work(run);
+    if (!complete_ && plan_.copies_first) return leave_work(run);
     if (complete_) check_gives_rows(run, sections_.paths());
     // A power failure must not destroy what earlier runs have written.
     const bool updates = update_of(run) != Update::none;
@@ -342,7 +377,7 @@ void RowSink::complete(RunContext& run) {
     hashes.push_back(index.hash());
     rows_ += rows;
   }
-  if (earlier_.is_there() && complete_) checkpoints_->complete(std::move(hashes));
+  if (plan_.is_update && complete_) checkpoints_->complete(std::move(hashes));
   if (part_) {
     part_->rows = rows_;
     part_->sums = statistics_->sums();
@@ -351,7 +386,7 @@ void RowSink::complete(RunContext& run) {
 
 // Normalises rows, and updates their hashes.
 void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
-  if (earlier_.is_there()) return normalize_repaired(run, section);
+  if (plan_.is_update) return normalize_repaired(run, section);
   statistics_->normalize(run, *files_[section], 0, rows);
   const std::vector<std::int64_t> offsets = writer_->order().offsets();
   std::atomic<std::size_t> next{sections_.first(section)};
@@ -373,7 +408,10 @@ void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
     if (rows == 0 || order.is_kept(i)) continue;
     statistics_->normalize(run, file, offsets[i], rows);
     std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
-    if (hash == earlier_.hash_of(section, i)) continue;
+    const PlannedRange* range = plan_.sections[section].of(i);
+    if (range != nullptr && range->giver != nullptr &&
+        hash == range->giver->entry(range->entry_of(i)).rows_hash)
+      continue;
     checkpoints_->remove();
     checkpoints_.reset();
     throw RunError(fmt::format(

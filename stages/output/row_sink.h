@@ -17,18 +17,19 @@
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/items.h"
 #include "stages/output/checkpoints.h"
-#include "stages/output/earlier_output.h"
 #include "stages/output/formats/output_index.h"
 #include "stages/output/formats/row_part_file.h"
-#include "stages/output/merged_parts.h"
 #include "stages/output/output_part.h"
+#include "stages/output/output_planner.h"
 #include "stages/output/output_sections.h"
-#include "stages/output/resume.h"
+#include "stages/output/plan_accounts.h"
 #include "stages/output/resumption.h"
+#include "stages/output/row_plan.h"
 #include "stages/output/row_sink_options.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/sink_statistics.h"
 #include "stages/output/split_times.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 
@@ -52,6 +53,8 @@ class RowSink : public Sink<MelBatch>,
     return {.files_made = files_of(target_.path)};
   }
   [[nodiscard]] std::size_t kept_memory(const RunContext& run, int concurrency) const override;
+  void announce(RunContext& run) override;
+  void look(RunContext& run) override;
   void start(RunContext& run) override;
   [[nodiscard]] std::optional<std::size_t> resumable(RunContext& run) override;
   void begin(RunContext& run, std::size_t done) override;
@@ -95,8 +98,9 @@ class RowSink : public Sink<MelBatch>,
 
  private:
   void check_folder(PlanCheck& check) const;
-  void announce(RunContext& run) const;
-  void find_places(const RunContext& run);
+  void announce_names(const RunContext& run) const;
+  [[nodiscard]] PlannedOutput planned(RunContext& run) const;
+  void find_places();
   [[nodiscard]] std::unique_ptr<RowPartFile> open_work(const RunContext& run, std::size_t section,
                                                        bool resumes) const;
   void add_in_place();
@@ -104,13 +108,13 @@ class RowSink : public Sink<MelBatch>,
   void drop_work();
   void warn_of_locks(RunContext& run) const;
   void begin_part(const RunContext& run);
-  void merge(RunContext& run);
+  void copy_all(RunContext& run);
   [[nodiscard]] std::unique_ptr<RowPartFile> open_file(const std::string& path,
                                                        const Opening& opening) const;
   void finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index);
   void begin_journal(RunContext& run, std::size_t done);
   [[nodiscard]] std::unique_ptr<RunJournal> new_journal(const RunJournal::Facts& facts) const;
-  [[nodiscard]] RunJournal::Facts facts(const RunContext& run) const;
+  [[nodiscard]] RunJournal::Facts facts() const;
   void give_up_work(const Resume& resume);
   [[nodiscard]] Opening opening(const RunContext& run, bool resumes) const;
   void leave_work(RunContext& run);
@@ -125,13 +129,12 @@ class RowSink : public Sink<MelBatch>,
   std::shared_ptr<const FeatureInfo> info_;
   std::string libraries_;                   // audio libraries that determine the samples
   bool is_routed_by_content_ = false;       // by every upstream route
-  mutable EarlierOutput earlier_{target_};  // the source uses it before the run
   OutputSections sections_;
+  std::unique_ptr<OutputPlanner> planner_;  // null where all rows are computed
+  RowPlan plan_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // by section
-  // For sections whose earlier output gets more rows in place: the number of rows it has, and that
-  // output. Until all new rows are there, they go to work files in files_; then extended_ and
-  // files_ swap these.
-  std::vector<std::optional<std::int64_t>> in_place_;
+  // The outputs of sections that get more rows in place. Until all new rows are there, they go to
+  // work files in files_; then extended_ and files_ swap these.
   std::vector<std::unique_ptr<RowPartFile>> extended_;
   bool are_in_place_ = false;
   bool is_one_of_several_ = false;  // the run updates several outputs
@@ -141,10 +144,11 @@ class RowSink : public Sink<MelBatch>,
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<Resumption> resumption_;  // until begin()
   std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<RunJournal> mark_;          // of a merge: has no commits, shows whose the work is
-  std::shared_ptr<OutputPart> part_;          // the part that this run makes, or null
-  std::shared_ptr<const MergedParts> parts_;  // the parts that rows are taken from, or null
-  std::size_t resumed_ = 0;                   // files
+  std::unique_ptr<RunJournal> mark_;  // where rows are copied first: it has no commits, and shows
+                                      // whose the work is
+  std::shared_ptr<OutputPart> part_;  // the part that this run makes, or null
+  KeptFiles kept_;
+  std::size_t resumed_ = 0;  // files
   std::int64_t resumed_rows_ = 0;
   std::int64_t rows_ = 0;
   std::unique_ptr<SplitTimes> split_times_;  // where there are splits

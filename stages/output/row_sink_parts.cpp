@@ -9,8 +9,7 @@
 namespace melflow {
 
 void RowSink::begin_part(const RunContext& run) {
-  parts_ = run.services.find<MergedParts>();
-  part_ = run.services.find<OutputPart>();
+  part_ = task_of(run).part;
   if (!part_) return;
   target_.path = part_->path;
   target_.split_files = target_.normalize = false;
@@ -26,10 +25,10 @@ void RowSink::begin_part(const RunContext& run) {
                     other));
 }
 
-void RowSink::merge(RunContext& run) {
+void RowSink::copy_all(RunContext& run) {
   mark_ = RunJournal::create(target_.path);
   try {
-    mark_->append(facts(run));
+    mark_->append(facts());
     for (const std::string& path : sections_.paths())
       files_.push_back(make_row_file(path, opening(run, false)));
   } catch (...) {
@@ -38,7 +37,7 @@ void RowSink::merge(RunContext& run) {
     throw;
   }
   warn_of_locks(run);
-  merge_parts(*parts_, {run, *writer_, *statistics_, sections_, files_});
+  copy_first(plan_, {run, *ledger_, *writer_, *statistics_}, files_);
 }
 
 std::unique_ptr<RowPartFile> RowSink::open_file(const std::string& path,

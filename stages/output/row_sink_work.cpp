@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/corpus/update.h"
 #include "stages/files/publication.h"
 #include "stages/files/undo_file.h"
 #include "stages/output/joint_publication.h"
@@ -15,9 +14,14 @@
 
 namespace melflow {
 
-// Called before anything is touched; in an update also before the splits are known that its files
-// are named after.
-void RowSink::announce(RunContext& run) const {
+void RowSink::announce(RunContext& run) {
+  begin_part(run);
+  announce_names(run);
+}
+
+// Called before anything is touched: before the splits are known that the files are named after, and
+// again then.
+void RowSink::announce_names(const RunContext& run) const {
   std::vector<OutputName> names;
   const bool are_listed = sections_.size() > 0;
   for (const std::string& path : are_listed ? sections_.paths() : std::vector{target_.path})
@@ -44,29 +48,28 @@ void RowSink::announce(RunContext& run) const {
 }
 
 // Determines where the new rows of an update go.
-void RowSink::find_places(const RunContext& run) {
+void RowSink::find_places() {
   for (std::size_t s = 0; s < sections_.size(); ++s) {
-    in_place_.push_back(earlier_.rows_in_place(run, s, extensible_at()));
     const std::string& path = sections_.path(s);
-    works_.push_back(in_place_.back() ? Resumption::added_path(path) : path);
+    works_.push_back(plan_.sections[s].in_place ? Resumption::added_path(path) : path);
   }
 }
 
 // Returns everything that decides the bytes of the output. A different order or number of files is
 // detected file by file.
-RunJournal::Facts RowSink::facts(const RunContext& run) const {
+RunJournal::Facts RowSink::facts() const {
   RunJournal::Facts out = row_facts();
   out.emplace_back("layout", layout_facts());
   out.emplace_back("files of the output", fmt::format("{}", fmt::join(sections_.paths(), "\n")));
-  if (!earlier_.is_there()) return out;
+  if (!plan_.is_update) return out;
   std::vector<std::string> before, places;
-  for (std::size_t s = 0; s < sections_.size(); ++s) {
-    before.push_back(earlier_.hash(s));
-    places.emplace_back(in_place_[s] ? "in place" : "copied");
+  for (const RowPlan::Section& section : plan_.sections) {
+    before.push_back(section.hash);
+    places.emplace_back(section.in_place ? "in place" : "copied");
   }
   out.emplace_back("output to update", fmt::format("{}", fmt::join(before, " ")));
   out.emplace_back("place of the rows that it has", fmt::format("{}", fmt::join(places, " ")));
-  if (run.services.find<Repair>()) out.emplace_back("kind of update", "repair");
+  if (plan_.is_repair) out.emplace_back("kind of update", "repair");
   return out;
 }
 
@@ -101,14 +104,13 @@ std::unique_ptr<RunJournal> RowSink::new_journal(const RunJournal::Facts& facts)
 void RowSink::begin_journal(RunContext& run, std::size_t done) {
   std::unique_ptr<RunJournal> journal;
   std::size_t committed = 0;
-  const bool updates = earlier_.is_there();
-  const RunJournal::Facts facts = this->facts(run);
-  for (std::size_t s = 0; updates && s < sections_.size(); ++s)
-    earlier_.keep({run, *ledger_, writer_->order(), *statistics_, writer_->hashes()}, s,
-                  in_place_[s].has_value());
+  const bool updates = plan_.is_update;
+  const RunJournal::Facts facts = this->facts();
+  kept_ = keep_planned(plan_, {run, *ledger_, *writer_, *statistics_});
   for (std::size_t s = 0; s < sections_.size(); ++s)
-    extended_.push_back(in_place_[s] ? make_row_file(sections_.path(s), Existing::extend)
-                                     : nullptr);
+    extended_.push_back(plan_.sections[s].in_place
+                            ? make_row_file(sections_.path(s), Existing::extend)
+                            : nullptr);
   if (done == 0) {
     // In an update the journal comes first, synced: it names the owner of the work file.
     if (updates) {
@@ -129,7 +131,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     files_ = resumption_->take_files();
     resumed_ = resumed.files;
     resumed_rows_ = resumed.rows;
-    if (const Resume resume = resume_of(run); resume.tell)
+    if (const Resume& resume = task_of(run).resume; resume.tell)
       resume.tell(fmt::format("{}: resumes an interrupted {}; {} of {} files are done, with {} {}",
                               target_.path, updates ? "update" : "run", done,
                               run.ledger.counts().found, resumed_rows_,
@@ -149,7 +151,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
 std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size_t section,
                                                 bool resumes) const {
   auto out = open_file(works_[section], opening(run, resumes));
-  if (in_place_[section]) out->begin_at(*in_place_[section]);
+  if (const auto& in_place = plan_.sections[section].in_place) out->begin_at(*in_place);
   return out;
 }
 
@@ -157,7 +159,7 @@ std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size
 void RowSink::add_in_place() {
   for (std::size_t s = 0; s < extended_.size(); ++s) {
     if (extended_[s] == nullptr) continue;
-    const std::int64_t before = *in_place_[s], all = writer_->order().total(s);
+    const std::int64_t before = *plan_.sections[s].in_place, all = writer_->order().total(s);
     extended_[s]->extend(before);
     extended_[s]->take_rows(*files_[s], before, all - before);
   }
@@ -188,12 +190,11 @@ void RowSink::leave_work(RunContext& run) {
       checkpoints_->remove();
     } else {
       for (const auto& file : files_) file->stay();
-      const Resume resume = resume_of(run);
-      if (resume.tell)
+      if (const Resume& resume = task_of(run).resume; resume.tell)
         resume.tell(fmt::format(
             "{}: {} {}rows are safe in {}, and {} of {} files are done; the same command "
             "goes on from there",
-            target_.path, checkpoints_->rows(), in_place_.front() ? "new " : "",
+            target_.path, checkpoints_->rows(), plan_.sections.front().in_place ? "new " : "",
             files_.front()->part_path(), checkpoints_->files(), run.ledger.counts().found));
     }
     checkpoints_.reset();

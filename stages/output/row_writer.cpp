@@ -122,7 +122,7 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
       {
         const std::lock_guard lock(mutex_);
         // No more rows are written, so those of an earlier output need not be copied.
-        if (is_over_ && uses_.earlier.is_there()) return;
+        if (is_over_ && uses_.plan.is_update) return;
         overtaken_count_ -= overtaken_.erase(file);
         uses_.statistics.drop(file);
         order_.closed(file, ready);
@@ -203,7 +203,7 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
       uses_.files[section]->write(ranges);
       bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
       written = i;
-      if (i < ready.size() && !ready[i].part) i = copy_earlier(ready, i);
+      if (i < ready.size() && !ready[i].part) i = copy(ready, i);
     }
     ready.clear();  // may close files' records, and so re-enter through closed()
     written = 0;
@@ -220,9 +220,10 @@ void RowWriter::note_copying(const std::vector<PlacedPart>& ready) {
     if (!p.part) copying_.insert(p.file);
 }
 
-// Copies rows of an earlier output; returns the index of the part behind them.
-std::size_t RowWriter::copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from) {
-  const std::size_t end = uses_.earlier.take_over(ready, from, *uses_.files[ready[from].section]);
+// Copies rows of an existing file; returns the index of the part behind them.
+std::size_t RowWriter::copy(const std::vector<PlacedPart>& ready, std::size_t from) {
+  const std::size_t end = copy_planned(
+      uses_.plan, ready, from, *uses_.files[ready[from].section], uses_.target.checkpoint.count);
   std::int64_t rows = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -19,9 +19,9 @@
 #include "pipeline/stage/sink_ledger.h"
 #include "pipeline/stage/stage.h"
 #include "stages/items.h"
-#include "stages/output/earlier_output.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
+#include "stages/output/row_plan.h"
 #include "stages/output/row_sink_options.h"
 #include "stages/output/rows/row_hash.h"
 #include "stages/output/rows/row_order.h"
@@ -37,10 +37,10 @@ class RowWriter {
     const FeatureInfo& info;
     const OutputSections& sections;
     const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< one per section, before consume()
-    EarlierOutput& earlier;
+    const RowPlan& plan;
     SinkStatistics& statistics;
     std::function<void()>
-        copied;  ///< called when rows of the earlier output were copied; may throw RunError
+        copied;  ///< called when rows of an existing file were copied; may throw RunError
   };
   /// `ledger` must outlive the writer, too, and have `files` files.
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
@@ -105,7 +105,7 @@ class RowWriter {
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer, std::size_t& written);
   void note_copying(const std::vector<PlacedPart>& ready);
-  std::size_t copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from);
+  std::size_t copy(const std::vector<PlacedPart>& ready, std::size_t from);
   [[nodiscard]] std::size_t values_of(std::int64_t rows) const;
   void close_gaps(std::size_t section);
 

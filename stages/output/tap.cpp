@@ -26,11 +26,11 @@
 #include "pipeline/stage/registry.h"
 #include "stages/any_payload.h"
 #include "stages/corpus/path_parts.h"
-#include "stages/corpus/update.h"
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/output/formats/npy_file.h"
 #include "stages/output/formats/npy_header.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {

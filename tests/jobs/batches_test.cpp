@@ -70,9 +70,9 @@ Taken run(const TempFolder& folder, const Options& o) {
                   o.memory, files, o.segment, o.nodes, o.from, o.batches),
       "test.yaml", load);
   auto queue = std::make_shared<BatchQueue>(2);
-  plan.services.add(std::make_shared<BatchDelivery>(
-      BatchDelivery{queue, nullptr, o.epoch, o.skip, "", o.rank, o.ranks}));
-  if (o.order) plan.services.add(std::make_shared<ListOrder>(ListOrder{*o.order}));
+  const auto task = set_task(plan.services, {.shuffle = o.order});
+  task->delivery = std::make_shared<BatchDelivery>(
+      BatchDelivery{queue, nullptr, o.epoch, o.skip, "", o.rank, o.ranks});
   const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());
   Runner runner(std::move(plan));
   const Watchdog watchdog("batches");
@@ -495,8 +495,8 @@ class Alone {
         "test.yaml", {});
     nodes_ = plan_.nodes.size();
     runner_.emplace(std::move(plan_.nodes.back()));
-    runner_->run().services.add(
-        std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""}));
+    set_task(runner_->run().services,
+             {.delivery = std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""})});
     runner_->ledger().open(files, std::vector<std::string>(nodes_));
     runner_->stage().start(runner_->run());
     reach_.emplace(Reach::plain(1, nodes_));

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "stages/corpus/update.h"
+#include "stages/run_task.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/manifest.h"
@@ -23,7 +23,7 @@ std::uint64_t noted_of(const std::string& bytes, std::uint64_t noted, Update upd
   Properties given;
   given.set(property::kContents, hashes);
   REQUIRE(bench.plan(given).errors.empty());
-  set_update(bench.run().services, update);
+  set_task(bench.run().services, {.update = update});
   bench.stage().start(bench.run());
   auto in = std::make_shared<RawBytes>();
   in->file = std::make_shared<const FileRef>();

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/corpus/earlier_files.h"
-#include "stages/corpus/update.h"
+#include "stages/run_task.h"
 #include "stages/facts.h"
 #include "stages/manifest.h"
 #include "tests/stage/bench.h"
@@ -47,18 +46,13 @@ class List {
  private:
   List(const std::string& options, const std::map<std::string, std::string>* earlier)
       : bench_("file_list", options) {
-    Requirements required;
     if (earlier != nullptr) {
-      set_update(bench_.run().services, Update::append);
-      EarlierFiles files;
-      files.visit = [earlier](const auto&, const EarlierFiles::Visit& visit) {
-        for (const auto& [path, split] : *earlier)
-          visit(path, split == "-" ? std::string_view() : split);
-      };
-      required.set(requirement::kEarlierFiles,
-                   {std::make_shared<const EarlierFiles>(std::move(files))});
+      RunTask& task = *set_task(bench_.run().services, {.update = Update::append});
+      std::vector<EarlierFile>& files = task.earlier.emplace_back();
+      for (const auto& [path, split] : *earlier)
+        files.push_back({path, split == "-" ? std::string_view() : split});
     }
-    const Planned planned = bench_.plan({}, required);
+    const Planned planned = bench_.plan();
     if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
     bench_.stage().start(bench_.run());
   }

@@ -71,8 +71,7 @@ JobResult run_job(const std::string& yaml, const LoadOptions& options,
                   const Resume& resume) {
   JobResult out;
   Plan plan = load_plan_text(yaml, "test.yaml", options);
-  set_update(plan.services, update);
-  set_resume(plan.services, resume);
+  set_task(plan.services, {.update = update, .resume = resume});
   for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
   Runner runner(std::move(plan));
   const Watchdog watchdog("a job", [&] { return progress_text(runner); });

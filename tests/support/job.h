@@ -16,8 +16,7 @@
 
 #include "config/load.h"
 #include "pipeline/run/runner.h"
-#include "stages/corpus/update.h"
-#include "stages/output/resume.h"
+#include "stages/run_task.h"
 
 namespace melflow::test {
 

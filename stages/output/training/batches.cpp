@@ -38,7 +38,6 @@
 #include "pipeline/base/threads.h"
 #include "pipeline/stage/paired_inputs.h"
 #include "pipeline/stage/registry.h"
-#include "stages/corpus/update.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/output/rows/row_order.h"
@@ -47,6 +46,7 @@
 #include "stages/output/training/recording_rows.h"
 #include "stages/output/training/sample_batcher.h"
 #include "stages/row_type.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -185,7 +185,7 @@ class Batches final : public Sink<MelBatch>,
     if (update_of(run) != Update::none)
       throw RunError(
           "batches: keeps nothing, so there is nothing to update; use melflow run instead");
-    delivery_ = run.services.find<BatchDelivery>();
+    delivery_ = task_of(run).delivery;
     if (delivery_ == nullptr)
       run.warn(
           "batches: nothing takes them in this run, and nothing is written; a training program "

@@ -60,7 +60,7 @@ class BatchQueue {
 inline constexpr const char* kInOtherSplit = "is in another split";
 inline constexpr const char* kForOtherRank = "is for another rank";
 
-/// A training program's parameters for a pass over the corpus; a service of the run.
+/// A training program's parameters for a pass over the corpus (RunTask::delivery).
 struct BatchDelivery {
   std::shared_ptr<BatchQueue> queue;
   /// The memory of batches, which one pass leaves to the next. Null: each pass has its own.

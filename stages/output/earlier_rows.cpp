@@ -1,0 +1,125 @@
+#include "stages/output/earlier_rows.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "stages/files/part_file.h"
+#include "stages/output/formats/hdf5.h"
+#include "stages/output/rows/row_hash.h"
+
+namespace melflow {
+
+std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
+                                               const std::string& feature_fingerprint,
+                                               bool may_change) {
+  PartFile::recover(path, may_change);
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    if (is_gone(errno)) return nullptr;
+    throw RunError(
+        fmt::format("{}: cannot be read, so it cannot be updated: {}", path, std::strerror(errno)));
+  }
+  std::shared_ptr<EarlierRows> out(new EarlierRows(path));
+  const FeatureFile& file = out->file_;
+  if (!file.complete())
+    throw RunError(path + ": this file is not complete, so it cannot be updated; remove it");
+  if (!file.is_index_as_written())
+    throw RunError(
+        fmt::format("{}: this file is damaged: its index is not what was written, so it "
+                    "cannot be updated. Copy it again, or rebuild it with `melflow run` and "
+                    "overwrite: true on its sink",
+                    path));
+  if (file.text("feature_fingerprint") != feature_fingerprint)
+    throw RunError(
+        fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
+                    "updated; `melflow compare {} PIPELINE` says what differs. Write "
+                    "elsewhere, or rebuild it with overwrite: true",
+                    path, path));
+  return out;
+}
+
+// Copies through memory, since the rows may be packed, and must be hashed in any case.
+void EarlierRows::copy(std::span<const std::size_t> entries, RowPartFile& to,
+                       std::int64_t at) const {
+  const NumberType type = file_.type();
+  std::int64_t count = 0;
+  for (const std::size_t e : entries) count += entry(e).count;
+  const std::int64_t first = entry(entries.front()).offset;
+  RowHash hash;
+  std::size_t of = 0;       // the entry whose rows are hashed
+  std::int64_t hashed = 0;  // number of its rows that are hashed
+  for (std::int64_t done = 0; done < count; done += to.rows_at_once()) {
+    const std::int64_t n = std::min(to.rows_at_once(), count - done);
+    std::vector<float> values;
+    {
+      const std::lock_guard lock(hdf5_mutex());
+      values = file_.read_rows(static_cast<std::uint64_t>(first + done),
+                               static_cast<std::uint64_t>(n));
+    }
+    const std::size_t per_row = values.size() / static_cast<std::size_t>(n);
+    for (std::int64_t row = 0; row < n;) {
+      const std::int64_t rows = std::min(n - row, entry(entries[of]).count - hashed);
+      hash.add(values.data() + static_cast<std::size_t>(row) * per_row,
+               static_cast<std::size_t>(rows) * per_row, NumberType::float32, type);
+      row += rows;
+      hashed += rows;
+      if (hashed < entry(entries[of]).count) break;
+      check_rows(entries[of], hash.value());
+      hash.reset();
+      hashed = 0;
+      ++of;
+    }
+    to.write(at + done, values.data(), n);
+  }
+}
+
+// Keeps damaged rows from being copied.
+void EarlierRows::check_rows(std::size_t e, std::uint64_t hash) const {
+  if (entry(e).rows_hash == 0 || entry(e).rows_hash == hash) return;
+  throw RunError(
+      fmt::format("{0}: the rows of {1} are not what was written (`melflow verify {0}` lists all "
+                  "such files); the output is left as it is. `melflow repair {0}` makes them again",
+                  file_.path(), entry(e).path));
+}
+
+bool EarlierRows::has_contents() const {
+  return std::any_of(file_.files().begin(), file_.files().end(),
+                     [](const FeatureFile::Entry& e) { return e.content != 0; });
+}
+
+std::string EarlierRows::computed_by() const {
+  return file_.text("backend") + " " + file_.text("instruction_set");
+}
+
+std::int64_t EarlierRows::rows_at() const {
+  return file_.rows_at() ? static_cast<std::int64_t>(*file_.rows_at()) : -1;
+}
+
+std::string EarlierRows::renumbered_labels(const std::vector<std::string>& now) const {
+  const std::vector<std::string>& before = file_.labels();
+  std::unordered_map<std::string_view, std::size_t> numbers;
+  for (const std::string& name : now) numbers.emplace(name, numbers.size());
+  std::size_t count = 0;
+  std::string example;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto at = numbers.find(before[i]);
+    if (at == numbers.end() || at->second == i) continue;
+    if (count++ == 0)
+      example = fmt::format("{}: {} before, {} now", excerpt(before[i]), i, at->second);
+  }
+  if (count == 0) return {};
+  return fmt::format("{} of {} labels have other numbers than before ({})", count, before.size(),
+                     example);
+}
+
+}  // namespace melflow

@@ -1,0 +1,44 @@
+// An output of an earlier run, whose rows an update takes over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stages/output/row_plan.h"
+
+namespace melflow {
+
+class EarlierRows final : public RowGiver {
+ public:
+  /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
+  /// updated because it is incomplete, of an earlier format, or has features with another
+  /// fingerprint; and as PartFile::recover() does, with `may_change`.
+  static std::shared_ptr<EarlierRows> find(const std::string& path,
+                                           const std::string& feature_fingerprint,
+                                           bool may_change);
+
+  [[nodiscard]] const FeatureFile& file() const override { return file_; }
+  void copy(std::span<const std::size_t> entries, RowPartFile& to, std::int64_t at) const override;
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_.rows()); }
+  /// Whether the output has hashes of the files' contents.
+  [[nodiscard]] bool has_contents() const;
+  /// The byte of the file at which the rows begin, where they are in one piece; -1 otherwise.
+  [[nodiscard]] std::int64_t rows_at() const;
+  /// The backend and instruction set that computed the rows: "cpu avx2".
+  [[nodiscard]] std::string computed_by() const;
+  /// Says how many labels have other numbers now, with an example; "" where none has.
+  [[nodiscard]] std::string renumbered_labels(const std::vector<std::string>& now) const;
+
+ private:
+  explicit EarlierRows(const std::string& path) : file_(path) { note_remarks(); }
+  void check_rows(std::size_t entry, std::uint64_t hash) const;
+
+  FeatureFile file_;
+};
+
+}  // namespace melflow

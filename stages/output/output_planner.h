@@ -1,0 +1,46 @@
+// Decides, for one sink, which rows of its output come from existing files and which are computed.
+// A mode of running, such as an update or a merge, is a planner; RowSink carries out what it plans.
+#pragma once
+
+#include <string>
+
+#include "pipeline/stage/run_context.h"
+#include "pipeline/stage/stage.h"
+#include "stages/items.h"
+#include "stages/output/output_sections.h"
+#include "stages/output/row_plan.h"
+#include "stages/output/row_sink_options.h"
+
+namespace melflow {
+
+/// The output to be planned.
+struct PlannedOutput {
+  RunContext& run;
+  const Stage& sink;
+  const RowSinkOptions& target;
+  const FeatureInfo& info;
+  std::string feature_fingerprint;
+  bool is_routed_by_content = false;  ///< by every upstream route
+  /// The byte at which rows must begin to be extended in place; -1: they cannot be.
+  std::int64_t extensible_at = -1;
+};
+
+class OutputPlanner {
+ public:
+  OutputPlanner() = default;
+  virtual ~OutputPlanner() = default;
+  OutputPlanner(const OutputPlanner&) = delete;
+  OutputPlanner& operator=(const OutputPlanner&) = delete;
+
+  /// Opens the files that it plans with, before the source lists the corpus; adds what the source
+  /// has to know of them to RunTask::earlier. Throws RunError.
+  virtual void look(const PlannedOutput& /*output*/) {}
+  /// Plans; called when all stages have started. Changes no file. Throws RunError where the run
+  /// must not go on.
+  [[nodiscard]] virtual RowPlan plan(const PlannedOutput& output,
+                                     const OutputSections& sections) = 0;
+  /// What to do where the output exists already and is not to be replaced; "": the usual.
+  [[nodiscard]] virtual std::string advice() const { return {}; }
+};
+
+}  // namespace melflow

@@ -1,0 +1,238 @@
+#include "stages/output/plan_accounts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "pipeline/base/threads.h"
+#include "pipeline/stage/kept_items.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+namespace {
+
+using From = PlannedRange::From;
+
+Outcome outcome_of(FeatureFile::Status status) {
+  switch (status) {
+    case FeatureFile::Status::ok:
+      return Outcome::ok;
+    case FeatureFile::Status::skipped:
+      return Outcome::skipped;
+    case FeatureFile::Status::failed:
+      return Outcome::failed;
+    default:
+      return Outcome::not_run;
+  }
+}
+
+// Whether no sink of the run needs the file again.
+bool is_complete(const RunContext& run, std::size_t file) {
+  if (run.settings.sinks == 1) return true;
+  const auto kept = run.services.find<KeptItems>();
+  return kept != nullptr && kept->is_complete(static_cast<std::size_t>(run.settings.sinks), file);
+}
+
+AboutFile about(const FeatureFile::Entry& e) {
+  return {{e.sample_rate, std::llround(e.duration * e.sample_rate)}, e.results};
+}
+
+// Accounts for the file as the run that made its rows did.
+void close(std::size_t file, const RowGiver& giver, std::size_t entry, const Accounts& to) {
+  Ledger& ledger = to.run.ledger;
+  const FeatureFile::Remark* remark = giver.remark(entry);
+  const int stage = remark != nullptr ? ledger.stage_number(remark->stage) : -1;
+  const std::string reason = remark != nullptr ? remark->reason : "";
+  // Each output has warnings of its own.
+  if (to.run.settings.sinks > 1) to.ledger.kept(file, stage, reason);
+  if (is_complete(to.run, file) && ledger.outcome(file) == Outcome::open)
+    ledger.close(file, outcome_of(giver.entry(entry).status), stage, reason);
+}
+
+void note_statistics(const PlannedRange& range, SinkStatistics& statistics) {
+  if (const ColumnSums* sums = range.giver->sums()) {
+    if (range.entry == 0) statistics.add(*sums);  // of all ranges of the giver
+    return;
+  }
+  for (std::size_t i = range.first; i < range.end; ++i) statistics.mistake(i);
+}
+
+// Copies of rows that follow each other in a giver and in the output.
+struct Copy {
+  std::size_t section = 0;
+  std::int64_t to = 0, end = 0;  // rows of the giver end at `end`
+  std::vector<std::size_t> entries;
+};
+
+class FirstCopies {
+ public:
+  FirstCopies(RowPlan& plan, const Accounts& to,
+              const std::vector<std::unique_ptr<RowPartFile>>& files)
+      : to_(to), files_(files) {
+    for (std::size_t s = 0; s < plan.sections.size(); ++s)
+      for (PlannedRange& range : plan.sections[s].ranges) {
+        if (groups_.empty() || groups_.back().front().range->giver != range.giver)
+          groups_.emplace_back();
+        groups_.back().push_back({s, &range});
+      }
+  }
+
+  void run() {
+    on_threads(to_.run.workers, [this] {
+      for (std::size_t i = 0; (i = next_.fetch_add(1)) < groups_.size();) {
+        if (to_.run.is_stopping()) return give_up();
+        try {
+          carry_out(i);
+        } catch (...) {
+          give_up();
+          throw;
+        }
+      }
+    });
+  }
+
+ private:
+  struct Planned {
+    std::size_t section = 0;
+    PlannedRange* range = nullptr;
+  };
+
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    turn_changed_.notify_all();
+  }
+
+  void carry_out(std::size_t i) {
+    const std::vector<Planned>& group = groups_[i];
+    const std::shared_ptr<RowGiver> giver = group.front().range->giver;
+    const ManifestSource& source = *manifest_source(to_.run);
+    for (const Planned& p : group) giver->open(source, *p.range);
+    std::vector<Copy> copies;
+    {
+      std::unique_lock lock(mutex_);
+      turn_changed_.wait(lock, [&] { return turn_ == i || is_over_; });
+      if (is_over_) return;
+      for (const Planned& p : group) account(p, copies);
+      ++turn_;
+      turn_changed_.notify_all();
+    }
+    for (const Copy& copy : copies) giver->copy(copy.entries, *files_[copy.section], copy.to);
+    giver->close();
+    for (const Planned& p : group) p.range->giver.reset();
+  }
+
+  void account(const Planned& p, std::vector<Copy>& copies) {
+    ManifestSource& source = *manifest_source(to_.run);
+    const RowGiver& giver = *p.range->giver;
+    for (std::size_t i = p.range->first; i < p.range->end; ++i) {
+      const std::size_t at = p.range->entry_of(i);
+      const FeatureFile::Entry& e = giver.entry(at);
+      const std::int64_t to = to_.writer.order().total(p.section);
+      to_.writer.resume(e.count, e.rows_hash, about(e));
+      source.set_stamp(i, e.stamp);
+      if (source.contents() != nullptr) source.contents()->of[i] = e.content;
+      close(i, giver, at, to_);
+      if (e.count == 0) continue;
+      if (copies.empty() || copies.back().section != p.section || copies.back().end != e.offset)
+        copies.push_back({p.section, to, e.offset, {}});
+      copies.back().entries.push_back(at);
+      copies.back().end += e.count;
+    }
+    note_statistics(*p.range, to_.statistics);
+  }
+
+  const Accounts& to_;
+  const std::vector<std::unique_ptr<RowPartFile>>& files_;
+  std::vector<std::vector<Planned>> groups_;  // ranges of one giver that follow each other
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;  // guards the members below, and all accounts
+  std::condition_variable turn_changed_;
+  std::size_t turn_ = 0;  // the group whose files are accounted for next
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
+  KeptFiles out;
+  RowOrder& order = to.writer.order();
+  Ledger& ledger = to.run.ledger;
+  for (std::size_t s = 0; s < plan.sections.size(); ++s) {
+    RowPlan::Section& section = plan.sections[s];
+    for (PlannedRange& range : section.ranges) {
+      for (std::size_t i = range.first; i < range.end && range.from != From::graph; ++i) {
+        const std::size_t at = range.entry_of(i);
+        const FeatureFile::Entry& e = range.giver->entry(at);
+        if (range.from == From::nowhere) {
+          const FeatureFile::Remark& remark = *range.giver->remark(at);
+          if (is_complete(to.run, i))
+            to.ledger.left_out(i, ledger.stage_number(remark.stage),
+                               ItemError::skipped(remark.reason));
+          continue;
+        }
+        if (range.from == From::place)
+          order.stays(i, e.offset, e.count, about(e));
+        else
+          order.taken_over(i, e.count, about(e));
+        to.writer.hashes()[i] = e.rows_hash;
+        close(i, *range.giver, at, to);
+        ++out.files;
+        out.rows += e.count;
+      }
+      if (range.is_kept()) note_statistics(range, to.statistics);
+    }
+    if (!section.in_place) continue;
+    order.begin_at(s, *section.in_place);
+    for (PlannedRange& range : section.ranges) range.giver.reset();
+  }
+  return out;
+}
+
+void copy_first(RowPlan& plan, const Accounts& to,
+                const std::vector<std::unique_ptr<RowPartFile>>& files) {
+  FirstCopies(plan, to, files).run();
+}
+
+void preview_plan(const RowPlan& plan, const RunContext& run, const OutputSections& sections,
+                  const std::string& path, UpdatePreview& out) {
+  if (run.is_stopping()) return;  // files that were not checked look changed
+  UpdatePreview::Output& own = out.outputs.emplace_back();
+  own.path = path;
+  own.is_there = own.in_place = plan.is_update;
+  own.dropped_files = plan.dropped.count;
+  own.dropped_rows = plan.dropped_rows;
+  own.dropped = plan.dropped.names;
+  own.refusal = plan.refusal;
+  for (std::size_t s = 0; s < sections.size(); ++s) {
+    const RowPlan::Section& section = plan.sections[s];
+    own.in_place = own.in_place && (section.in_place || section.hash.empty());
+    for (const PlannedRange& range : section.ranges) {
+      if (range.is_kept()) own.kept_files += range.end - range.first;
+      for (std::size_t i = range.first; i < range.end && !range.is_kept(); ++i)
+        if (range.from == From::graph || !is_complete(run, i))
+          own.to_compute.emplace_hint(own.to_compute.end(), i, to_text(range.found));
+    }
+  }
+  if (out.outputs.size() < static_cast<std::size_t>(run.settings.sinks)) return;
+  for (std::size_t i = 0; i < run.ledger.counts().found; ++i) {
+    const auto computes = std::find_if(out.outputs.begin(), out.outputs.end(),
+                                       [i](const auto& o) { return o.to_compute.contains(i); });
+    if (computes == out.outputs.end())
+      run.ledger.close(i, Outcome::ok, -1, "");
+    else
+      run.ledger.close(i, Outcome::not_run, -1, computes->to_compute.at(i));
+  }
+  const ManifestSource* source = manifest_source(run);
+  if (source == nullptr) return;
+  const Manifest& manifest = source->manifest();
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    if (run.ledger.outcome(i) == Outcome::not_run && manifest.split(i) >= 0)
+      out.splits[i] = manifest.split_names()[static_cast<std::size_t>(manifest.split(i))];
+}
+
+}  // namespace melflow

@@ -1,0 +1,146 @@
+// The plan of an output: an ordered list of ranges of its files, each with the source of their
+// rows. A planner (output_planner.h) makes it before the run; RowSink carries it out, and a dry run
+// prints it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/row_part_file.h"
+#include "stages/output/output_sections.h"
+#include "stages/output/rows/row_order.h"
+#include "stages/output/rows/row_statistics.h"
+
+namespace melflow {
+
+struct PlannedRange;
+
+/// An existing file of rows, from which an output takes some.
+class RowGiver {
+ public:
+  using Entry = FeatureFile::Entry;
+  virtual ~RowGiver() = default;
+  RowGiver() = default;
+  RowGiver(const RowGiver&) = delete;
+  RowGiver& operator=(const RowGiver&) = delete;
+
+  /// Opens what is opened only while a range is carried out. Throws RunError where it does not have
+  /// what was planned. From any thread; ranges of one giver, one after another.
+  virtual void open(const ManifestSource& /*source*/, const PlannedRange& /*range*/) {}
+  virtual void close() {}
+  /// The file; while it is open.
+  [[nodiscard]] virtual const FeatureFile& file() const = 0;
+  [[nodiscard]] const Entry& entry(std::size_t i) const { return file().files()[i]; }
+  /// The remark on an entry; null for none.
+  [[nodiscard]] const FeatureFile::Remark* remark(std::size_t entry) const;
+  /// Copies the rows of `entries`, which follow each other in this file, to rows [at, ...) of `to`.
+  /// From any thread. Throws RunError, also where they are not what was written.
+  virtual void copy(std::span<const std::size_t> entries, RowPartFile& to,
+                    std::int64_t at) const = 0;
+  /// The sums of all columns over the rows of a range of it, where they are known.
+  [[nodiscard]] virtual const ColumnSums* sums() const { return nullptr; }
+
+ protected:
+  /// To be called when the file is open.
+  void note_remarks();
+  void forget_remarks() { remarks_.clear(); }
+
+ private:
+  std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks_;
+};
+
+/// Files [first, end) of the corpus whose rows come from the same place.
+struct PlannedRange {
+  enum class From : std::uint8_t {
+    graph,   ///< computed by the run
+    place,   ///< they lie where they belong, in the output that is extended
+    giver,   ///< copied from the giver
+    nowhere  ///< a route sent these files to another output, and would again
+  };
+  /// What was found out about the files; where they are computed, the reason.
+  enum class Found : std::uint8_t {
+    added,
+    unchanged,
+    failed_before,
+    skipped_before,
+    not_run_before,
+    damaged,
+    gone,
+    with_another_size,
+    with_another_time,
+    with_other_content,
+    without_hash
+  };
+
+  std::size_t first = 0, end = 0;
+  From from = From::graph;
+  Found found = Found::added;
+  /// The file that has these files as its entries `entry`, `entry` + 1 and so on; null: none has.
+  std::shared_ptr<RowGiver> giver = nullptr;
+  std::size_t entry = 0;
+
+  [[nodiscard]] std::size_t entry_of(std::size_t file) const { return entry + (file - first); }
+  /// Whether the output has the files' rows, or no rows of them, without computing any.
+  [[nodiscard]] bool is_kept() const { return from == From::place || from == From::giver; }
+};
+/// Returns why files are computed: "new", "changed (size)".
+const char* to_text(PlannedRange::Found found);
+
+/// The number of files, and the paths of the first of them.
+struct NamedFiles {
+  static constexpr std::size_t kMostNames = 1000;
+  void add(const std::string& path) {
+    if (count++ < kMostNames) names.push_back(path);
+  }
+  std::size_t count = 0;
+  std::vector<std::string> names;
+};
+
+struct RowPlan {
+  /// One file of the output.
+  struct Section {
+    std::vector<PlannedRange> ranges;  ///< of all its files, in order; empty: all are computed
+    /// The number of rows that stay in place; new ones come after them. Not set where the file is
+    /// made anew.
+    std::optional<std::int64_t> in_place = std::nullopt;
+    std::string hash = {};  ///< index_hash() of the file that is updated; "" where there is none
+
+    /// The range of a file; null where all are computed.
+    [[nodiscard]] const PlannedRange* of(std::size_t file) const;
+    /// Appends one file; joins it with the range before it where it continues that.
+    void add(std::size_t file, PlannedRange::From from, PlannedRange::Found found,
+             const std::shared_ptr<RowGiver>& giver, std::size_t entry);
+  };
+  std::vector<Section> sections;
+  bool is_update = false;  ///< an output is there, and keeps its name until this one takes it
+  /// All rows are copied before the graph begins; after an interruption that begins again.
+  bool copies_first = false;
+  /// Only damaged rows are computed: the new ones must be those that were there.
+  bool is_repair = false;
+  /// The statistics by which the rows that are kept are normalised.
+  std::optional<ColumnStatistics> normalized_by = std::nullopt;
+  // For the report and a preview.
+  NamedFiles dropped = {}, changed = {}, added = {};
+  std::int64_t dropped_rows = 0;
+  std::string refusal = {};  ///< why it is not to be carried out; "": it is
+
+  [[nodiscard]] bool is_kept(std::size_t section, std::size_t file) const {
+    const PlannedRange* range = sections[section].of(file);
+    return range != nullptr && range->is_kept();
+  }
+};
+
+/// Copies the rows of ready[from], which come from a giver, and of the following parts whose rows
+/// are also neighbours there, up to `most` bytes. Returns the next part. From any thread. Throws
+/// RunError.
+std::size_t copy_planned(const RowPlan& plan, const std::vector<PlacedPart>& ready,
+                         std::size_t from, RowPartFile& to, std::uint64_t most);
+
+}  // namespace melflow

@@ -1,0 +1,112 @@
+// What a run is for: the one service by which the caller of a run tells its source and its sinks
+// what to do beside making outputs from a corpus.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/stage/run_context.h"
+
+namespace melflow {
+
+struct BatchDelivery;
+struct CorpusSurvey;
+struct FrozenCorpus;
+class OutputPlanner;
+struct OutputPart;
+class WholeFiles;
+
+/// How a sink treats the output of an earlier run.
+enum class Update {
+  none,    ///< makes a new output
+  append,  ///< rows that are still valid stay in place, new ones are appended
+  compact  ///< makes a new file in the order of the source, copying rows that are still valid
+};
+
+/// A file of an earlier output, as it was listed, and the name of its split, "" for none. Both stay
+/// valid until the sinks start.
+struct EarlierFile {
+  std::string_view path, split;
+};
+
+/// Whether to resume an interrupted run.
+struct Resume {
+  enum class When {
+    automatic,  ///< resume where possible, else start from the beginning
+    never,      ///< start from the beginning, and remove what an interrupted run left
+    required    ///< fail the run where there is nothing to resume
+  };
+  When when = When::automatic;
+  std::function<void(const std::string&)> tell = {};  ///< reports what was found; may be empty
+  /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
+  std::function<void(const std::string&)> leave = {};
+};
+
+/// A preview of an update, which a dry run fills in.
+struct UpdatePreview {
+  struct Output {
+    std::string path;
+    bool is_there = false;  ///< false: all files would be computed
+    bool in_place = false;  ///< whether new rows would be appended; else all rows would be copied
+    std::size_t kept_files = 0;
+    std::size_t dropped_files = 0;  ///< files that have rows there and are gone
+    std::int64_t dropped_rows = 0;
+    std::vector<std::string> dropped;  ///< their paths; of very many the first
+    std::string refusal;               ///< why the update would be refused; "": it would begin
+    /// The files to compute, and why: "new", "changed (size)" or the earlier outcome.
+    std::map<std::size_t, std::string> to_compute = {};
+  };
+  std::vector<Output> outputs;  ///< empty where the run was stopped before it had looked at all
+  std::map<std::size_t, std::string> splits;  ///< of those files to compute that have a split
+};
+
+struct RunTask {
+  // The corpus.
+  std::shared_ptr<FrozenCorpus> corpus = {};  ///< null: the source lists it
+  std::optional<std::uint64_t> shuffle = {};  ///< the seed with which its recordings are shuffled
+  /// Where not null, files that are still being written wait for a later run: new ones are not
+  /// listed, and what an output has of the others stays.
+  std::shared_ptr<WholeFiles> whole = {};
+  /// A dry run that lists the corpus: the sinks close every file as not run, and nothing is read or
+  /// written. Null: the files are processed.
+  std::shared_ptr<CorpusSurvey> survey = {};
+
+  // The outputs.
+  Update update = Update::none;
+  /// Where an update is a repair: the damaged entries, ascending, of each output. The rows of every
+  /// other file that was ok are kept, even if the recording has changed or is gone.
+  std::optional<std::map<std::string, std::vector<std::size_t>>> damaged = {};
+  /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
+  /// an update's own.
+  std::function<std::unique_ptr<OutputPlanner>()> planner = {};
+  /// A dry run of an update: its sinks fill this in, write nothing, and close every file: as ok
+  /// where its rows would stay in all outputs, else as not run, with the reason of the first output
+  /// that lacks its rows. Null: the update is carried out.
+  std::shared_ptr<UpdatePreview> preview = {};
+  std::shared_ptr<OutputPart> part = {};         ///< the part of an output that the run makes, or null
+  std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
+  Resume resume = {};
+
+  /// By output that is updated: the files that it has. Filled in by the sinks before the source
+  /// starts.
+  std::vector<std::vector<EarlierFile>> earlier = {};
+};
+
+/// To be called before the run. Returns the task, whose pointers tell what the run found out.
+inline std::shared_ptr<RunTask> set_task(RunServices& services, RunTask task) {
+  auto out = std::make_shared<RunTask>(std::move(task));
+  services.add(out);
+  return out;
+}
+/// The task of the run; one with its defaults where the caller set none.
+inline RunTask& task_of(const RunContext& run) { return *run.services.find_or_make<RunTask>(); }
+inline Update update_of(const RunContext& run) { return task_of(run).update; }
+
+}  // namespace melflow
