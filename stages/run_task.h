@@ -90,7 +90,7 @@ struct RunTask {
   /// where its rows would stay in all outputs, else as not run, with the reason of the first output
   /// that lacks its rows. Null: the update is carried out.
   std::shared_ptr<UpdatePreview> preview = {};
-  std::shared_ptr<OutputPart> part = {};         ///< the part of an output that the run makes, or null
+  std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
   Resume resume = {};
 

@@ -133,12 +133,11 @@ int repair(const RepairArguments& arguments) {
   Plan plan = load_plan_text(to_json(config), found.path + ": config", options);
   plan.settings.config = std::move(config);
   plan.allow_failures();
-  set_task(plan.services,
-           {.corpus = std::move(found.corpus),
-            .update = Update::compact,
-            .damaged = found.damaged,
-            .resume = {Resume::When::automatic,
-                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
+  set_task(plan.services, {.corpus = std::move(found.corpus),
+                           .update = Update::compact,
+                           .damaged = found.damaged,
+                           .resume = {Resume::When::automatic,
+                                      [](const std::string& text) { say(stderr, "{}\n", text); }}});
   Runner runner(std::move(plan));
   const RunReport report =
       run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;

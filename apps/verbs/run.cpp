@@ -136,12 +136,12 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
 }
 
 WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
-  Watch watch{.every = arguments.progress_every,
-              .quiet = arguments.quiet,
-              .seconds = arguments.stop_after,
-              .with_series =
-                  !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty(),
-              .interrupted = arguments.interrupted};
+  Watch watch{
+      .every = arguments.progress_every,
+      .quiet = arguments.quiet,
+      .seconds = arguments.stop_after,
+      .with_series = !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty(),
+      .interrupted = arguments.interrupted};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
   return run_watched(runner, watch);
 }
@@ -225,11 +225,10 @@ int run(const RunArguments& arguments, Documents& documents) {
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
-  set_task(plan.services,
-           {.whole = arguments.whole,
-            .update = arguments.update,
-            .resume = {arguments.resume,
-                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
+  set_task(plan.services, {.whole = arguments.whole,
+                           .update = arguments.update,
+                           .resume = {arguments.resume,
+                                      [](const std::string& text) { say(stderr, "{}\n", text); }}});
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   if (arguments.verbose) put(stderr, explain_text(plan, Explained::every_option));
@@ -296,7 +295,8 @@ void wait(double seconds, std::atomic<bool>& interrupted) {
       },
       [] {});
   std::unique_lock lock(mutex);
-  changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return interrupted.load(); });
+  changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                   [&] { return interrupted.load(); });
 }
 
 // Leaves signals pending for the next StopOnSignal, to the end of the program.
@@ -323,13 +323,11 @@ Outlook look(const RunArguments& arguments) {
   set_task(plan.services,
            {.whole = arguments.whole, .update = arguments.update, .preview = preview});
   Runner runner(std::move(plan));
-  const RunReport report =
-      run_watched(runner, {.progress = ProgressDisplay::Mode::none,
-                           .quiet = true,
-                           .interrupted = arguments.interrupted})
-          .report;
-  const std::string why =
-      report.ending == Ending::failed ? report.error : refusals_of(*preview);
+  const RunReport report = run_watched(runner, {.progress = ProgressDisplay::Mode::none,
+                                                .quiet = true,
+                                                .interrupted = arguments.interrupted})
+                               .report;
+  const std::string why = report.ending == Ending::failed ? report.error : refusals_of(*preview);
   if (!why.empty()) {
     put(stderr, warnings_text(report, runner.plan()));
     complain(why);
@@ -356,17 +354,17 @@ int watch_and_update(RunArguments arguments) {
   arguments.whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(arguments.watch));
   Documents none(arguments);
   std::map<std::string, FileStamp> tried;
-  say(stderr,
-      "{}: updates when new files have not changed for {}; Ctrl-C ends\n", arguments.plan.file,
-      seconds_text(arguments.watch));
+  say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n",
+      arguments.plan.file, seconds_text(arguments.watch));
   while (!interrupted) {
     const Outlook outlook = look(arguments);
     if (interrupted) break;
     if (outlook.ends) return *outlook.ends;
-    const bool has_news = std::any_of(outlook.files.begin(), outlook.files.end(), [&](const auto& file) {
-      const auto before = tried.find(file.first);
-      return file.second.size < 0 || before == tried.end() || before->second != file.second;
-    });
+    const bool has_news =
+        std::any_of(outlook.files.begin(), outlook.files.end(), [&](const auto& file) {
+          const auto before = tried.find(file.first);
+          return file.second.size < 0 || before == tried.end() || before->second != file.second;
+        });
     if (has_news || outlook.drops) {
       const int code = run(arguments, none);
       if (code != kDone && code != kSomeFailed) return code;

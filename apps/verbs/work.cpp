@@ -218,18 +218,18 @@ RunReport Worker::compute(std::size_t part, OutputPart& made) {
   const ManifestRange range = job_.parts[part];
   const auto output = std::make_shared<OutputPart>(made);
   output->row_facts = job_.row_facts;
-  set_task(plan.services,
-           {.corpus = std::make_shared<FrozenCorpus>(
-                read_manifest(job_.in(kJobManifest), {&range, 1})),
-            .part = output,
-            .resume = {Resume::When::automatic,
-                       [this](const std::string& text) {
-                         if (!options_.quiet) say(stderr, "{}\n", text);
-                       },
-                       [](const std::string& why) {
-                         complain(why);
-                         _exit(kStopped);
-                       }}});
+  set_task(
+      plan.services,
+      {.corpus = std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})),
+       .part = output,
+       .resume = {Resume::When::automatic,
+                  [this](const std::string& text) {
+                    if (!options_.quiet) say(stderr, "{}\n", text);
+                  },
+                  [](const std::string& why) {
+                    complain(why);
+                    _exit(kStopped);
+                  }}});
   Runner runner(std::move(plan));
   const auto is_at = [&](Runner* now) {
     const std::lock_guard lock(mutex_);

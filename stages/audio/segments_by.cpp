@@ -6,8 +6,11 @@
 //      samples, since another one may follow, or the recording may end with it.
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
@@ -49,6 +52,8 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const Waveform> in,
                                        ItemContext& context) const override {
+    if (std::string wrong = problem_of(*in); !wrong.empty())
+      return ItemError::failed(std::move(wrong));
     std::unique_ptr<StageState>& state = context.state();
     if (!state) state = std::make_unique<MarkedState>();
     std::vector<Part> parts = parts_of(*in, static_cast<MarkedState&>(*state));
@@ -72,6 +77,21 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
     std::vector<Part> parts_;
     std::size_t next_ = 0;
   };
+
+  // Returns why a block's stretches cannot be right: by a stage that changed samples and not these.
+  static std::string problem_of(const Waveform& in) {
+    std::int64_t from = in.start;
+    const std::int64_t end = in.start + in.samples.count;
+    for (const Stretch& s : in.marked) {
+      if (s.begin < from || s.end < s.begin || s.end > end)
+        return fmt::format(
+            "samples {} to {} are marked in a block of samples {} to {}; a stage before this one "
+            "that cuts or moves samples must do the same with Waveform::marked, or clear it",
+            s.begin, s.end, in.start, end);
+      from = s.end;
+    }
+    return {};
+  }
 
   static std::vector<Part> parts_of(const Waveform& in, MarkedState& state) {
     std::vector<Part> out;

@@ -35,9 +35,10 @@ std::vector<EarlierFile> joined(std::vector<std::vector<EarlierFile>>& outputs,
     out.insert(out.end(), outputs[i].begin(), outputs[i].end());
   }
   if (count > 0)
-    tell(fmt::format("{} files are in another split in one output than in the other, such as {}; "
-                     "they are in the first of these in both now",
-                     count, example));
+    tell(
+        fmt::format("{} files are in another split in one output than in the other, such as {}; "
+                    "they are in the first of these in both now",
+                    count, example));
   outputs.clear();
   return out;
 }

@@ -221,21 +221,21 @@ class FileList final : public Source<FileRef>,
     };
     const std::vector<EarlierFile> earlier = joined(task.earlier, warn);
     if (corpora_.size() == 1) {
-      manifest_ = list_corpus(
-          corpora_.front().options, warn,
-          {.earlier = earlier, .whole = task.whole.get(), .not_taken = &not_taken_});
+      manifest_ =
+          list_corpus(corpora_.front().options, warn,
+                      {.earlier = earlier, .whole = task.whole.get(), .not_taken = &not_taken_});
       return;
     }
     std::vector<std::string> names;
     std::vector<Manifest> manifests;
     for (const Corpus& c : corpora_) {
       NotTaken not_taken;
-      manifests.push_back(list_corpus(
-          c.options, [&](const std::string& remark) { warn(c.name + ": " + remark); },
-          {.earlier = of_source(earlier, c.name),
-           .whole = task.whole.get(),
-           .not_taken = &not_taken,
-           .is_all = false}));
+      manifests.push_back(
+          list_corpus(c.options, [&](const std::string& remark) { warn(c.name + ": " + remark); },
+                      {.earlier = of_source(earlier, c.name),
+                       .whole = task.whole.get(),
+                       .not_taken = &not_taken,
+                       .is_all = false}));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }

@@ -63,8 +63,8 @@ void EarlierRows::copy(std::span<const std::size_t> entries, RowPartFile& to,
     std::vector<float> values;
     {
       const std::lock_guard lock(hdf5_mutex());
-      values = file_.read_rows(static_cast<std::uint64_t>(first + done),
-                               static_cast<std::uint64_t>(n));
+      values =
+          file_.read_rows(static_cast<std::uint64_t>(first + done), static_cast<std::uint64_t>(n));
     }
     const std::size_t per_row = values.size() / static_cast<std::size_t>(n);
     for (std::int64_t row = 0; row < n;) {

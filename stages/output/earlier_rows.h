@@ -18,8 +18,7 @@ class EarlierRows final : public RowGiver {
   /// updated because it is incomplete, of an earlier format, or has features with another
   /// fingerprint; and as PartFile::recover() does, with `may_change`.
   static std::shared_ptr<EarlierRows> find(const std::string& path,
-                                           const std::string& feature_fingerprint,
-                                           bool may_change);
+                                           const std::string& feature_fingerprint, bool may_change);
 
   [[nodiscard]] const FeatureFile& file() const override { return file_; }
   void copy(std::span<const std::size_t> entries, RowPartFile& to, std::int64_t at) const override;

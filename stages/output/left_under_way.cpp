@@ -24,7 +24,7 @@ struct LeftRecording {
 
 // Returns the entries' recordings, in the order of the files.
 std::vector<LeftRecording> find(const RunContext& run, const Manifest& files,
-                        const UnderWay::Entries& entries) {
+                                const UnderWay::Entries& entries) {
   std::map<std::uint64_t, UnderWay::Entry> open;
   for (const UnderWay::Entry& e : entries) open.emplace(e.file, e);
   std::vector<LeftRecording> out;

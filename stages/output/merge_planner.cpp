@@ -54,8 +54,7 @@ class Part final : public RowGiver {
     const std::lock_guard lock(hdf5_mutex());
     file_ = std::make_unique<const FeatureFile>(part_.path);
     note_remarks();
-    if (file_->rows() > 0 && !file_->rows_at())
-      refuse(part_, "has rows that are not in one piece");
+    if (file_->rows() > 0 && !file_->rows_at()) refuse(part_, "has rows that are not in one piece");
     if (file_->files().size() != part_.end - part_.first)
       refuse(part_, fmt::format("has {} files in place of {}", file_->files().size(),
                                 part_.end - part_.first));

@@ -27,8 +27,9 @@ std::vector<std::string> parts_of(const OutputSections& sections) {
 
 // Whether the outputs are those that these hashes were computed from.
 bool are_there(const std::vector<std::string>& hashes, const RowPlan& plan) {
-  return std::equal(hashes.begin(), hashes.end(), plan.sections.begin(), plan.sections.end(),
-                    [](const std::string& hash, const auto& section) { return hash == section.hash; });
+  return std::equal(
+      hashes.begin(), hashes.end(), plan.sections.begin(), plan.sections.end(),
+      [](const std::string& hash, const auto& section) { return hash == section.hash; });
 }
 
 }  // namespace
@@ -44,8 +45,7 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   if (facts == nullptr) return;
   const std::string refusal = RunJournal::difference(*facts, uses.facts);
   const Said said = look_through();
-  if (are_there(said.complete, uses.plan))
-    return;  // it was interrupted right after publishing
+  if (are_there(said.complete, uses.plan)) return;  // it was interrupted right after publishing
   if (!refusal.empty()) {
     refusal_ = refusal;
     has_rows_ = said.has_rows;

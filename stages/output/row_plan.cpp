@@ -80,9 +80,8 @@ std::size_t copy_planned(const RowPlan& plan, const std::vector<PlacedPart>& rea
     const std::size_t entry = range->entry_of(file);
     const std::int64_t row = giver.entry(entry).offset;
     if (entries.empty()) begin = row;
-    if (row != begin + count || (!entries.empty() && static_cast<std::uint64_t>(count) *
-                                                             to.row_bytes() >=
-                                                         most))
+    if (row != begin + count ||
+        (!entries.empty() && static_cast<std::uint64_t>(count) * to.row_bytes() >= most))
       break;
     entries.push_back(entry);
     count += ready[next].file_rows;

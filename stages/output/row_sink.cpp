@@ -205,8 +205,7 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   resumption_ = std::make_unique<Resumption>(
       target_.path,
       Resumption::Uses{run, sections_, facts, works_,
-                       [&](std::size_t section) { return open_work(run, section, true); },
-                       plan_});
+                       [&](std::size_t section) { return open_work(run, section, true); }, plan_});
   is_one_of_several_ = task.update != Update::none && run.settings.sinks > 1;
   const bool may = task.resume.when != Resume::When::never && !is_one_of_several_;
   return may ? resumption_->files() : 0;

@@ -127,8 +127,8 @@ class RowSink : public Sink<MelBatch>,
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
-  std::string libraries_;                   // audio libraries that determine the samples
-  bool is_routed_by_content_ = false;       // by every upstream route
+  std::string libraries_;              // audio libraries that determine the samples
+  bool is_routed_by_content_ = false;  // by every upstream route
   OutputSections sections_;
   std::unique_ptr<OutputPlanner> planner_;  // null where all rows are computed
   RowPlan plan_;

@@ -24,8 +24,7 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   out.emplace_back("shape", Value::list(std::move(shape)));
   out.emplace_back("dtype", OptionType<NumberType>::echo(target_.dtype));
   for (const auto& [name, files] :
-       {std::pair{"kept_files", kept_.files},
-        std::pair{"left_out_files", ledger_->left_out()},
+       {std::pair{"kept_files", kept_.files}, std::pair{"left_out_files", ledger_->left_out()},
         std::pair{"late_files", writer_->late_files()}, std::pair{"resumed_files", resumed_}})
     if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
   for (const auto& [name, files] :

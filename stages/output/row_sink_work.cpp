@@ -108,9 +108,8 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
   const RunJournal::Facts facts = this->facts();
   kept_ = keep_planned(plan_, {run, *ledger_, *writer_, *statistics_});
   for (std::size_t s = 0; s < sections_.size(); ++s)
-    extended_.push_back(plan_.sections[s].in_place
-                            ? make_row_file(sections_.path(s), Existing::extend)
-                            : nullptr);
+    extended_.push_back(
+        plan_.sections[s].in_place ? make_row_file(sections_.path(s), Existing::extend) : nullptr);
   if (done == 0) {
     // In an update the journal comes first, synced: it names the owner of the work file.
     if (updates) {

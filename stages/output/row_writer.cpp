@@ -222,8 +222,8 @@ void RowWriter::note_copying(const std::vector<PlacedPart>& ready) {
 
 // Copies rows of an existing file; returns the index of the part behind them.
 std::size_t RowWriter::copy(const std::vector<PlacedPart>& ready, std::size_t from) {
-  const std::size_t end = copy_planned(
-      uses_.plan, ready, from, *uses_.files[ready[from].section], uses_.target.checkpoint.count);
+  const std::size_t end = copy_planned(uses_.plan, ready, from, *uses_.files[ready[from].section],
+                                       uses_.target.checkpoint.count);
   std::int64_t rows = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -215,8 +215,8 @@ void Comparison::run() {
   std::vector<Now> states;
   if (damaged) {
     const auto of_this = damaged->find(old_->file().path());
-    states = as_they_were(entries, of_this == damaged->end() ? std::vector<std::size_t>{}
-                                                             : of_this->second);
+    states = as_they_were(entries,
+                          of_this == damaged->end() ? std::vector<std::size_t>{} : of_this->second);
   } else {
     states = look(entries);
   }
@@ -293,10 +293,10 @@ void check(const PlannedOutput& output, const EarlierRows& old) {
   const std::string was = roots_text(old.file().root(), old.file().sources()),
                     is = roots_text(manifest.root(), manifest.sources());
   if (was != is)
-    run.warn(fmt::format(
-        "{}: was made of {}, this is {}; files of the same name, size and {} are "
-        "taken for the same",
-        path, was, is, source.contents() != nullptr ? "content" : "modification time"));
+    run.warn(
+        fmt::format("{}: was made of {}, this is {}; files of the same name, size and {} are "
+                    "taken for the same",
+                    path, was, is, source.contents() != nullptr ? "content" : "modification time"));
   // Told, not stored: the bytes of the output do not depend on how often it was updated.
   const std::string renumbered = old.renumbered_labels(manifest.label_names());
   if (!renumbered.empty() && task.resume.tell)
@@ -348,9 +348,8 @@ bool stays(const PlannedOutput& output, const Comparison& compared) {
   const EarlierRows& old = compared.old();
   struct stat st {};
   return ::stat(old.file().path().c_str(), &st) == 0 && st.st_uid == ::geteuid() &&
-         st.st_nlink == 1 && update_of(output.run) == Update::append &&
-         !compared.has_dead_rows() && output.extensible_at >= 0 &&
-         old.rows_at() == output.extensible_at;
+         st.st_nlink == 1 && update_of(output.run) == Update::append && !compared.has_dead_rows() &&
+         output.extensible_at >= 0 && old.rows_at() == output.extensible_at;
 }
 
 // For the report; files that had failed or been skipped are neither new nor changed.

@@ -159,7 +159,8 @@ TEST_CASE("plug-in: of a configuration that an output has only what the user giv
   fs::copy_file(folder / "loudness.so", folder / "mine/loudness.so");
   const Words given{"--plugin", "mine/loudness.so"};
   const std::string refused =
-      "plugins: loudness.so: this configuration would load the plug-in, which is code chosen by the "
+      "plugins: loudness.so: this configuration would load the plug-in, which is code chosen by "
+      "the "
       "author of the file; give your own with --plugin FILE, or load it with --trust";
 
   const Words verify{"verify", "o.h5", "--recompute", "100%"};

@@ -495,8 +495,9 @@ class Alone {
         "test.yaml", {});
     nodes_ = plan_.nodes.size();
     runner_.emplace(std::move(plan_.nodes.back()));
-    set_task(runner_->run().services,
-             {.delivery = std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""})});
+    set_task(
+        runner_->run().services,
+        {.delivery = std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""})});
     runner_->ledger().open(files, std::vector<std::string>(nodes_));
     runner_->stage().start(runner_->run());
     reach_.emplace(Reach::plain(1, nodes_));

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "stages/run_task.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/manifest.h"
+#include "stages/run_task.h"
 #include "tests/stage/bench.h"
 
 namespace melflow::test::hash_content_test {

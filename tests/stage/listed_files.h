@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "stages/run_task.h"
 #include "stages/facts.h"
 #include "stages/manifest.h"
+#include "stages/run_task.h"
 #include "tests/stage/bench.h"
 #include "tests/support/temp_folder.h"
 
