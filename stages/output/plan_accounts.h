@@ -27,13 +27,13 @@ struct KeptFiles {
   std::size_t files = 0;
   std::int64_t rows = 0;
 };
-/// Closes in the ledger the files whose rows all sinks of the run have; the other files are computed
-/// again for the sinks that lack them. Rows that are to be copied are copied at their turn, by the
-/// writer. Forgets the givers of sections that stay in place.
+/// Closes in the ledger the files whose rows all sinks of the run have; the other files are
+/// computed again for the sinks that lack them. Rows that are to be copied are copied at their
+/// turn, by the writer. Forgets the givers of sections that stay in place.
 KeptFiles keep_planned(RowPlan& plan, const Accounts& to);
 
-/// The same for a plan with RowPlan::copies_first, and copies all rows, on the run's threads. Throws
-/// RunError. When the run is being stopped, the remaining files are left open.
+/// The same for a plan with RowPlan::copies_first, and copies all rows, on the run's threads.
+/// Throws RunError. When the run is being stopped, the remaining files are left open.
 void copy_first(RowPlan& plan, const Accounts& to,
                 const std::vector<std::unique_ptr<RowPartFile>>& files);
 

@@ -19,8 +19,8 @@ void RowSink::announce(RunContext& run) {
   announce_names(run);
 }
 
-// Called before anything is touched: before the splits are known that the files are named after, and
-// again then.
+// Called before anything is touched: before the splits are known that the files are named after,
+// and again then.
 void RowSink::announce_names(const RunContext& run) const {
   std::vector<OutputName> names;
   const bool are_listed = sections_.size() > 0;

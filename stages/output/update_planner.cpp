@@ -342,8 +342,8 @@ std::string too_many_dropped(const PlannedOutput& output, const RowPlan& plan,
 }
 
 // Whether rows stay where they are. The next run trusts only its own user's files, so it could not
-// restore another user's; and where the output has a second name, as in a backup of hard links, that
-// one must keep its bytes.
+// restore another user's; and where the output has a second name, as in a backup of hard links,
+// that one must keep its bytes.
 bool stays(const PlannedOutput& output, const Comparison& compared) {
   const EarlierRows& old = compared.old();
   struct stat st {};

@@ -1,6 +1,6 @@
 // Plans an update: which rows of the earlier output are still valid, whether they stay in place or
-// are copied to a new file, and which are dropped. Also plans a repair, which keeps all rows but the
-// damaged ones (RunTask::damaged).
+// are copied to a new file, and which are dropped. Also plans a repair, which keeps all rows but
+// the damaged ones (RunTask::damaged).
 #pragma once
 
 #include <map>
