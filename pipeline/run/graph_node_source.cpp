@@ -70,7 +70,8 @@ void GraphNode::admit(std::unique_ptr<Work> work) {
   std::shared_ptr<const Reservation> reservation = std::move(work->progress.reservation);
   work->items.swap(work->progress.out);
   work->renew();
-  Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part};
+  Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part,
+                          RunClock::now()};
   for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
     Work::Made::One& one = made->each[i];
     records.count = one.records;

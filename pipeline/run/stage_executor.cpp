@@ -119,6 +119,7 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
       return o;
     }
     std::vector<Leaving> outputs;  // of the present item, for a stage that splits
+    const bool splits = splits_, pairs = pairs_;
     for (; work.progress.at < work.items.size(); ++work.progress.at) {
       Item& item = work.items[work.progress.at];
       if (is_lost(work, work.progress.at)) {
@@ -138,13 +139,13 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
         if (++work.progress.at < work.items.size()) o.rest = Rest::items;
         return o;
       }
-      ItemContext context(graph_.context(), item, node_, pairs_ ? input_of(work) : 0,
+      ItemContext context(graph_.context(), item, node_, pairs ? input_of(work) : 0,
                           work.progress.given);
-      if (splits_) context.set_outputs(outputs);
+      if (splits) context.set_outputs(outputs);
       Result<Emission> result = Emission{};
       if (auto error = caught([&] { result = items_->run(item, work.progress.cursor, context); }))
         result = std::move(*error);
-      if (splits_ && result) {
+      if (splits && result) {
         settle_outputs(work, item, outputs);
         outputs.clear();
         let_go(item);

@@ -174,8 +174,8 @@ bool Stream::has_next_part() {
 }
 
 std::shared_ptr<Stream> Stream::begin_part() {
-  part_ = std::make_shared<Stream>(ledger_, Records{next_part()}, records_.part_cost, reach_);
-  if (is_timed()) part_->began_ = began_;
+  part_ = std::make_shared<Stream>(ledger_, Records{next_part(), 1, false, 0, records_.began},
+                                   records_.part_cost, reach_);
   reach_.keep(*part_);
   part_is_complete_ = false;
   ++begun_;
@@ -236,7 +236,7 @@ void Stream::close(std::size_t record) {
         by = {main.at, "is not in every output: " + main.error.reason};
       tell_sinks(record, losses);
     }
-    if (is_timed() && (taken_.load() & ~kept) != 0) ledger_.note_latency(RunClock::now() - began_);
+    if (is_timed() && (taken_.load() & ~kept) != 0) ledger_.note_latency(RunClock::now() - records_.began);
     ledger_.close(record, Outcome::ok, by.at.stage, by.text);
   } else {
     ledger_.close(record, Outcome::failed, -1,

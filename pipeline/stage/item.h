@@ -66,6 +66,7 @@ class Stream {
     std::size_t first = 0, count = 1;
     bool is_cut = false;
     std::size_t part_cost = 0;
+    RunClock::time_point began = {};  ///< when the item was admitted, for its latency
   };
   /// `reach` must outlive the stream. `bounds`: the most bytes that each stage may emit for one
   /// block; empty if that is not known.
@@ -75,8 +76,7 @@ class Stream {
         records_(records),
         block_cost_(block_cost),
         bounds_(std::move(bounds)),
-        reach_(reach),
-        began_(is_timed() ? RunClock::now() : RunClock::time_point{}) {}
+        reach_(reach) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -166,7 +166,8 @@ class Stream {
   void lose(Loss loss);
   // Whether its latency is measured: reading the clock twice takes as long as passing three nodes.
   [[nodiscard]] bool is_timed() const {
-    return kMeasures && (records_.first < 64 || records_.first % 16 == 0);
+    return kMeasures && (records_.first < 64 || records_.first % 16 == 0) &&
+           records_.began != RunClock::time_point{};
   }
   [[nodiscard]] std::vector<const Loss*> losses_that_count() const;
   [[nodiscard]] static const Loss& main_of(const std::vector<const Loss*>& losses);
@@ -186,7 +187,6 @@ class Stream {
   const std::size_t block_cost_;
   const std::vector<std::size_t> bounds_;
   const Reach& reach_;
-  RunClock::time_point began_;                     // if is_timed()
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: lost by all
   mutable std::mutex mutex_;
   std::vector<Loss> losses_;
