@@ -236,7 +236,8 @@ void Stream::close(std::size_t record) {
         by = {main.at, "is not in every output: " + main.error.reason};
       tell_sinks(record, losses);
     }
-    if (is_timed() && (taken_.load() & ~kept) != 0) ledger_.note_latency(RunClock::now() - records_.began);
+    if (is_timed() && (taken_.load() & ~kept) != 0)
+      ledger_.note_latency(RunClock::now() - records_.began);
     ledger_.close(record, Outcome::ok, by.at.stage, by.text);
   } else {
     ledger_.close(record, Outcome::failed, -1,
