@@ -17,7 +17,7 @@ there='
   if ! [[ -e /installed ]]; then
     dpkg --add-architecture arm64
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends ccache cmake ninja-build pkgconf python3 g++-aarch64-linux-gnu \
+    apt-get install -y -qq --no-install-recommends ccache cmake ninja-build pkgconf:arm64 python3 g++-aarch64-linux-gnu \
       qemu-user-static doctest-dev libcli11-dev nlohmann-json3-dev \
       $(printf "%s:arm64 " libc6-dev libstdc++-12-dev libtbb-dev libsndfile1-dev libflac-dev libmpg123-dev libogg-dev \
         libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libre2-dev libpng-dev libfmt-dev libxxhash-dev \
