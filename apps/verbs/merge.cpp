@@ -121,17 +121,9 @@ int merge_parts_of(const MergeArguments& arguments) {
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
   job.enter_working_folder();
   Runner runner(merging_plan(job, arguments.workers, arguments.trust, output));
-  const RunReport report =
-      run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
-  for (const std::string& warning : report.warnings) say(stderr, "warning: {}\n", warning);
-  if (report.ending == Ending::failed) {
-    complain(report.error);
-    return kRunFailed;
-  }
-  if (report.ending == Ending::stopped) {
-    complain("stopped before the end; the same command begins again");
-    return kStopped;
-  }
+  const QuietRun ran = run_quietly(runner, "stopped before the end; the same command begins again");
+  if (ran.failure) return *ran.failure;
+  const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
   if (!arguments.quiet)
     put(stdout, summary_of(report, job));

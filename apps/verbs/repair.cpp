@@ -139,19 +139,10 @@ int repair(const RepairArguments& arguments) {
                            .resume = {Resume::When::automatic,
                                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
   Runner runner(std::move(plan));
-  const RunReport report =
-      run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
-  for (const std::string& warning : report.warnings) say(stderr, "warning: {}\n", warning);
-  if (report.ending == Ending::failed) {
-    complain(report.error);
-    return kRunFailed;
-  }
-  if (report.ending == Ending::stopped) {
-    complain(
-        "stopped before the end; the output is what it was before, and the same command goes on");
-    return kStopped;
-  }
-  return tell(found, runner.remarks());
+  const QuietRun ran = run_quietly(
+      runner,
+      "stopped before the end; the output is what it was before, and the same command goes on");
+  return ran.failure ? *ran.failure : tell(found, runner.remarks());
 }
 
 }  // namespace

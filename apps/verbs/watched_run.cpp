@@ -79,4 +79,18 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
   return {std::move(report), interrupted.load(), sampler ? sampler->end() : Series{}};
 }
 
+QuietRun run_quietly(Runner& runner, const char* stopped) {
+  QuietRun out;
+  out.report = run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
+  for (const std::string& warning : out.report.warnings) say(stderr, "warning: {}\n", warning);
+  if (out.report.ending == Ending::failed) {
+    complain(out.report.error);
+    out.failure = kRunFailed;
+  } else if (out.report.ending == Ending::stopped) {
+    complain(stopped);
+    out.failure = kStopped;
+  }
+  return out;
+}
+
 }  // namespace melflow

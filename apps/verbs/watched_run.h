@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "apps/profile/series.h"
 #include "apps/report/terminal.h"
@@ -25,5 +26,13 @@ struct WatchedRun {
 };
 
 WatchedRun run_watched(Runner& runner, const Watch& watch);
+
+/// Runs without progress. Prints the warnings and, where the run did not complete, why; `stopped`:
+/// what is printed where it was stopped.
+struct QuietRun {
+  RunReport report;
+  std::optional<int> failure;  ///< the exit status of a run that did not complete
+};
+QuietRun run_quietly(Runner& runner, const char* stopped);
 
 }  // namespace melflow

@@ -42,15 +42,21 @@ AboutFile about(const FeatureFile::Entry& e) {
 }
 
 // Accounts for the file as the run that made its rows did.
-void close(std::size_t file, const RowGiver& giver, std::size_t entry, const Accounts& to) {
+void account_for(std::size_t file, const RowGiver& giver, std::size_t entry, const Accounts& to) {
   Ledger& ledger = to.run.ledger;
+  const FeatureFile::Entry& e = giver.entry(entry);
+  ManifestSource* const source = manifest_source(to.run);
+  if (source != nullptr && source->stamp(file).size < 0) {  // the planner has not looked at it
+    source->set_stamp(file, e.stamp);
+    if (source->contents() != nullptr) source->contents()->of[file] = e.content;
+  }
   const FeatureFile::Remark* remark = giver.remark(entry);
   const int stage = remark != nullptr ? ledger.stage_number(remark->stage) : -1;
   const std::string reason = remark != nullptr ? remark->reason : "";
   // Each output has warnings of its own.
   if (to.run.settings.sinks > 1) to.ledger.kept(file, stage, reason);
   if (is_complete(to.run, file) && ledger.outcome(file) == Outcome::open)
-    ledger.close(file, outcome_of(giver.entry(entry).status), stage, reason);
+    ledger.close(file, outcome_of(e.status), stage, reason);
 }
 
 void note_statistics(const PlannedRange& range, SinkStatistics& statistics) {
@@ -127,16 +133,13 @@ class FirstCopies {
   }
 
   void account(const Planned& p, std::vector<Copy>& copies) {
-    ManifestSource& source = *manifest_source(to_.run);
     const RowGiver& giver = *p.range->giver;
     for (std::size_t i = p.range->first; i < p.range->end; ++i) {
       const std::size_t at = p.range->entry_of(i);
       const FeatureFile::Entry& e = giver.entry(at);
       const std::int64_t to = to_.writer.order().total(p.section);
       to_.writer.resume(e.count, e.rows_hash, about(e));
-      source.set_stamp(i, e.stamp);
-      if (source.contents() != nullptr) source.contents()->of[i] = e.content;
-      close(i, giver, at, to_);
+      account_for(i, giver, at, to_);
       if (e.count == 0) continue;
       if (copies.empty() || copies.back().section != p.section || copies.back().end != e.offset)
         copies.push_back({p.section, to, e.offset, {}});
@@ -180,7 +183,7 @@ KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
         else
           order.taken_over(i, e.count, about(e));
         to.writer.hashes()[i] = e.rows_hash;
-        close(i, *range.giver, at, to);
+        account_for(i, *range.giver, at, to);
         ++out.files;
         out.rows += e.count;
       }

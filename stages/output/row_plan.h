@@ -22,7 +22,8 @@ namespace melflow {
 
 struct PlannedRange;
 
-/// An existing file of rows, from which an output takes some.
+/// An existing file of rows, from which an output takes some: EarlierRows (earlier_rows.h) for an
+/// output of melflow, whose rows are compared with their hashes as they are copied.
 class RowGiver {
  public:
   using Entry = FeatureFile::Entry;
@@ -119,12 +120,17 @@ struct RowPlan {
              const std::shared_ptr<RowGiver>& giver, std::size_t entry);
   };
   std::vector<Section> sections;
-  bool is_update = false;  ///< an output is there, and keeps its name until this one takes it
-  /// All rows are copied before the graph begins; after an interruption that begins again.
+  /// An output is there and keeps its name until this one takes it; a run that is stopped leaves it
+  /// as it was.
+  bool is_update = false;
+  /// All files come from givers, whose rows are copied on all threads before the graph begins; an
+  /// interrupted copy begins again. Otherwise rows are copied at their turn, and the journal tells
+  /// how far.
   bool copies_first = false;
   /// Only damaged rows are computed: the new ones must be those that were there.
   bool is_repair = false;
-  /// The statistics by which the rows that are kept are normalised.
+  /// The statistics by which the rows that are kept are normalised already, and by which only the
+  /// others are going to be; not set: a sink with `normalize` scales all rows by their own.
   std::optional<ColumnStatistics> normalized_by = std::nullopt;
   // For the report and a preview.
   NamedFiles dropped = {}, changed = {}, added = {};

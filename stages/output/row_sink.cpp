@@ -199,13 +199,13 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   planner_.reset();
   if (plan_.normalized_by) statistics_->use(*plan_.normalized_by);
   if (task.preview != nullptr || task.survey != nullptr) return std::nullopt;
-  if (plan_.copies_first) return 0;
   find_places();
   const RunJournal::Facts facts = this->facts();
   resumption_ = std::make_unique<Resumption>(
       target_.path,
       Resumption::Uses{run, sections_, facts, works_,
                        [&](std::size_t section) { return open_work(run, section, true); }, plan_});
+  if (plan_.copies_first) return 0;
   is_one_of_several_ = task.update != Update::none && run.settings.sinks > 1;
   const bool may = task.resume.when != Resume::When::never && !is_one_of_several_;
   return may ? resumption_->files() : 0;
@@ -232,7 +232,6 @@ void RowSink::begin(RunContext& run, std::size_t done) {
       run.ledger.close(i, Outcome::not_run, -1, "");
     return;
   }
-  if (plan_.copies_first) return copy_all(run);
   if (run.is_stopping() && resumption_->is_there()) {  // it may not have been checked completely
     resumption_.reset();
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
@@ -240,6 +239,10 @@ void RowSink::begin(RunContext& run, std::size_t done) {
     return;
   }
   if (done == 0) give_up_work(task.resume);
+  if (plan_.copies_first) {
+    resumption_.reset();
+    return copy_all(run);
+  }
   begin_journal(run, done);
   resumption_.reset();
   warn_of_locks(run);
@@ -385,7 +388,7 @@ void RowSink::complete(RunContext& run) {
 
 // Normalises rows, and updates their hashes.
 void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
-  if (plan_.is_update) return normalize_repaired(run, section);
+  if (plan_.normalized_by) return normalize_repaired(run, section);
   statistics_->normalize(run, *files_[section], 0, rows);
   const std::vector<std::int64_t> offsets = writer_->order().offsets();
   std::atomic<std::size_t> next{sections_.first(section)};
@@ -404,7 +407,7 @@ void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
   RowPartFile& file = *files_[section];
   for (std::size_t i = sections_.first(section); i < sections_.end(section); ++i) {
     const std::int64_t rows = order.rows(i);
-    if (rows == 0 || order.is_kept(i)) continue;
+    if (rows == 0 || plan_.is_kept(section, i)) continue;
     statistics_->normalize(run, file, offsets[i], rows);
     std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
     const PlannedRange* range = plan_.sections[section].of(i);

@@ -3,7 +3,8 @@
 //
 // In: MelBatch.
 //
-// The sink of a format chooses the RowPartFile that takes the rows, and completes it.
+// The sink of a format chooses the RowPartFile that takes the rows, and completes it. It declares
+// kFeatureStage as npy_write does: the features are the same in any format.
 #pragma once
 
 #include <cstdint>

@@ -31,13 +31,13 @@ void RowSink::copy_all(RunContext& run) {
     mark_->append(facts());
     for (const std::string& path : sections_.paths())
       files_.push_back(make_row_file(path, opening(run, false)));
+    warn_of_locks(run);
+    copy_first(plan_, {run, *ledger_, *writer_, *statistics_}, files_);
   } catch (...) {
     files_.clear();
     remove_journal();
     throw;
   }
-  warn_of_locks(run);
-  copy_first(plan_, {run, *ledger_, *writer_, *statistics_}, files_);
 }
 
 std::unique_ptr<RowPartFile> RowSink::open_file(const std::string& path,

@@ -134,6 +134,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
     CHECK(has(merged.err, "job/parts/0001.h5: this file is damaged: its bytes are not those"));
     CHECK(!fs::exists(example.folder / "out.h5"));
     CHECK(!fs::exists(example.folder / "out.h5.part"));
+    CHECK(!fs::exists(example.folder / "out.h5.journal"));
     spoil(part, at);
   }
   fs::resize_file(part, whole.size() - 7);

@@ -50,6 +50,7 @@ MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm512_sqrt_ps(a); }
+MELFLOW_INLINE Floats broadcast(float a) { return _mm512_set1_ps(a); }
 #elif defined(__AVX2__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm256_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm256_unpackhi_ps(a, b); }
@@ -62,6 +63,7 @@ MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm256_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm256_sqrt_ps(a); }
+MELFLOW_INLINE Floats broadcast(float a) { return _mm256_set1_ps(a); }
 #else
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) {
   return __builtin_shufflevector(a, b, 0, 4, 1, 5);
@@ -81,6 +83,7 @@ MELFLOW_INLINE Floats square_root(Floats a) {
   for (int i = 0; i < width; ++i) a[i] = std::sqrt(a[i]);
   return a;
 }
+MELFLOW_INLINE Floats broadcast(float a) { return Floats{a, a, a, a}; }
 #endif
 
 struct Lanes {
@@ -91,7 +94,8 @@ struct Lanes {
     std::memcpy(&l.v, from, sizeof l.v);
     return l;
   }
-  MELFLOW_INLINE static Lanes all(float value) { return {Floats{} + value}; }
+  // Not 0 + value, which is an addition: it turns -0 into 0.
+  MELFLOW_INLINE static Lanes all(float value) { return {broadcast(value)}; }
   MELFLOW_INLINE void store(float* to) const { std::memcpy(to, &v, sizeof v); }
 
   MELFLOW_INLINE Lanes operator+(Lanes o) const { return {v + o.v}; }
