@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace melflow {
 
 class UndoFile {
  public:
+  static constexpr std::string_view kEnding = ".undo";
   /// Saves the bytes of `fd` before `head` and from `tail` to its end at `size`; they are on disk
   /// when it returns. Throws RunError.
   static void write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,

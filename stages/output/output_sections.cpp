@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
+
+#include "stages/files/undo_file.h"
 
 namespace melflow {
 
@@ -42,16 +45,17 @@ std::vector<std::string> OutputSections::splits_beside(const std::string& path) 
   const std::filesystem::path p(path);
   const std::string begin = p.stem().string() + ".", end = p.extension().string();
   const std::filesystem::path folder = p.parent_path().empty() ? "." : p.parent_path();
-  std::vector<std::string> out;
+  std::set<std::string> out;
   std::error_code none;
   for (std::filesystem::directory_iterator it(folder, none), last; !none && it != last;
        it.increment(none)) {
-    const std::string name = it->path().filename().string();
+    std::string name = it->path().filename().string();
+    // While a file is extended it has another name, and only its undo file tells of it.
+    if (name.ends_with(UndoFile::kEnding)) name.resize(name.size() - UndoFile::kEnding.size());
     if (name.size() > begin.size() + end.size() && name.starts_with(begin) && name.ends_with(end))
-      out.push_back(name.substr(begin.size(), name.size() - begin.size() - end.size()));
+      out.insert(name.substr(begin.size(), name.size() - begin.size() - end.size()));
   }
-  std::sort(out.begin(), out.end());
-  return out;
+  return {out.begin(), out.end()};
 }
 
 }  // namespace melflow

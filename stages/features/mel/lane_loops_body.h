@@ -309,6 +309,7 @@ constexpr int most_in_a_row = 64;
 
 MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n) {
   Lanes sum = Lanes::all(0.0F);
+#pragma GCC unroll 4
   for (int b = 0; b < n; ++b)
     sum = mul_add(Lanes::all(weight[b]), Lanes::load(bins + b * width), sum);
   return sum;
