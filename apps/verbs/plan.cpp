@@ -102,15 +102,31 @@ void write_file(const std::string& path, const std::string& text) {
     throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+constexpr const char* kFolders[] = {"", "parts", "done", "failed", "claims", "workers", "work"};
+
+// Whether the folder has anything but what an interrupted plan leaves: some of the job's folders,
+// empty, and files without a job.json.
+bool has_other_files(const std::string& folder) {
+  std::error_code unread;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unread)) {
+    const std::string name = entry.path().filename();
+    const bool is_file =
+        name == kJobPipeline || name == kJobManifest || name.starts_with("job.json.");
+    const bool is_folder = std::ranges::count(kFolders, name) > 0 && entry.is_directory(unread) &&
+                           fs::is_empty(entry.path(), unread);
+    if (!is_file && !is_folder) return true;
+  }
+  return false;
+}
+
 void make_folders(const Job& job) {
   if (has_name(job.in("job.json")))
     throw RunError(job.folder +
                    ": there is a job already; remove the folder, or plan into another");
-  std::error_code unread;
-  if (fs::is_directory(job.folder, unread) && !fs::is_empty(job.folder, unread))
+  if (has_other_files(job.folder))
     throw RunError(job.folder +
                    ": this folder has something in it; a job needs a new or an empty one");
-  for (const char* name : {"", "parts", "done", "failed", "claims", "workers", "work"}) {
+  for (const char* name : kFolders) {
     std::error_code error;
     fs::create_directories(job.in(name), error);
     if (error) throw RunError(fmt::format("{}: cannot be made: {}", job.in(name), error.message()));

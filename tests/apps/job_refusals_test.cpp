@@ -382,6 +382,17 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   const Ended full = exits(1, melflow_in(folder, {"plan", "one.yaml", "-o", "full"}));
   CHECK(has(full.err, "full: this folder has something in it; a job needs a new or an empty one"));
   CHECK_FALSE(fs::exists(folder / "full/parts"));
+  // What a plan that was killed leaves is no obstacle to the same command, but a worker's file is.
+  for (const char* name : {"parts", "done", "work"})
+    fs::create_directories(folder / "ended" / name);
+  test::write_text(folder / "ended/pipeline.yaml", "version");
+  test::write_text(folder / "ended/job.json.plan", "{");
+  test::write_text(folder / "ended/work/0000.h5.part", "rows");
+  const Ended taken = exits(1, melflow_in(folder, {"plan", "one.yaml", "-o", "ended"}));
+  CHECK(has(taken.err, "ended: this folder has something in it"));
+  fs::remove(folder / "ended/work/0000.h5.part");
+  exits(0, melflow_in(folder, {"plan", "one.yaml", "-o", "ended"}));
+  exits(0, melflow_in(folder, {"work", "ended"}));
 }
 
 }  // namespace melflow::test::job_refusals_test
