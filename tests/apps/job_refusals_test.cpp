@@ -383,8 +383,8 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   CHECK(has(full.err, "full: this folder has something in it; a job needs a new or an empty one"));
   CHECK_FALSE(fs::exists(folder / "full/parts"));
   // What a plan that was killed leaves is no obstacle to the same command, but a worker's file is.
-  for (const char* name : {"parts", "done", "work"})
-    fs::create_directories(folder / "ended" / name);
+  for (const char* name : {"ended/parts", "ended/done", "ended/work"})
+    fs::create_directories(folder / name);
   test::write_text(folder / "ended/pipeline.yaml", "version");
   test::write_text(folder / "ended/job.json.plan", "{");
   test::write_text(folder / "ended/work/0000.h5.part", "rows");
