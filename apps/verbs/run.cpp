@@ -309,10 +309,10 @@ void block_signals() {
 
 // What an update would do: looks, without doing it.
 struct Outlook {
-  std::optional<int> ends;  ///< the exit status with which watching ends
+  std::optional<int> ends = {};  ///< the exit status with which watching ends
   /// The files to compute, with the stamps of those that an earlier update could not compute: these
   /// are tried again when they change.
-  std::map<std::string, FileStamp> files;
+  std::map<std::string, FileStamp> files = {};
   bool drops = false;  ///< files are gone
 };
 

@@ -392,6 +392,7 @@ class Listing {
 
   const FileListOptions& options_;
   const std::function<void(std::string)>& warn_;
+  const ListingContext& context_;
   Manifest manifest_;
   BelowRoot below_root_;
   SplitGroups groups_;
@@ -401,9 +402,8 @@ class Listing {
   bool is_cut_ = false;              // whether `limit` leaves files out
   std::size_t folders_ = 0;          // folders that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
-  const ListingContext& context_;
-  EarlierSplits earlier_;  // the earlier splits in an update
-  DoublePaths lines_;      // of the lines of a manifest
+  EarlierSplits earlier_;            // the earlier splits in an update
+  DoublePaths lines_;                // of the lines of a manifest
   // By option: the first file for which it finds the folder of the split, and the number of these.
   std::map<std::string, std::pair<std::size_t, std::size_t>> folders_of_splits_;
 };
