@@ -145,8 +145,8 @@ TEST_CASE("planner: damaged rows are not copied, and leave nothing") {
     std::string error;
     try {
       error = example.select("b/", "out.h5", copies_first).error;
-    } catch (const RunError& e) {
-      error = e.what();  // copied before the graph began
+    } catch (const RunError& thrown) {
+      error = thrown.what();  // copied before the graph began
     }
     CHECK_MESSAGE(error.find("the rows of b/2.wav are not what was written") != std::string::npos,
                   error);
