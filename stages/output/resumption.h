@@ -20,6 +20,7 @@
 #include "pipeline/stage/sink_ledger.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
+#include "stages/output/plan_accounts.h"
 #include "stages/output/row_plan.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/run_journal.h"
@@ -59,12 +60,6 @@ class Resumption {
   /// Why the existing work cannot be continued; "" where it can, or there is none.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
-  struct Into {
-    RunContext& run;
-    SinkLedger& ledger;
-    RowWriter& writer;
-    SinkStatistics& statistics;
-  };
   /// Continues behind the first `done` files, at most files(): records their outcomes in the
   /// accounts, and cuts the work files, which take_files() then returns. Returns the journal; it
   /// has commits for the first `committed` of these files. `resumed`: those whose rows are not from
@@ -73,7 +68,7 @@ class Resumption {
     std::size_t files = 0;
     std::int64_t rows = 0;
   };
-  std::unique_ptr<RunJournal> resume(std::size_t done, const Into& into, std::size_t& committed,
+  std::unique_ptr<RunJournal> resume(std::size_t done, const Accounts& into, std::size_t& committed,
                                      Resumed& resumed);
   [[nodiscard]] Files take_files() { return std::move(files_of_sections_); }
 
