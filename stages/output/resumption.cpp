@@ -17,10 +17,10 @@ namespace {
 std::string part_of(const std::string& path) { return without_links(path) + ".part"; }
 
 // Returns the paths of all work files that may exist.
-std::vector<std::string> parts_of(const OutputSections& sections) {
+std::vector<std::string> parts_of(const std::vector<std::string>& files) {
   std::vector<std::string> out;
-  for (const std::string& path : sections.paths())
-    for (const std::string& work : {path, Resumption::added_path(path)})
+  for (const std::string& file : files)
+    for (const std::string& work : {file, Resumption::added_path(file)})
       out.push_back(part_of(work));
   return out;
 }
@@ -171,18 +171,18 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Accounts&
   return std::move(journal_);
 }
 
-void Resumption::clear(const std::string& path, const OutputSections& sections) {
-  for (const std::string& part : parts_of(sections))
+void Resumption::clear(const std::string& path, const std::vector<std::string>& files) {
+  for (const std::string& part : parts_of(files))
     if (has_name(part)) return;
   if (const auto journal = RunJournal::open(path)) journal->log().remove();
 }
 
-std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
+std::string Resumption::give_up(const std::vector<std::string>& files, bool keeps) {
   files_of_sections_.clear();
   std::string names;
   if (journal_ == nullptr) return names;
   std::vector<std::pair<std::string, UniqueFd>> left;  // all, before the first is changed
-  for (const std::string& part : parts_of(sections))
+  for (const std::string& part : parts_of(files))
     if (UniqueFd fd = open_locked(part)) left.emplace_back(part, std::move(fd));
   for (const auto& [part, fd] : left) {
     if (!keeps || !has_rows_) {

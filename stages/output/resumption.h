@@ -72,11 +72,12 @@ class Resumption {
                                      Resumed& resumed);
   [[nodiscard]] Files take_files() { return std::move(files_of_sections_); }
 
-  /// Removes the journal of a published output, whose run was ended before it could do so.
-  static void clear(const std::string& path, const OutputSections& sections);
+  /// Removes the journal of a published output, whose run was ended before it could do so. `files`:
+  /// all that make up the output.
+  static void clear(const std::string& path, const std::vector<std::string>& files);
   /// Gives up the existing work: removes it, or, if `keeps`, keeps it as a backup under other
   /// names. Returns these names; "" where nothing was worth keeping.
-  std::string give_up(const OutputSections& sections, bool keeps);
+  std::string give_up(const std::vector<std::string>& files, bool keeps);
 
  private:
   struct Section {

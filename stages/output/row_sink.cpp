@@ -181,7 +181,16 @@ void RowSink::start(RunContext& run) {
   if (gets_sub_items()) writer_->order().expect_sub_items();
   announce_names(run);
   run.services.find<JointPublication>()->expect(
-      [this] { Resumption::clear(target_.path, sections_); });
+      [this] { Resumption::clear(target_.path, all_files()); });
+}
+
+// The files of all sections.
+std::vector<std::string> RowSink::all_files() const {
+  std::vector<std::string> out;
+  for (const std::string& path : sections_.paths())
+    for (std::string& file : part_ ? std::vector{path} : files_of(path))
+      out.push_back(std::move(file));
+  return out;
 }
 
 // All outputs have been started, so that all their files are known.
@@ -275,15 +284,13 @@ void RowSink::warn_of_locks(RunContext& run) const {
 
 // All files are checked before the first is opened, so that a refusal leaves everything untouched.
 void RowSink::check_files(const RunContext& run) const {
-  for (const std::string& path : sections_.paths()) {
-    for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
-      PartFile::recover(file, task_of(run).preview == nullptr);
-      const std::string advice = planner_ != nullptr ? planner_->advice() : "";
-      if (!advice.empty() && !target_.overwrite && std::filesystem::exists(file))
-        throw RunError(fmt::format("{}: exists already; {}", file, advice));
-      PartFile::check(file, stage_name(), opening(run, false).existing);
-      check_is_no_input(file, run);
-    }
+  const std::string advice = planner_ != nullptr ? planner_->advice() : "";
+  for (const std::string& file : all_files()) {
+    PartFile::recover(file, task_of(run).preview == nullptr);
+    if (!advice.empty() && !target_.overwrite && std::filesystem::exists(file))
+      throw RunError(fmt::format("{}: exists already; {}", file, advice));
+    PartFile::check(file, stage_name(), opening(run, false).existing);
+    check_is_no_input(file, run);
   }
 }
 

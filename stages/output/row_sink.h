@@ -120,6 +120,7 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] Opening opening(const RunContext& run, bool resumes) const;
   void leave_work(RunContext& run);
   void remove_journal();
+  [[nodiscard]] std::vector<std::string> all_files() const;
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
   void normalize(RunContext& run, std::size_t section, std::int64_t rows);

@@ -84,7 +84,7 @@ void RowSink::give_up_work(const Resume& resume) {
                                : !why_of_no_use.empty() ? "the interrupted run " + why_of_no_use
                                                         : "there is no interrupted run of it"));
   const std::string backup =
-      resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
+      resumption_->give_up(all_files(), !why.empty() && resume.when != Resume::When::never);
   if (!backup.empty() && resume.tell)
     resume.tell(
         fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
