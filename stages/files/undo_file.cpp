@@ -37,9 +37,7 @@ std::uint64_t hash_of(const Header& header, std::string_view kept) {
                               XXH3_64bits(&header, offsetof(Header, hash)));
 }
 
-std::string path_of(const std::string& target) {
-  return target + std::string(UndoFile::kEnding);
-}
+std::string path_of(const std::string& target) { return target + std::string(UndoFile::kEnding); }
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error) {
   throw RunError(fmt::format("{}: {}: {}", path, what, std::strerror(error)));
