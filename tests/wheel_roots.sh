@@ -1,23 +1,26 @@
-#!/ usr / bin / env bash
-#Installs the wheels of apps / python / wheel.sh in a bare Debian 12 and a bare Debian 13, \
-    which have Python
-#and NumPy but no dependencies of melflow, \
-    and runs the program and the module there without a network, also with a
-#plug - in that was built outside.
+#!/usr/bin/env bash
+# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13, which have Python
+# and NumPy but no dependencies of melflow, and runs the program and the module there without a network, also with a
+# plug-in that was built outside.
 #
-#In : tests / wheel_roots.sh[FOLDER] with the wheels; default : dist
-#Out : build / wheel - roots / RELEASE, the systems, which are kept; \
-    exit status 0 when all is right, 77 with the reason where
-#no such systems can be made.Prints the time from the installation to the first rows.
-set - euo pipefail wheels = $(realpath "${1:-dist}") cd "$(dirname " $ { BASH_SOURCE[0] }
-")/..".tests / support /
-    debian_root.sh
+# In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist
+# Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77 with the reason where
+#      no such systems can be made. Prints the time from the installation to the first rows.
+set -euo pipefail
+wheels=$(realpath "${1:-dist}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/support/debian_root.sh
 
-    fail(){echo "wheel_roots: $*" > & 2 exit 1} there =' set - e rm - rf / env / job python3
-                                                       - m venv-- system - site
-                                                       - packages / env started =
-    $(date + % s % N) / env / bin / pip install - q-- no - index-- disable - pip - version
-    - check / wheel/*.whl
+fail() {
+  echo "wheel_roots: $*" >&2
+  exit 1
+}
+there='
+  set -e
+  rm -rf /env /job
+  python3 -m venv --system-site-packages /env
+  started=$(date +%s%N)
+  /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/*.whl
   mkdir /job
   cd /job
   cp /wheel/tones.yaml .
