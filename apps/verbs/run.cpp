@@ -312,11 +312,11 @@ struct Outlook {
   std::optional<int> ends = {};  ///< the exit status with which watching ends
   /// The files to compute, with the stamps of those that an earlier update could not compute: these
   /// are tried again when they change.
-  std::map<std::string, FileStamp> files = {};
+  std::map<std::string, std::optional<FileStamp>> files = {};
   bool drops = false;  ///< files are gone
 };
 
-Outlook look(const RunArguments& arguments) {
+Outlook look(const RunArguments& arguments, bool is_quiet) {
   Plan plan = arguments.plan.load();
   check_can_preview(plan);
   const auto preview = std::make_shared<UpdatePreview>();
@@ -329,8 +329,10 @@ Outlook look(const RunArguments& arguments) {
                                .report;
   const std::string why = report.ending == Ending::failed ? report.error : refusals_of(*preview);
   if (!why.empty()) {
-    put(stderr, warnings_text(report, runner.plan()));
-    complain(why);
+    if (!is_quiet) {
+      put(stderr, warnings_text(report, runner.plan()));
+      complain(why);
+    }
     return {.ends = kRunFailed};
   }
   Outlook out;
@@ -340,7 +342,8 @@ Outlook look(const RunArguments& arguments) {
     for (const auto& [file, reason] : output.to_compute)
       if (source != nullptr)
         out.files[source->manifest().name(file)] =
-            reason.ends_with(" before") ? stamp_of(source->manifest().path(file)) : FileStamp{};
+            reason.ends_with(" before") ? std::optional(stamp_of(source->manifest().path(file)))
+                                        : std::nullopt;
   }
   return out;
 }
@@ -353,23 +356,24 @@ int watch_and_update(RunArguments arguments) {
   arguments.interrupted = &interrupted;
   arguments.whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(arguments.watch));
   Documents none(arguments);
-  std::map<std::string, FileStamp> tried;
+  std::map<std::string, std::optional<FileStamp>> tried;
   say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n",
       arguments.plan.file, seconds_text(arguments.watch));
-  while (!interrupted) {
-    const Outlook outlook = look(arguments);
+  for (bool is_first = true; !interrupted; is_first = false) {
+    const Outlook outlook = look(arguments, is_first);
     if (interrupted) break;
-    if (outlook.ends) return *outlook.ends;
+    if (outlook.ends && !is_first) return *outlook.ends;
     const bool has_news =
         std::any_of(outlook.files.begin(), outlook.files.end(), [&](const auto& file) {
           const auto before = tried.find(file.first);
-          return file.second.size < 0 || before == tried.end() || before->second != file.second;
+          return !file.second || before == tried.end() || before->second != file.second;
         });
-    if (has_news || outlook.drops) {
+    // A dry run does not complete what an interrupted update began; an update does.
+    if (has_news || outlook.drops || outlook.ends) {
       const int code = run(arguments, none);
       if (code != kDone && code != kSomeFailed) return code;
       tried.clear();
-      for (const auto& [name, stamp] : look(arguments).files) tried[name] = stamp;
+      for (const auto& [name, stamp] : look(arguments, false).files) tried[name] = stamp;
     }
     if (!interrupted) wait(arguments.watch, interrupted);
   }

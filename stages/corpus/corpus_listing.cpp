@@ -74,7 +74,8 @@ class Listing {
     for (const auto& [option, files] : folders_of_splits_)
       tell(names_of_splits(option, manifest_, files.first, files.second));
     tell(files_without_group(options_, manifest_, groups_));
-    if (options_.splits == Splits::ratio) draw();
+    const bool is_waiting = context_.whole != nullptr && manifest_.size() == 0;
+    if (options_.splits == Splits::ratio && !is_waiting) draw();
     if (options_.splits == Splits::top_dir) check_names();
     if (!manifest_.split_names().empty() && options_.splits != Splits::ratio) {
       tell(groups_across_splits(manifest_, groups_));

@@ -39,9 +39,7 @@ bool WholeFiles::is_whole(const std::string& path) {
     it->second = {stamp, now};
     return false;
   }
-  if (now - it->second.since < still_) return false;
-  seen_.erase(it);
-  return true;
+  return now - it->second.since >= still_;
 }
 
 }  // namespace melflow

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <unordered_map>
 
@@ -19,8 +18,6 @@ class WholeFiles {
   /// asked for with this stamp, or by the clock of this machine. A path without a file is not
   /// whole. From one thread at a time.
   bool is_whole(const std::string& path);
-  /// The number of files that were not whole when they were last asked for.
-  [[nodiscard]] std::size_t waiting() const { return seen_.size(); }
 
  private:
   struct Seen {
@@ -28,7 +25,7 @@ class WholeFiles {
     std::chrono::steady_clock::time_point since;
   };
   const Seconds still_;
-  std::unordered_map<std::string, Seen> seen_;  // by path, while it is not whole
+  std::unordered_map<std::string, Seen> seen_;  // by path, while its times do not say that it is
 };
 
 }  // namespace melflow

@@ -184,24 +184,30 @@ std::vector<Now> Comparison::as_they_were(const std::vector<std::int64_t>& entri
   return out;
 }
 
+// The reason of an entry without rows.
+Found as_before(FeatureFile::Status status) {
+  switch (status) {
+    case FeatureFile::Status::failed:
+      return Found::failed_before;
+    case FeatureFile::Status::skipped:
+      return Found::skipped_before;
+    default:
+      return Found::not_run_before;
+  }
+}
+
 Found Comparison::found(const FeatureFile::Entry& e, const Now& now, bool is_hidden,
                         bool is_repair) const {
+  const bool was_ok = e.status == FeatureFile::Status::ok;
   if (now.stamp.size < 0 && !is_hidden) {
-    switch (e.status) {
-      case FeatureFile::Status::failed:
-        return Found::failed_before;
-      case FeatureFile::Status::skipped:
-        return Found::skipped_before;
-      case FeatureFile::Status::not_run:
-        return Found::not_run_before;
-      case FeatureFile::Status::ok:
-        return is_repair ? Found::damaged : Found::gone;
-    }
+    if (!was_ok) return as_before(e.status);
+    return is_repair ? Found::damaged : Found::gone;
   }
   const bool is_same =
       is_hidden || (source_.contents() != nullptr ? now.content != 0 && now.content == e.content
                                                   : now.stamp == e.stamp);
   if (is_same) return Found::unchanged;
+  if (!was_ok) return as_before(e.status);
   if (now.stamp.size != e.stamp.size) return Found::with_another_size;
   if (source_.contents() == nullptr) return Found::with_another_time;
   return e.content != 0 ? Found::with_other_content : Found::without_hash;
@@ -417,9 +423,9 @@ RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& s
                .is_repair = task.damaged.has_value()};
   const ManifestSource* source = manifest_source(run);
   std::vector<Comparison> compared;
-  for (std::size_t s = 0; s < sections.size() && source != nullptr; ++s) {
+  for (std::size_t s = 0; s < sections.size(); ++s) {
     const std::shared_ptr<EarlierRows> old = take(output, sections.path(s));
-    if (old == nullptr) {
+    if (old == nullptr || source == nullptr) {
       if (sections.first(s) < sections.end(s))
         plan.sections[s].ranges.push_back({sections.first(s), sections.end(s)});
       continue;
