@@ -51,7 +51,7 @@ TEST_CASE("watch: updates with each whole file, and waits for one that grows, un
   const Watchdog watchdog("watch");
   const Corpus corpus;
   const TempFolder& folder = corpus.folder;
-  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "1s", "--no-progress"});
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "3s", "--no-progress"});
   // An empty folder is no error.
   process.wait_until([&] { return has(read_text(folder / ".stderr"), "Ctrl-C ends"); });
   corpus.move_in("a.wav");
@@ -97,7 +97,7 @@ TEST_CASE("watch: rows of a file that is being rewritten stay until it is whole"
   corpus.move_in("b.wav");
   exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
   const std::uint64_t rows = FeatureFile(folder / "out.h5").files().at(0).rows_hash;
-  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "1s", "--no-progress"});
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "3s", "--no-progress"});
   process.wait_until([&] { return has(read_text(folder / ".stderr"), "Ctrl-C ends"); });
   corpus.move_in("c.wav");
   // Shorter than it was, and longer all the time.
