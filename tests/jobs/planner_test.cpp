@@ -30,7 +30,8 @@ graph:
   files: {stage: file_list, root: "${DATA}", labels: top_dir}
   read: {stage: disk_read, from: files}
   decode: {stage: decode, from: read}
-  mel: {stage: mel, from: decode, sample_rate: 8000, n_fft: 256, hop: 256, center: false, n_mels: 20}
+  mel: {stage: mel, from: decode, sample_rate: 8000, n_fft: 256, hop: 256, center: false,
+        n_mels: 20}
   write: {stage: hdf5_write, from: mel, path: "${OUT}"}
 )";
 

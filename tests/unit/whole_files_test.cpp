@@ -42,7 +42,7 @@ TEST_CASE("whole files: when they have not changed for the time, by either clock
   while (!files.is_whole(path)) {
   }
   CHECK(Seconds(std::chrono::steady_clock::now() - begin) >= Seconds(0.05));
-  CHECK(files.is_whole(path));  // whoever asks again
+  CHECK(files.is_whole(path));  // also when asked again
   folder.write("a.wav", "abcd");
   CHECK_FALSE(files.is_whole(path));
 }
