@@ -23,7 +23,9 @@
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
+#include "apps/python/verb_call.h"
 #include "apps/report/report_json.h"
+#include "apps/usage_errors.h"
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "stages/version.h"
@@ -130,6 +132,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(config_error, with_arguments(error.what()).c_str());
   } catch (const RunError& error) {
     raise(run_error, error.what());
+  } catch (const UsageError& error) {
+    raise(PyExc_ValueError, with_arguments(error.what()).c_str());
   } catch (const std::invalid_argument& error) {
     raise(PyExc_ValueError, error.what());
   } catch (const PythonEnds&) {
@@ -137,11 +141,27 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+// Returns what a verb printed, its progress or None, and whether it has ended.
+nb::tuple news_of(VerbCall& call, double seconds) {
+  VerbCall::News news;
+  {
+    const WithoutLock free;
+    news = call.wait(seconds);
+  }
+  nb::object seen = nb::none();
+  if (news.seen) {
+    const Progress& p = news.seen->progress;
+    seen = nb::make_tuple(p.counts.closed(), p.counts.found, p.rows, news.seen->rows_per_second);
+  }
+  return nb::make_tuple(news.said, seen, news.has_ended);
+}
+
 }  // namespace
 
 void bind_rows(nb::module_& m);        // row_bindings.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
+void bind_graphs(nb::module_& m);      // graph_bindings.cpp
 
 NB_MODULE(_melflow, m) {
   // A worker process of a DataLoader ends while its rows are still open.
@@ -149,6 +169,7 @@ NB_MODULE(_melflow, m) {
   bind_rows(m);
   bind_audio_rows(m);
   bind_features(m);
+  bind_graphs(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
   m.def("load_plugin", [](const std::string& path) {
@@ -160,6 +181,18 @@ NB_MODULE(_melflow, m) {
   nb::register_exception_translator(&translate);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_with_python));
 
+  nb::class_<VerbCall>(m, "VerbCall")
+      .def(
+          "__init__",
+          [](VerbCall* self, std::vector<std::string> arguments, std::string input) {
+            const WithoutLock free;
+            new (self) VerbCall(std::move(arguments), std::move(input));
+          },
+          nb::arg("arguments"), nb::arg("input"))
+      .def("wait", &news_of, nb::arg("seconds"))
+      .def("stop", &VerbCall::stop, nb::call_guard<WithoutLock>())
+      .def("status", &VerbCall::status)
+      .def("printed", &VerbCall::printed);
   nb::class_<BufferPool>(m, "Memory").def("__init__", [](BufferPool* self) {
     new (self) BufferPool(std::numeric_limits<std::size_t>::max());
   });

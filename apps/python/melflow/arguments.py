@@ -8,23 +8,27 @@ import json
 import operator
 import os
 import warnings
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._melflow import with_arguments
 
-Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from .graph import Graph
+
+Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any], "Graph"]
 
 
 def pipeline(given: Pipeline) -> Tuple[str, str]:
-    """The path of a pipeline's file and "", or of a dict or a text its name in messages and the
+    """The path of a pipeline's file and "", or of a Graph, a dict or a text its name in messages and the
     text. A text has a line break in it, or begins with {."""
+    given = given.to_dict() if hasattr(given, "is_melflow_graph") else given
     if isinstance(given, Mapping):
         return "pipeline", json.dumps(plain(given), ensure_ascii=False)
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
         return "pipeline", given
-    what = "a pipeline is the path of a YAML file, the text of one, or a dict"
+    what = "a pipeline is a Graph, the path of a YAML file, the text of one, or a dict"
     if not isinstance(given, (str, bytes, os.PathLike)):
         raise TypeError(f"{what}, not {shown(given)}")
     if not os.fspath(given):
@@ -109,6 +113,15 @@ def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST)
     if out > most:
         raise ValueError(f"{name} is {most} or less, not {shown(out)}")
     return out
+
+
+def number(name: str, value: Any) -> float:
+    """A number of 0 or more, also NumPy's."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+        raise TypeError(f"{name} is a number, not {shown(value)}")
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} is 0 or more, not {shown(value)}")
+    return float(value)
 
 
 def index(what: str, value: Any, count: int) -> int:
