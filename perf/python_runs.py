@@ -2,7 +2,7 @@
 """Many runs in one Python process: whether they keep anything, and whether Ctrl-C leaves runs that can be resumed.
 
 In:  python3 perf/python_runs.py [RUNS=1000] [INTERRUPTIONS=50], with a Python that has melflow and h5py.
-Out: resident memory, descriptors and threads after a tenth of the runs and after all; how many interruptions met a run
+Out: resident memory, descriptors and threads after half of the runs and after all; how many interruptions met a run
      under way, and whether the interpreter went on and the output became that of a run without them. Exit status 0 when
      nothing grew (2 MiB of memory are allowed) and all bytes are the same.
 """
@@ -33,7 +33,7 @@ def many(text, out, runs):
         if i % 10 == 0:
             with h5py.File(out) as file:
                 assert len(file["mel"]) == len(melflow.open(out))
-        if i in (max(1, runs // 10), runs):
+        if i in (max(1, runs // 2), runs):
             after[i] = held()
             print(f"after {i} runs: {after[i][0]} KiB resident, {after[i][1]} descriptors, {after[i][2]} threads", flush=True)
     first, last = list(after.values())[0], list(after.values())[-1]

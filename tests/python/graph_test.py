@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 from importlib.util import find_spec
 
 import melflow
@@ -35,7 +36,8 @@ class GraphTest(corpus.CorpusTest):
     def test_every_pipeline_comes_back_as_it_was(self):
         whole = {}
         for name, text in pipelines():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of folders that are not there
                 found = []
                 for given in (text, melflow.Graph.of(text), melflow.Graph.of(melflow.Graph.of(text).to_yaml())):
                     values = {v: self.root if v == "DATA" else os.path.join(folder, v)
@@ -133,7 +135,7 @@ graph:
 
     def test_a_notebook_shows_it(self):
         page = melflow.Graph.of("dataset_builder")._repr_html_()
-        self.assertIn("&lt;svg" if "&lt;svg" in page else "<svg", page)
+        self.assertIn("<svg", page)
         for name in melflow.Graph.of("dataset_builder").nodes:
             self.assertIn(f">{name}<", page)
 

@@ -24,9 +24,13 @@ def flow_yaml(value: Any) -> str:
 
 
 def stage_tables(schema: str) -> Dict[str, Any]:
-    """Of each stage its `description` and the `properties` that a node of it may have."""
-    known = json.loads(schema)["$defs"]
-    return {name: table for name, table in known.items() if "stage" in table.get("properties", {}) and name != "node"}
+    """Of each stage its `description` and the `properties` that a node of it may have, first those that not every node has."""
+    known = {name: table for name, table in json.loads(schema)["$defs"].items()
+             if "stage" in table.get("properties", {}) and name != "node"}
+    common = set.intersection(*(set(table["properties"]) for table in known.values()))
+    for table in known.values():
+        table["properties"] = dict(sorted(table["properties"].items(), key=lambda option: option[0] in common))
+    return known
 
 
 def is_source(table: Mapping[str, Any]) -> bool:
