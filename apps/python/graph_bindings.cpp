@@ -41,7 +41,8 @@ using Edge = std::tuple<std::size_t, std::size_t, std::string>;
 std::string flow_chart(const std::vector<std::vector<std::string>>& nodes,
                        const std::vector<Edge>& edges) {
   FlowChart chart;
-  for (const std::vector<std::string>& lines : nodes) chart.nodes.push_back({lines, 0, lines.at(0)});
+  for (const std::vector<std::string>& lines : nodes)
+    chart.nodes.push_back({lines, 0, lines.at(0)});
   for (const auto& [from, to, label] : edges) chart.edges.push_back({from, to, 0, label, label});
   return html_page("melflow", svg(chart));
 }

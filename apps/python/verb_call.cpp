@@ -32,9 +32,8 @@ VerbCall::~VerbCall() { stop(); }
 VerbCall::News VerbCall::wait(double seconds) {
   check_process();
   std::unique_lock lock(mutex_);
-  changed_->wait_for(lock, std::chrono::duration<double>(seconds), [this] {
-    return news_.has_ended || !news_.said.empty() || news_.seen;
-  });
+  changed_->wait_for(lock, std::chrono::duration<double>(seconds),
+                     [this] { return news_.has_ended || !news_.said.empty() || news_.seen; });
   News out = std::exchange(news_, {});
   news_.has_ended = out.has_ended;
   lock.unlock();

@@ -173,7 +173,7 @@ class FeaturesTest(unittest.TestCase):
             (melflow.RunError, "^audio: decode: ", b"no sound", {"sample_rate": 8000}),
             (melflow.RunError, "^nowhere.wav: ", [path, "nowhere.wav"], {"sample_rate": 8000}),
             (TypeError, "need a preset of a model, or sample_rate", path, {}),
-            (TypeError, "features of samples need sample_rate", samples, {}),
+            (TypeError, "sample_rate is a whole number, not None", samples, {}),
             (TypeError, "binary mode", io.StringIO("a"), {"sample_rate": 8000}),
             (melflow.ConfigError, "^n_melz: unknown option", path, {"sample_rate": 8000, "n_melz": 3}),
         ]:

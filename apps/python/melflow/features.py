@@ -129,9 +129,8 @@ def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -
     theirs = preset_rate(str(options.get("preset")))
     if sample_rate is None and is_file and theirs is not None:
         sample_rate = theirs
-    if sample_rate is None:
-        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled"
-                        if is_file else "features of samples need sample_rate, their rate [Hz]")
+    if sample_rate is None and is_file:
+        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled")
     rate = arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1)
     if theirs not in (None, rate) and not any(name in options for name in _TIMES):
         raise ValueError(f"preset {options['preset']} is for samples at {theirs} Hz, and these have "
