@@ -17,8 +17,8 @@ namespace melflow {
 
 class VerbCall final : public EndsWithPython, private Console {
  public:
-  /// Begins the verb. `arguments`: those of the command line, from the verb on; `input`: its standard
-  /// input. Throws RunError in a forked process.
+  /// Begins the verb. `arguments`: those of the command line, from the verb on; `input`: its
+  /// standard input. Throws RunError in a forked process.
   VerbCall(std::vector<std::string> arguments, std::string input);
   ~VerbCall();
 

@@ -14,7 +14,7 @@ melflow.distributed.run: a corpus on a Dask cluster.
 """
 
 import os
-from typing import Any, Mapping, Union
+from typing import Any, Mapping, Union, overload
 
 from . import arguments
 from ._melflow import ConfigError, RunError
@@ -29,8 +29,15 @@ from .row_sets import RowSets
 from .rows import FileRows, Rows
 
 
-def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
-         **options: Any) -> Union[Rows, RowSets]:
+@overload
+def open(path: "os.PathLike[str] | str | Graph", **options: Any) -> Rows: ...
+
+
+@overload
+def open(path: Mapping[str, Any], **options: Any) -> Union[Rows, RowSets]: ...
+
+
+def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: Any) -> Union[Rows, RowSets]:
     """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file
     NAME.yaml or what else melflow.Loader takes, for which `options` are those of AudioRows. Several
     files of the same recordings by name, {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of
