@@ -84,6 +84,13 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
       .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
+      .def_prop_ro("band_hz", [](const StageChain& c) { return c.info().column_hz; })
+      .def_prop_ro("frame_seconds",
+                   [](const StageChain& c) {
+                     const FeatureInfo& info = c.info();
+                     return info.sample_rate > 0 ? static_cast<double>(info.hop) / info.sample_rate
+                                                 : 0.0;
+                   })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
   // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
   m.def(

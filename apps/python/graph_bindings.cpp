@@ -50,7 +50,7 @@ std::string flow_chart(const std::vector<std::vector<std::string>>& nodes,
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::bytes picture(const Rows& rows, const std::string& unit, double frame_seconds,
-                  const std::string& title) {
+                  const std::vector<double>& band_hz, const std::string& title) {
   Spectrogram s;
   s.frames = rows.shape(0);
   s.bands = rows.shape(1);
@@ -59,6 +59,7 @@ nb::bytes picture(const Rows& rows, const std::string& unit, double frame_second
   s.unit = levels.unit;
   s.shown = levels.shown;
   s.frame_seconds = frame_seconds;
+  if (band_hz.size() == s.bands) s.band_hz = band_hz;
   s.title = title;
   std::string png;
   {
@@ -77,7 +78,7 @@ void bind_graphs(nb::module_& m) {
   m.def("parse", &parse, nb::arg("name"), nb::arg("text"));
   m.def("flow_chart", &flow_chart, nb::arg("nodes"), nb::arg("edges"));
   m.def("picture", &picture, nb::arg("rows"), nb::arg("unit"), nb::arg("frame_seconds"),
-        nb::arg("title"));
+        nb::arg("band_hz"), nb::arg("title"));
   m.def("html_report", [](const std::string& report) {
     return html_report(nlohmann::ordered_json::parse(report));
   });

@@ -8,6 +8,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -114,8 +115,29 @@ void raise(PyObject* type, const char* text) {
   PyErr_SetObject(type, message.ptr());
 }
 
+// Removes the position where a line begins with one in the first line of a text, as of a dict, which
+// is one line; the name of a longer text becomes "pipeline".
+std::string without_position(const std::string& line) {
+  for (const char* name : {"pipeline:", "-:"}) {
+    if (!line.starts_with(name)) continue;
+    const std::size_t rest = std::strlen(name), end = line.find(": ", rest);
+    const std::string at = line.substr(rest, end == line.npos ? line.npos : end - rest);
+    if (at.starts_with("1:") && at.find_first_not_of("0123456789:") == at.npos && end != line.npos)
+      return line.substr(end + 2);
+    return "pipeline:" + line.substr(rest);
+  }
+  return line;
+}
+
 // Replaces command-line options in a message by the corresponding Python arguments.
 std::string with_arguments(std::string text) {
+  std::string lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines += (at > 0 ? "\n" : "") + without_position(text.substr(at, end - at));
+    at = end + 1;
+  }
+  text = std::move(lines);
   for (const auto& [option, argument] : {std::pair{"--set", "sets"},
                                          {"--var", "vars"},
                                          {"--plugin FILE", "melflow.load_plugin(FILE)"}})

@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 from .graph import Node, Source
 
 def stages() -> Dict[str, Any]: ...
+def top_level() -> List[str]: ...
 '''
 KINDS = {"integer": ["int"], "number": ["float"], "boolean": ["bool"], "string": ["str", "PathLike[str]"], "null": [],
          "object": ["Mapping[str, Any]"], "any": ["Any"]}

@@ -115,7 +115,7 @@ class ArgumentsTest(corpus.CorpusTest):
                 if value is not None:
                     self.check(lambda v, name=name: melflow.open(self.yaml, **{name: v}), name, value)
         features = melflow.Features(self.yaml)
-        for value in WRONG["whole"] + [0, 2**40]:
+        for value in [v for v in WRONG["whole"] if not isinstance(v, np.floating)] + [0, 2**40]:
             self.check(lambda v: features(np.zeros(800, np.int16), v), "sample_rate", value)
             self.check(lambda v: melflow.features(np.zeros(800, np.int16), v), "sample_rate", value)
         self.check(features.check, "a fingerprint is a text", 3)

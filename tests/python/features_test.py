@@ -149,7 +149,7 @@ class FeaturesTest(unittest.TestCase):
             self.assertEqual(melflow.Features(form)(np.zeros(8000, np.float32), 8000).shape[1], 20)
         given["graph"]["rows"]["n_melz"] = 3
         for act in (melflow.run, melflow.Loader, melflow.Features, melflow.open):
-            with self.assertRaisesRegex(melflow.ConfigError, r"(?m)^pipeline:1:\d+: rows.n_melz: unknown option"):
+            with self.assertRaisesRegex(melflow.ConfigError, r"(?m)^rows.n_melz: unknown option"):
                 act(given)
             with self.assertRaisesRegex(TypeError, "a pipeline is a Graph, the path of a YAML file, the text of one, or a dict, not 3"):
                 act(3)
@@ -168,12 +168,18 @@ class FeaturesTest(unittest.TestCase):
         for rows in melflow.features([path, data] * 8, 8000, **options):
             np.testing.assert_array_equal(rows, expected)
         self.assertEqual(melflow.features(path, preset="whisper").shape[1], 80)  # resampled to 16 kHz
+        for rate in (8000.0, "8kHz", "8000 Hz"):
+            np.testing.assert_array_equal(melflow.features(path, rate, **options), expected)
+        self.assertEqual(melflow.features([], preset="whisper"), [])
         for error, what, audio, given in [
-            (melflow.RunError, "^nowhere.wav: read: does not exist", "nowhere.wav", {"sample_rate": 8000}),
+            (FileNotFoundError, "there is no such file in .*: 'nowhere.wav'", "nowhere.wav", {"sample_rate": 8000}),
             (melflow.RunError, "^audio: decode: ", b"no sound", {"sample_rate": 8000}),
-            (melflow.RunError, "^nowhere.wav: ", [path, "nowhere.wav"], {"sample_rate": 8000}),
+            (FileNotFoundError, "nowhere.wav", [path, "nowhere.wav"], {"sample_rate": 8000}),
             (TypeError, "need a preset of a model, or sample_rate", path, {}),
-            (TypeError, "sample_rate is a whole number, not None", samples, {}),
+            (TypeError, "an array needs sample_rate", samples, {}),
+            (TypeError, "audio is a file's path.* not None", None, {"sample_rate": 8000}),
+            (ValueError, r"these are int32; divide by 2\*\*31", samples.astype(np.int32), {"sample_rate": 8000}),
+            (ValueError, "sample_rate is a rate, such as 16000 or '16kHz', not 'fast'", samples, {"sample_rate": "fast"}),
             (TypeError, "binary mode", io.StringIO("a"), {"sample_rate": 8000}),
             (melflow.ConfigError, "^n_melz: unknown option", path, {"sample_rate": 8000, "n_melz": 3}),
         ]:
@@ -182,7 +188,7 @@ class FeaturesTest(unittest.TestCase):
 
     def test_a_folder_is_a_table(self):
         options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
-        with self.assertWarnsRegex(UserWarning, r"^\d+ recordings gave no rows; the first: .*\.wav: "):
+        with self.assertWarnsRegex(UserWarning, r"^\d+ of 30 recordings gave no rows; the first: .*\.wav: "):
             table = melflow.folder(self.root, labels="top_dir", **options)
         self.assertEqual(list(table), ["path", "label", "features", "frames"])
         self.assertEqual({os.path.dirname(path) for path in table["path"]}, set(table["label"]))
@@ -195,6 +201,8 @@ class FeaturesTest(unittest.TestCase):
                 warnings.simplefilter("ignore")
                 frame = melflow.folder(self.root, include="ant/*.wav", table="pandas", **options)
             self.assertTrue(all(path.startswith("ant/") for path in frame["path"]))
+        with self.assertRaisesRegex(NotADirectoryError, "there is no such folder in .*nowhere"):
+            melflow.folder("nowhere", **options)
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
 
@@ -202,13 +210,18 @@ class FeaturesTest(unittest.TestCase):
         path, out = self.yaml("shown")
         melflow.run(path)
         rows = melflow.open(out)
-        shown = [melflow.show(rows, 3), melflow.show(np.random.default_rng(1).random((50, 20)), unit="power"),
+        shown = [melflow.show(rows, 3), melflow.show(out, rows.path[3]), melflow.show(np.random.default_rng(1).random((50, 20)), unit="power"),
                  melflow.show(os.path.join(self.root, "ant", "000.wav"), preset="whisper")]
         for picture in shown:
             self.assertEqual(picture._repr_png_()[:8], b"\x89PNG\r\n\x1a\n")
         to = os.path.join(self.folder.name, "picture.png")
         shown[0].save(to)
         self.assertEqual(os.path.getsize(to), len(shown[0].png))
+        self.assertEqual(shown[0].png, shown[1].png)
+        with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/000.wav'"):
+            melflow.show(rows, "ant/00.wav")
+        with self.assertRaisesRegex(IndexError, "recording 30 of 30"):
+            melflow.show(out, 30)
         with self.assertRaisesRegex(ValueError, r"rows have the axes \[frames, bands\], these have the shape \(3,\)"):
             melflow.show([1, 2, 3])
         with self.assertRaisesRegex(TypeError, "preset: for a file's path"):

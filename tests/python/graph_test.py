@@ -46,7 +46,7 @@ class GraphTest(corpus.CorpusTest):
                         found.append(melflow.validate(given, vars=values)["config"])
                         whole[name] = 1
                     except melflow.ConfigError as error:  # of lists that are not there
-                        found.append(re.sub(r"pipeline:\d+:\d+", "", str(error)))
+                        found.append(re.sub(r"pipeline:\d+:\d+: ", "", str(error)))
                 self.assertEqual(found[1:], found[:1] * 2)
         self.assertGreater(len(whole), 20)
 
@@ -117,10 +117,12 @@ graph:
         g, other = melflow.Graph(), melflow.Graph()
         files = g.file_list(root="a")
         for error, what, make in [
-            (TypeError, "mel has no option 'n_melz'; its options are .*n_mels", lambda: files.mel(n_melz=3)),
-            (AttributeError, "a graph has no 'mell', and no stage", lambda: g.mell()),
+            (TypeError, "mel has no option 'n_melz'. Did you mean 'n_mels'", lambda: files.mel(n_melz=3)),
+            (AttributeError, "a graph has no 'mell', and no stage has this name. Did you mean 'mel'", lambda: g.mell()),
+            (TypeError, "a pipeline has no key 'memroy'. Did you mean 'memory'", lambda: melflow.Graph(memroy={})),
+            (TypeError, "file_list is a source and comes after no node", lambda: g.file_list("clips")),
             (AttributeError, "a node has no 'file_list'", lambda: files.file_list()),
-            (melflow.ConfigError, "there is no stage 'mell'", lambda: g.add("mell")),
+            (melflow.ConfigError, "there is no stage 'mell'. Did you mean 'mel'", lambda: g.add("mell")),
             (ValueError, "there is a node 'file_list' already", lambda: g.file_list(root="b", name="file_list")),
             (ValueError, "file_list is a node of another graph", lambda: other.disk_read(files)),
             (TypeError, "a source is a node, its name, or a list of them, not 3", lambda: g.disk_read(3)),

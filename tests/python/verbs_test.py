@@ -99,6 +99,8 @@ class VerbsTest(corpus.CorpusTest):
             melflow.inspect(os.path.join(self.folder.name, "nowhere.h5"))
         with self.assertRaisesRegex(TypeError, "^stop_after is a number"):
             melflow.run(text, stop_after="1s")
+        with self.assertRaisesRegex(melflow.RunError, "^[^\n]*$"):  # one line, not the whole summary
+            melflow.run(text, sets={"max_failures": 0})
         self.assertFalse(os.path.exists(out))
         self.assertEqual(melflow.validate(text)["config"]["graph"]["rows"]["n_mels"], 20)
 
@@ -252,7 +254,10 @@ class VerbsTest(corpus.CorpusTest):
     def test_a_report_is_a_page(self):
         text, _ = self.text("page")
         report = melflow.run(text)
-        self.assertIn("<h2>Flow</h2>", report.html())
+        path = os.path.join(self.folder.name, "report.html")
+        self.assertIn("<h2>Flow</h2>", report.html(path))
+        self.assertEqual(os.path.getsize(path), len(report.html().encode()))
+        self.assertRegex(repr(report), "^<Report: complete; files: 60 found, ")
         self.assertTrue(report._repr_html_().startswith("<iframe srcdoc="))
 
 

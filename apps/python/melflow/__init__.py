@@ -58,3 +58,7 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
            "explain", "features", "folder", "inspect", "load_plugin", "merge", "open", "plan", "run", "show", "status", "sweep", "tune", "update",
            "validate", "verify", "work"]
+
+
+def __dir__() -> "list[str]":
+    return __all__

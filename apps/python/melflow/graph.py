@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from . import _melflow, arguments, program
 from ._melflow import ConfigError
 from .program import Report
-from .stage_methods import GraphStages, NodeStages, stages
-from .stage_tables import arguments_of, flow_yaml
+from .stage_methods import GraphStages, NodeStages, stages, top_level
+from .stage_tables import arguments_of, flow_yaml, is_source
 
 Source = Union["Node", str, Sequence[Union["Node", str]]]  # where a node's items come from
 
@@ -78,9 +78,12 @@ class Graph(GraphStages):
     nodes: their settings by name; changes count.
     """
 
-    is_melflow_graph = True
+    _is_melflow_graph = True
 
     def __init__(self, **settings: Any) -> None:
+        for name in settings:
+            if name not in top_level():
+                raise TypeError(f"a pipeline has no key {name!r}. {arguments.meant(name, top_level())}")
         self.settings: Dict[str, Any] = {"version": 1, **arguments.plain(settings)}
         self.nodes: Dict[str, Dict[str, Any]] = {}
 
@@ -103,14 +106,16 @@ class Graph(GraphStages):
         """Adds a node of a stage by its name."""
         table = stages().get(arguments.text("stage", stage))
         if table is None:
-            raise ConfigError(f"there is no stage {stage!r}; `melflow stages` lists them")
+            raise ConfigError(f"there is no stage {stage!r}. {arguments.meant(stage, stages())}")
+        if is_source(table) and source is not None:
+            raise TypeError(f"{stage} is a source and comes after no node; give its options by their names")
         settings: Dict[str, Any] = {"stage": stage}
         if source is not None:
             settings["from"] = self._names(source)
         known = arguments_of(table)
         for argument, value in options.items():
             if argument not in known:
-                raise TypeError(f"{stage} has no option {argument!r}; its options are {', '.join(known)}")
+                raise TypeError(f"{stage} has no option {argument!r}. {arguments.meant(argument, known)}")
             if value is not None:
                 settings[known[argument]] = arguments.plain(value)
         if name is None:

@@ -43,8 +43,16 @@ class Report(Dict[str, Any]):
     """What `melflow run --json` prints of a run, as a dict: `ending`, `files` (found, ok, skipped, failed, ...), `remarks`, and
     by stage and queue where the time went. A notebook shows it as a page."""
 
-    def html(self) -> str:
-        """The page that `melflow run --report` writes."""
+    def __repr__(self) -> str:
+        files = self.get("files", {})
+        counts = ", ".join(f"{files[what]} {what}" for what in ("found", "ok", "skipped", "failed", "not_run") if files.get(what))
+        return f"<Report: {self.get('ending', 'of a dry run')}; files: {counts}; {self.get('rows', 0)} rows; a dict with {', '.join(self)}>"
+
+    def html(self, path: "os.PathLike[str] | str | None" = None) -> str:
+        """The page that `melflow run --report` writes, which is also written to `path`."""
+        if path is not None:
+            with open(arguments.path("path", path), "w", encoding="utf-8") as file:
+                file.write(self.html())
         return _melflow.html_report(json.dumps(self))
 
     def _repr_html_(self) -> str:
@@ -105,10 +113,10 @@ def call(words: Sequence[str], text: str = "", *, accepts: Sequence[int] = (0,),
     try:
         status = verb.status()
     except (ConfigError, RunError, ValueError) as error:
-        raise type(error)(re.sub(r"(?m)^-:", "pipeline:", str(error))) from None
+        raise type(error)(with_arguments(str(error))) from None
     if status not in accepts:
-        # What was said last is why.
-        why = re.sub(r"(?m)^melflow: ", "", said.strip()) or f"melflow {words[0]} ended with status {status}"
+        # The last message says why; what is before it is the summary.
+        why = re.split(r"(?m)^melflow(?: \w+)?: ", said)[-1].strip() or f"melflow {words[0]} ended with status {status}"
         raise (ValueError if status == _USAGE else RunError)(with_arguments(why))
     return status, verb.printed()
 
@@ -147,7 +155,8 @@ def _run(words: List[str], text: str, stop_after: Optional[float], progress: Opt
         report = Report(_documented(words, text, accepts=accepts, show=bar.show))
         files = report.get("files", {})
         bar.show(files.get("found", 0) - files.get("not_run", 0), files.get("found", 0), report.get("rows", 0), 0)
-    arguments.warn(report.get("warnings", []), 3)
+    report["warnings"] = [with_arguments(warning) for warning in report.get("warnings", [])]
+    arguments.warn(report["warnings"])
     return report
 
 
@@ -257,7 +266,7 @@ def validate(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] 
     found = _documented(["validate", *words], text, accepts=(0, _CONFIGURATION))
     if not found["ok"]:
         call(["validate", *words], text)  # raises the problems as one text
-    arguments.warn([warning["message"] for warning in found["warnings"]], 2)
+    arguments.warn([warning["message"] for warning in found["warnings"]])
     return found
 
 

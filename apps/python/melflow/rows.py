@@ -184,6 +184,9 @@ class FileRows(Rows):
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
 
+    def __repr__(self) -> str:
+        return f"<FileRows of {self.file}: {self.name}, {self.shape} {self.dtype}, {len(self.path)} recordings>"
+
     def _repr_html_(self) -> str:
         facts = {"rows": self.name, "shape": self.shape, "type": self.dtype, "unit": self.unit, "recordings": len(self.path),
                  "labels": self.label_names, "splits": self.split_names}

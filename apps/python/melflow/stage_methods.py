@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _melflow
+from . import _melflow, arguments
 from .stage_tables import arguments_of, documentation, is_source, stage_tables
 
 
@@ -18,6 +19,11 @@ def _tables(count: int) -> Dict[str, Any]:
 def stages() -> Dict[str, Any]:
     """The tables of all stages, also of those of plug-ins that have been loaded."""
     return _tables(_melflow.stage_count())
+
+
+def top_level() -> List[str]:
+    """The keys of a pipeline beside its nodes and tests."""
+    return [key for key in json.loads(_melflow.schema())["properties"] if key not in ("graph", "tests")]
 
 
 def _method(stage: str, add: Callable[..., Any], takes_source: bool) -> Callable[..., Any]:
@@ -36,7 +42,7 @@ def _method(stage: str, add: Callable[..., Any], takes_source: bool) -> Callable
 
 
 def _no_stage(name: str, what: str) -> AttributeError:
-    return AttributeError(f"a {what} has no {name!r}, and no stage has this name; `melflow stages` lists them")
+    return AttributeError(f"a {what} has no {name!r}, and no stage has this name. {arguments.meant(name, stages())}")
 
 
 class GraphStages:
