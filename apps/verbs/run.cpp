@@ -5,8 +5,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -88,8 +88,8 @@ class Documents {
   void write_json(const nlohmann::ordered_json& document) {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
-    std::cout << json_text(document) << std::flush;
-    if (!std::cout) throw RunError("stdout: cannot write the JSON report there");
+    put(stdout, json_text(document));
+    if (std::ferror(stdout) != 0) throw RunError("stdout: cannot write the JSON report there");
   }
 
  private:
@@ -222,8 +222,6 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
 }
 
 int run(const RunArguments& arguments, Documents& documents) {
-  // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
-  std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_task(plan.services, {.whole = arguments.whole,
                            .update = arguments.update,
@@ -350,7 +348,6 @@ Outlook look(const RunArguments& arguments, bool is_quiet) {
 
 // Updates whenever new or changed files are whole, until a signal.
 int watch_and_update(RunArguments arguments) {
-  std::signal(SIGPIPE, SIG_IGN);
   block_signals();
   std::atomic<bool> interrupted{false};
   arguments.interrupted = &interrupted;
