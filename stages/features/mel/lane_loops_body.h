@@ -149,13 +149,14 @@ void decimate_from(const RunTables& t, int first, float* block) {
 // even (re) and odd (im) samples. With E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k
 // / n) O[k], and X[n/2 - k] is the conjugate of E[k] - exp(...) O[k]. The usual factors 1/2 of E
 // and O are in the window. Z[points] stands for Z[0].
-MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point high, float* power) {
+MELFLOW_INLINE void power_of_pair(Point low, Point high, const float* turn, float* power,
+                                  float* mirrored) {
   const Point even = {low.re + high.re, low.im - high.im};
   const Point diff = {low.re - high.re, low.im + high.im};
-  const Point odd = diff.times(t.turn + 2 * k);
+  const Point odd = diff.times(turn);
   const Point a = even + odd, b = even - odd;
-  mul_add(a.re, a.re, a.im * a.im).store(power + k * width);
-  mul_add(b.re, b.re, b.im * b.im).store(power + (t.points - k) * width);
+  mul_add(a.re, a.re, a.im * a.im).store(power);
+  mul_add(b.re, b.re, b.im * b.im).store(mirrored);
 }
 
 // Does the last step and computes the power. Block k0 yields bins k0 + q * blocks; their mirror
@@ -163,27 +164,40 @@ MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point hi
 template <int R>
 void last_step(const RunTables& t, const float* points, float* power) {
   const int blocks = t.points / R;
+  const std::int32_t* const block_at = t.block_at;
+  const float* turn = t.turn;
+  const int stride = blocks * width;
+  float* mirror = power + R * stride;
   const auto transformed = [&](int k0, Point(&x)[R]) __attribute__((always_inline)) {
-    const float* at = points + static_cast<std::int64_t>(t.block_at[k0]) * point;
+    const float* at = points + static_cast<std::int64_t>(block_at[k0]) * point;
 #pragma GCC unroll 16
     for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * point);
     dft<R>(x);
   };
+  const auto write = [&](int q, Point low, Point high) __attribute__((always_inline)) {
+    power_of_pair(low, high, turn + 2 * q, power + q * stride, mirror - q * stride);
+  };
+  const auto next = [&]() __attribute__((always_inline)) {
+    turn += 2 * R;
+    power += width;
+    mirror -= width;
+  };
   Point x[R];
   transformed(0, x);
-  for (int q = 0; q <= R / 2; ++q) power_of_pair(t, q * blocks, x[q], x[(R - q) % R], power);
-  for (int k0 = 1; k0 < blocks - k0; ++k0) {
+  for (int q = 0; q <= R / 2; ++q) write(q, x[q], x[(R - q) % R]);
+  next();
+  int k0 = 1;
+  for (; k0 < blocks - k0; ++k0) {
     Point mirrored[R];
     transformed(k0, x);
     transformed(blocks - k0, mirrored);
 #pragma GCC unroll 16
-    for (int q = 0; q < R; ++q) power_of_pair(t, k0 + q * blocks, x[q], mirrored[R - 1 - q], power);
+    for (int q = 0; q < R; ++q) write(q, x[q], mirrored[R - 1 - q]);
+    next();
   }
   if (blocks % 2 == 0) {
-    const int k0 = blocks / 2;
     transformed(k0, x);
-    for (int q = 0; q < (R + 1) / 2; ++q)
-      power_of_pair(t, k0 + q * blocks, x[q], x[R - 1 - q], power);
+    for (int q = 0; q < (R + 1) / 2; ++q) write(q, x[q], x[R - 1 - q]);
   }
 }
 
