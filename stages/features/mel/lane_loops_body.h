@@ -293,13 +293,16 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
-MELFLOW_INLINE Lanes level(const RunTables& t, Lanes value) {
-  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
-  if (t.log) {
+MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
+  if (t.floor > 0.0F) {
+    for (Lanes& value : values) value = value.at_least(Lanes::all(t.floor));
+  }
+  if (!t.log) return;
+#pragma GCC unroll 4
+  for (Lanes& value : values) {
     value = (value + Lanes::all(t.offset)).at_least(Lanes::all(t.amin));
     value = mul_sub(value.ln(), Lanes::all(t.factor), Lanes::all(t.shift));
   }
-  return value;
 }
 
 // Stores columns [at, at + 4) of all rows, or up to `count`.
@@ -321,8 +324,8 @@ MELFLOW_INLINE void store_columns(Lanes (&values)[4], int at, int count, float* 
 // and the error grows by 1e-8 of the sum with each bin (measured).
 constexpr int most_in_a_row = 64;
 
-MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n) {
-  Lanes sum = Lanes::all(0.0F);
+// Adds n bins to a sum.
+MELFLOW_INLINE Lanes weighted_sum(Lanes sum, const float* weight, const float* bins, int n) {
 #pragma GCC unroll 4
   for (int b = 0; b < n; ++b)
     sum = mul_add(Lanes::all(weight[b]), Lanes::load(bins + b * width), sum);
@@ -331,9 +334,39 @@ MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n)
 
 // Sums any number of bins by halves, down to most_in_a_row.
 [[gnu::noinline]] Lanes wide_sum(const float* weight, const float* bins, int n) {
-  if (n <= most_in_a_row) return weighted_sum(weight, bins, n);
+  if (n <= most_in_a_row) return weighted_sum(Lanes::all(0.0F), weight, bins, n);
   const int half = n / 2;
   return wide_sum(weight, bins, half) + wide_sum(weight + half, bins + half * width, n - half);
+}
+
+// Sums four bands, side by side as far as all of them reach: an addition waits for the one before.
+MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight,
+                              const float* power, Lanes (&sums)[4]) {
+  const float* weights[4];
+  const float* bins[4];
+  int counts[4];
+  int common = most_in_a_row;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const bool exists = band + i < t.n_mels;
+    counts[i] = exists ? t.n_weights[band + i] : 0;
+    bins[i] = exists ? power + t.first_bin[band + i] * width : power;
+    weights[i] = weight;
+    weight += counts[i];
+    const bool is_wide = counts[i] > most_in_a_row;
+    sums[i] = is_wide ? wide_sum(weights[i], bins[i], counts[i]) : Lanes::all(0.0F);
+    if (is_wide) counts[i] = 0;
+    common = counts[i] < common ? counts[i] : common;
+  }
+  for (int b = 0; b < common; ++b) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      sums[i] = mul_add(Lanes::all(weights[i][b]), Lanes::load(bins[i] + b * width), sums[i]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    sums[i] = weighted_sum(sums[i], weights[i] + common, bins[i] + common * width,
+                           counts[i] - common);
 }
 
 void rows(const RunTables& t, float* power, float* const* out) {
@@ -350,33 +383,23 @@ void rows(const RunTables& t, float* power, float* const* out) {
       p.store(power + k * width);
     }
   }
-  Lanes values[4];
   if (t.n_mels == 0) {
     for (int k = 0; k < t.n_bins; k += 4) {
+      Lanes values[4];
+#pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
-        values[i] =
-            k + i < t.n_bins ? level(t, Lanes::load(power + (k + i) * width)) : Lanes::all(0.0F);
+        values[i] = k + i < t.n_bins ? Lanes::load(power + (k + i) * width) : Lanes::all(0.0F);
+      level(t, values);
       store_columns(values, k, t.n_bins, out);
     }
     return;
   }
   const float* weight = t.weights;
   for (int m = 0; m < t.n_mels; m += 4) {
-    for (int i = 0; i < 4; ++i) {
-      Lanes sum = Lanes::all(0.0F);
-      if (m + i < t.n_mels) {
-        const float* bins = power + t.first_bin[m + i] * width;
-        const int n = t.n_weights[m + i];
-        if (n <= most_in_a_row) [[likely]]
-          sum = weighted_sum(weight, bins, n);
-        else
-          sum = wide_sum(weight, bins, n);
-        weight += n;
-        sum = level(t, sum);
-      }
-      values[i] = sum;
-    }
-    store_columns(values, m, t.n_mels, out);
+    Lanes sums[4];
+    band_sums(t, m, weight, power, sums);
+    level(t, sums);
+    store_columns(sums, m, t.n_mels, out);
   }
 }
 
