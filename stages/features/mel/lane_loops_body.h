@@ -243,7 +243,7 @@ MELFLOW_INLINE void load_samples(const std::int16_t* const* frames, int at, cons
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i, points += point) {
     const Ints both = std::bit_cast<Ints>(pairs[i].v);
-    const Lanes re{__builtin_convertvector((both << 16) >> 16, Floats)};
+    const Lanes re{__builtin_convertvector(low_halves(both), Floats)};
     const Lanes im{__builtin_convertvector(both >> 16, Floats)};
     (re * Lanes::all(window[2 * i])).store(points);
     (im * Lanes::all(window[2 * i + 1])).store(points + width);

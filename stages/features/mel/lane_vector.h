@@ -37,7 +37,8 @@ constexpr int width = 4;
 using Floats = float __attribute__((vector_size(4 * width)));
 using Ints = std::int32_t __attribute__((vector_size(4 * width)));
 
-// Interleave the elements of two vectors within each 128 bits.
+// zip_*: interleave the elements of two vectors within each 128 bits.
+// low_halves: the lower int16 of each pair; x86 has one instruction for low * 1 + high * 0.
 #if defined(__AVX512F__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm512_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm512_unpackhi_ps(a, b); }
@@ -51,6 +52,9 @@ MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm512_sqrt_ps(a); }
 MELFLOW_INLINE Floats broadcast(float a) { return _mm512_set1_ps(a); }
+MELFLOW_INLINE Ints low_halves(Ints a) {
+  return Ints(_mm512_madd_epi16(__m512i(a), _mm512_set1_epi32(1)));
+}
 #elif defined(__AVX2__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm256_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm256_unpackhi_ps(a, b); }
@@ -64,6 +68,9 @@ MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm256_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm256_sqrt_ps(a); }
 MELFLOW_INLINE Floats broadcast(float a) { return _mm256_set1_ps(a); }
+MELFLOW_INLINE Ints low_halves(Ints a) {
+  return Ints(_mm256_madd_epi16(__m256i(a), _mm256_set1_epi32(1)));
+}
 #else
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) {
   return __builtin_shufflevector(a, b, 0, 4, 1, 5);
@@ -84,6 +91,7 @@ MELFLOW_INLINE Floats square_root(Floats a) {
   return a;
 }
 MELFLOW_INLINE Floats broadcast(float a) { return Floats{a, a, a, a}; }
+MELFLOW_INLINE Ints low_halves(Ints a) { return (a << 16) >> 16; }
 #endif
 
 struct Lanes {
