@@ -365,8 +365,8 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i)
-    sums[i] = weighted_sum(sums[i], weights[i] + common, bins[i] + common * width,
-                           counts[i] - common);
+    sums[i] =
+        weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
 void rows(const RunTables& t, float* power, float* const* out) {

@@ -5,7 +5,7 @@
 // replaces the same function for another.
 //
 // mul_add and similar functions round once if the instruction set can, so AVX2 and AVX-512 yield
-// the same bytes; the baseline rounds twice.
+// the same bytes; the baseline of x86-64 rounds twice.
 
 #pragma once
 
@@ -16,6 +16,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define MELFLOW_INLINE [[gnu::always_inline]] inline
@@ -84,8 +86,13 @@ MELFLOW_INLINE Floats zip_low_pairs(Floats a, Floats b) {
 MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
   return __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
+#if defined(__aarch64__)
+MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
+MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return vfmaq_f32(-c, a, b); }
+#else
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return a * b + c; }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return a * b - c; }
+#endif
 MELFLOW_INLINE Floats square_root(Floats a) {
   for (int i = 0; i < width; ++i) a[i] = std::sqrt(a[i]);
   return a;
