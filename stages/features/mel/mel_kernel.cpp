@@ -131,9 +131,10 @@ MelKernel::Tables::Tables(const MelPlan& plan, const Chosen& chosen)
 }
 
 std::vector<std::string_view> MelKernel::instruction_sets() {
-  std::vector<std::string_view> sets;
-  for (int i = 0; i < lanes::available().count; ++i)
-    sets.emplace_back(lanes::available().loops[i]->instruction_set);
+  const lanes::Available& all = lanes::available();
+  std::vector<std::string_view> sets(static_cast<std::size_t>(all.count));
+  std::transform(all.loops, all.loops + all.count, sets.begin(),
+                 [](const Loops* loops) { return loops->instruction_set; });
   return sets;
 }
 
