@@ -3,8 +3,7 @@
 //   fft_complex/N   FFTW's complex transform of N/2 points, from which N real samples' bins follow
 //   fft_real/N      FFTW's real transform of N, planned by rule
 //   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may differ from run to run
-//   mel/NAME        MelKernel from samples in cache to finished rows, with the processor's widest
-//                   vectors; mel_avx2/NAME and mel_baseline/NAME with narrower ones
+//   mel_SET/NAME    MelKernel from samples in cache to finished rows, with the instruction set SET
 //
 // The relevant figure is s_per_frame, or s_per_value.
 #include <benchmark/benchmark.h>
@@ -14,6 +13,8 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/base/float16.h"
@@ -131,10 +132,16 @@ MelOptions speech512() {
   return o;
 }
 
+MelOptions librosa1024() {
+  MelOptions o = librosa2048();
+  o.n_fft = 1024;
+  return o;
+}
+
 template <class Sample>
-void mel(benchmark::State& state, MelOptions (*options)(), Simd simd = Simd::best) {
+void mel(benchmark::State& state, const MelOptions& options, std::string_view set) {
   constexpr std::int64_t n = 40960;
-  const MelKernel kernel(std::make_shared<const MelPlan>(options()), simd);
+  const MelKernel kernel(std::make_shared<const MelPlan>(options), set);
   MelKernel::Scratch scratch = kernel.make_scratch();
   const std::vector<Sample> samples = signal<Sample>(n);
   const SignalView<Sample> view{samples.data(), 0, n, n};
@@ -148,10 +155,13 @@ void mel(benchmark::State& state, MelOptions (*options)(), Simd simd = Simd::bes
   per(state, "s_per_frame", static_cast<double>(frames));
 }
 
-void mel_int16(benchmark::State& state, MelOptions (*options)(), Simd simd = Simd::best) {
-  mel<std::int16_t>(state, options, simd);
+void add_kernel(const std::string& name, const MelOptions& options) {
+  for (const std::string_view set : MelKernel::instruction_sets()) {
+    const std::string full = "mel_" + std::string(set) + "/" + name;
+    benchmark::RegisterBenchmark((full + "_int16").c_str(), mel<std::int16_t>, options, set);
+    benchmark::RegisterBenchmark((full + "_float").c_str(), mel<float>, options, set);
+  }
 }
-void mel_float(benchmark::State& state, MelOptions (*options)()) { mel<float>(state, options); }
 
 void float16(benchmark::State& state) {
   const std::vector<float> values = signal<float>(4096);
@@ -164,18 +174,19 @@ void float16(benchmark::State& state) {
   per(state, "s_per_value", static_cast<double>(values.size()));
 }
 
+[[maybe_unused]] const bool has_kernels = [] {
+  add_kernel("leak_512_32", leak());
+  add_kernel("kaldi_512_80", kaldi80());
+  add_kernel("librosa_400_80", speech());
+  add_kernel("librosa_512_80", speech512());
+  add_kernel("librosa_1024_128", librosa1024());
+  add_kernel("librosa_2048_128", librosa2048());
+  return true;
+}();
+
 }  // namespace
 
 BENCHMARK(fft_complex)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(fft_real)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(fft_timed)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
-BENCHMARK_CAPTURE(mel_int16, leak, leak)->Name("mel/leak_512_32_int16");
-BENCHMARK_CAPTURE(mel_int16, leak_avx2, leak, Simd::avx2)->Name("mel_avx2/leak_512_32_int16");
-BENCHMARK_CAPTURE(mel_int16, leak_baseline, leak, Simd::baseline)
-    ->Name("mel_baseline/leak_512_32_int16");
-BENCHMARK_CAPTURE(mel_int16, kaldi, kaldi80)->Name("mel/kaldi_512_80_int16");
-BENCHMARK_CAPTURE(mel_int16, librosa_512, speech512)->Name("mel/librosa_512_80_int16");
-BENCHMARK_CAPTURE(mel_int16, librosa_400, speech)->Name("mel/librosa_400_80_int16");
-BENCHMARK_CAPTURE(mel_float, librosa_400, speech)->Name("mel/librosa_400_80_float");
-BENCHMARK_CAPTURE(mel_float, librosa_2048, librosa2048)->Name("mel/librosa_2048_128_float");
 BENCHMARK(float16);

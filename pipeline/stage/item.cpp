@@ -120,9 +120,11 @@ void Stream::cancel() {
   lost_.store(kAll, std::memory_order_release);
 }
 
-// Several stages may ask for their states at once, and most streams have none.
+// Several stages may ask for their states at once, and most streams have none. No std::call_once,
+// which takes a system call.
 Stream::Kept& Stream::kept(int stage) {
-  std::call_once(has_kept_, [this] { kept_.resize(reach_.size()); });
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) kept_.resize(reach_.size());
   return kept_[static_cast<std::size_t>(stage)];
 }
 

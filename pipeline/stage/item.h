@@ -196,7 +196,6 @@ class Stream {
   std::size_t begun_ = 0;         // number of parts begun
   std::shared_ptr<Stream> part_;  // the current part, or the last one until the item ends
   bool part_is_complete_ = false;
-  std::once_flag has_kept_;
   std::vector<Kept> kept_;
 };
 

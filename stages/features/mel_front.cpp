@@ -301,6 +301,10 @@ void MelFront::describe(ComputedBy by) {
 
 void MelFront::set_computed_by(ComputedBy by) const {
   by.wide_sets_agree = kernel_->wide_sets_agree();
+  // FFTW takes the processor's widest instructions, whatever MELFLOW_INSTRUCTION_SET says.
+  const std::string_view widest = MelKernel::instruction_sets().front();
+  if (by.backend == "cpu" && !by.wide_sets_agree && by.instruction_set != widest)
+    by.instruction_set += fmt::format(", FFTW by {}", widest);
   *info_->computed_by = std::move(by);
 }
 

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "stages/features/mel/mel_kernel.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
@@ -43,9 +48,9 @@ struct Folder : TempFolder {
                                           "  resample: {stage: resample, from: decode}\n"));
     write_text(*this / "p.yaml", pipeline("n_mels: 64, preset: whisper"));
   }
-  Ended melflow(std::vector<std::string> arguments) const {
+  Ended melflow(std::vector<std::string> arguments, const Process::Variables& set = {}) const {
     arguments.insert(arguments.begin(), kMelflow);
-    return run(*this, arguments);
+    return run(*this, arguments, set);
   }
 };
 
@@ -180,6 +185,34 @@ TEST_CASE("compare: equal features from another program or machine get a note") 
   const Json json = Json::parse(folder.melflow({"compare", "out.h5", "a.yaml", "--json"}).out);
   CHECK(json["equal"] == true);
   CHECK(json["notes"].size() == 1);
+}
+
+TEST_CASE("MELFLOW_INSTRUCTION_SET chooses the instruction set") {
+  const Folder folder;
+  for (const std::string_view set : MelKernel::instruction_sets()) {
+    CAPTURE(set);
+    const Process::Variables variables{{"MELFLOW_INSTRUCTION_SET", std::string(set)}};
+    const Ended e = exits(0, folder.melflow({"run", "a.yaml"}, variables));
+    CHECK(has(e.out, fmt::format("mel: backend cpu, {}\n", set)));
+    const Json made =
+        Json::parse(folder.melflow({"inspect", "--features", "out.h5", "--json"}).out);
+    CHECK(made["instruction_set"] == set);
+    fs::remove(folder / "out.h5");
+    // FFTW's choice is the processor's.
+    const Ended by_fftw = folder.melflow(
+        {"inspect", "--features", "a.yaml", "--set", "mel.precision=double", "--json"}, variables);
+    const std::string_view widest = MelKernel::instruction_sets().front();
+    CHECK(Json::parse(by_fftw.out)["instruction_set"] ==
+          (set == widest ? std::string(set) : fmt::format("{}, FFTW by {}", set, widest)));
+  }
+  const Ended wrong =
+      exits(78, folder.melflow({"run", "a.yaml"}, {{"MELFLOW_INSTRUCTION_SET", "avx"}}));
+  CHECK(
+      has(wrong.err,
+          fmt::format("MELFLOW_INSTRUCTION_SET: 'avx' is not an instruction set of this processor, "
+                      "which has {}\n",
+                      fmt::join(MelKernel::instruction_sets(), ", "))));
+  CHECK(!fs::exists(folder / "out.h5"));
 }
 
 TEST_CASE("compare: pipelines with several outputs are compared output by output") {

@@ -155,7 +155,7 @@ double beyond_rounding(double ours, double theirs) {
 
 // `linear`: options of the set without a log; `expected`: rows of the definition.
 Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
-                 const std::vector<std::int16_t>& samples, Simd simd) {
+                 const std::vector<std::int16_t>& samples, std::string_view set) {
   MelOptions levels = linear;
   levels.log = O::Log::db;
   levels.amin = 1e-30;
@@ -165,7 +165,7 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
   const double range = is_double ? 100 : 60;
   const auto columns = static_cast<std::size_t>(melflow::columns(linear));
   const auto rows_of = [&](const MelOptions& o) {
-    const MelKernel kernel(std::make_shared<const MelPlan>(o), simd);
+    const MelKernel kernel(std::make_shared<const MelPlan>(o), set);
     const auto n = static_cast<std::int64_t>(samples.size());
     const std::int64_t frames = kernel.plan().frames(n);
     REQUIRE(frames == static_cast<std::int64_t>(expected.size()));
@@ -217,14 +217,14 @@ TEST_CASE("mel grid: several hundred parameter sets agree with the definition") 
     linear.amin = 1e-10;
     linear.log_offset = 0;
     const reference::Rows expected = reference::mel(linear, exact);
-    for (const Simd simd : {Simd::best, Simd::avx2, Simd::baseline}) {
-      const Errors e = errors_of(linear, expected, samples, simd);
+    for (const std::string_view instructions : MelKernel::instruction_sets()) {
+      const Errors e = errors_of(linear, expected, samples, instructions);
       CHECK(e.of_peak <= 1e-6);
       CHECK(e.db <= 1.3e-3);
       worst.take(e);
     }
     linear.precision = O::Precision::float64;
-    const Errors d = errors_of(linear, expected, samples, Simd::best);
+    const Errors d = errors_of(linear, expected, samples, MelKernel::instruction_set());
     CHECK(d.of_peak <= 1e-12);
     CHECK(d.db <= 1e-7);
     worst_double.take(d);
@@ -245,7 +245,7 @@ TEST_CASE("mel grid: a click at any place of a frame, in bands of many bins") {
         Shape{1103, 2, 1}, Shape{65536, 13, 1021}}) {
     Errors worst;
     for (const auto window : {O::Window::boxcar, O::Window::hamming}) {
-      for (const Simd simd : {Simd::best, Simd::avx2, Simd::baseline}) {
+      for (const std::string_view instructions : MelKernel::instruction_sets()) {
         O o;
         o.n_fft = shape.n_fft;
         o.n_mels = shape.n_mels;
@@ -253,7 +253,7 @@ TEST_CASE("mel grid: a click at any place of a frame, in bands of many bins") {
         o.window = window;
         o.mel_norm = window == O::Window::boxcar ? O::MelNorm::none : O::MelNorm::slaney;
         o.center = false;
-        worst.take(errors_of(o, reference::click_rows(o), reference::click(o.n_fft), simd));
+        worst.take(errors_of(o, reference::click_rows(o), reference::click(o.n_fft), instructions));
       }
     }
     CAPTURE(shape.n_fft);

@@ -77,6 +77,5 @@ struct Available {
   int count;
 };
 const Available& available();
-const Loops& baseline();
 
 }  // namespace melflow::lanes

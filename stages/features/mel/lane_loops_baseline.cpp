@@ -5,10 +5,13 @@
 namespace melflow::lanes {
 
 namespace {
-constexpr Loops loops{"baseline", width, load_int16, load_float, transform, rows};
+#if defined(__aarch64__)
+constexpr const char* set = "neon";
+#else
+constexpr const char* set = "baseline";
+#endif
+constexpr Loops loops{set, width, load_int16, load_float, transform, rows};
 }  // namespace
-
-const Loops& baseline() { return loops; }
 
 #if defined(__x86_64__)
 extern const Loops avx2_loops;

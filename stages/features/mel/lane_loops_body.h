@@ -149,13 +149,14 @@ void decimate_from(const RunTables& t, int first, float* block) {
 // even (re) and odd (im) samples. With E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k
 // / n) O[k], and X[n/2 - k] is the conjugate of E[k] - exp(...) O[k]. The usual factors 1/2 of E
 // and O are in the window. Z[points] stands for Z[0].
-MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point high, float* power) {
+MELFLOW_INLINE void power_of_pair(Point low, Point high, const float* turn, float* power,
+                                  float* mirrored) {
   const Point even = {low.re + high.re, low.im - high.im};
   const Point diff = {low.re - high.re, low.im + high.im};
-  const Point odd = diff.times(t.turn + 2 * k);
+  const Point odd = diff.times(turn);
   const Point a = even + odd, b = even - odd;
-  mul_add(a.re, a.re, a.im * a.im).store(power + k * width);
-  mul_add(b.re, b.re, b.im * b.im).store(power + (t.points - k) * width);
+  mul_add(a.re, a.re, a.im * a.im).store(power);
+  mul_add(b.re, b.re, b.im * b.im).store(mirrored);
 }
 
 // Does the last step and computes the power. Block k0 yields bins k0 + q * blocks; their mirror
@@ -163,27 +164,40 @@ MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point hi
 template <int R>
 void last_step(const RunTables& t, const float* points, float* power) {
   const int blocks = t.points / R;
+  const std::int32_t* const block_at = t.block_at;
+  const float* turn = t.turn;
+  const int stride = blocks * width;
+  float* mirror = power + R * stride;
   const auto transformed = [&](int k0, Point(&x)[R]) __attribute__((always_inline)) {
-    const float* at = points + static_cast<std::int64_t>(t.block_at[k0]) * point;
+    const float* at = points + static_cast<std::int64_t>(block_at[k0]) * point;
 #pragma GCC unroll 16
     for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * point);
     dft<R>(x);
   };
+  const auto write = [&](int q, Point low, Point high) __attribute__((always_inline)) {
+    power_of_pair(low, high, turn + 2 * q, power + q * stride, mirror - q * stride);
+  };
+  const auto next = [&]() __attribute__((always_inline)) {
+    turn += 2 * R;
+    power += width;
+    mirror -= width;
+  };
   Point x[R];
   transformed(0, x);
-  for (int q = 0; q <= R / 2; ++q) power_of_pair(t, q * blocks, x[q], x[(R - q) % R], power);
-  for (int k0 = 1; k0 < blocks - k0; ++k0) {
+  for (int q = 0; q <= R / 2; ++q) write(q, x[q], x[(R - q) % R]);
+  next();
+  int k0 = 1;
+  for (; k0 < blocks - k0; ++k0) {
     Point mirrored[R];
     transformed(k0, x);
     transformed(blocks - k0, mirrored);
 #pragma GCC unroll 16
-    for (int q = 0; q < R; ++q) power_of_pair(t, k0 + q * blocks, x[q], mirrored[R - 1 - q], power);
+    for (int q = 0; q < R; ++q) write(q, x[q], mirrored[R - 1 - q]);
+    next();
   }
   if (blocks % 2 == 0) {
-    const int k0 = blocks / 2;
     transformed(k0, x);
-    for (int q = 0; q < (R + 1) / 2; ++q)
-      power_of_pair(t, k0 + q * blocks, x[q], x[R - 1 - q], power);
+    for (int q = 0; q < (R + 1) / 2; ++q) write(q, x[q], x[R - 1 - q]);
   }
 }
 
@@ -229,7 +243,7 @@ MELFLOW_INLINE void load_samples(const std::int16_t* const* frames, int at, cons
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i, points += point) {
     const Ints both = std::bit_cast<Ints>(pairs[i].v);
-    const Lanes re{__builtin_convertvector((both << 16) >> 16, Floats)};
+    const Lanes re{__builtin_convertvector(low_halves(both), Floats)};
     const Lanes im{__builtin_convertvector(both >> 16, Floats)};
     (re * Lanes::all(window[2 * i])).store(points);
     (im * Lanes::all(window[2 * i + 1])).store(points + width);
@@ -279,13 +293,16 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
-MELFLOW_INLINE Lanes level(const RunTables& t, Lanes value) {
-  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
-  if (t.log) {
+MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
+  if (t.floor > 0.0F) {
+    for (Lanes& value : values) value = value.at_least(Lanes::all(t.floor));
+  }
+  if (!t.log) return;
+#pragma GCC unroll 4
+  for (Lanes& value : values) {
     value = (value + Lanes::all(t.offset)).at_least(Lanes::all(t.amin));
     value = mul_sub(value.ln(), Lanes::all(t.factor), Lanes::all(t.shift));
   }
-  return value;
 }
 
 // Stores columns [at, at + 4) of all rows, or up to `count`.
@@ -307,8 +324,8 @@ MELFLOW_INLINE void store_columns(Lanes (&values)[4], int at, int count, float* 
 // and the error grows by 1e-8 of the sum with each bin (measured).
 constexpr int most_in_a_row = 64;
 
-MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n) {
-  Lanes sum = Lanes::all(0.0F);
+// Adds n bins to a sum.
+MELFLOW_INLINE Lanes weighted_sum(Lanes sum, const float* weight, const float* bins, int n) {
 #pragma GCC unroll 4
   for (int b = 0; b < n; ++b)
     sum = mul_add(Lanes::all(weight[b]), Lanes::load(bins + b * width), sum);
@@ -317,9 +334,39 @@ MELFLOW_INLINE Lanes weighted_sum(const float* weight, const float* bins, int n)
 
 // Sums any number of bins by halves, down to most_in_a_row.
 [[gnu::noinline]] Lanes wide_sum(const float* weight, const float* bins, int n) {
-  if (n <= most_in_a_row) return weighted_sum(weight, bins, n);
+  if (n <= most_in_a_row) return weighted_sum(Lanes::all(0.0F), weight, bins, n);
   const int half = n / 2;
   return wide_sum(weight, bins, half) + wide_sum(weight + half, bins + half * width, n - half);
+}
+
+// Sums four bands, side by side as far as all of them reach: an addition waits for the one before.
+MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight,
+                              const float* power, Lanes (&sums)[4]) {
+  const float* weights[4];
+  const float* bins[4];
+  int counts[4];
+  int common = most_in_a_row;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const bool exists = band + i < t.n_mels;
+    counts[i] = exists ? t.n_weights[band + i] : 0;
+    bins[i] = exists ? power + t.first_bin[band + i] * width : power;
+    weights[i] = weight;
+    weight += counts[i];
+    const bool is_wide = counts[i] > most_in_a_row;
+    sums[i] = is_wide ? wide_sum(weights[i], bins[i], counts[i]) : Lanes::all(0.0F);
+    if (is_wide) counts[i] = 0;
+    common = counts[i] < common ? counts[i] : common;
+  }
+  for (int b = 0; b < common; ++b) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      sums[i] = mul_add(Lanes::all(weights[i][b]), Lanes::load(bins[i] + b * width), sums[i]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    sums[i] =
+        weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
 void rows(const RunTables& t, float* power, float* const* out) {
@@ -336,33 +383,23 @@ void rows(const RunTables& t, float* power, float* const* out) {
       p.store(power + k * width);
     }
   }
-  Lanes values[4];
   if (t.n_mels == 0) {
     for (int k = 0; k < t.n_bins; k += 4) {
+      Lanes values[4];
+#pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
-        values[i] =
-            k + i < t.n_bins ? level(t, Lanes::load(power + (k + i) * width)) : Lanes::all(0.0F);
+        values[i] = k + i < t.n_bins ? Lanes::load(power + (k + i) * width) : Lanes::all(0.0F);
+      level(t, values);
       store_columns(values, k, t.n_bins, out);
     }
     return;
   }
   const float* weight = t.weights;
   for (int m = 0; m < t.n_mels; m += 4) {
-    for (int i = 0; i < 4; ++i) {
-      Lanes sum = Lanes::all(0.0F);
-      if (m + i < t.n_mels) {
-        const float* bins = power + t.first_bin[m + i] * width;
-        const int n = t.n_weights[m + i];
-        if (n <= most_in_a_row) [[likely]]
-          sum = weighted_sum(weight, bins, n);
-        else
-          sum = wide_sum(weight, bins, n);
-        weight += n;
-        sum = level(t, sum);
-      }
-      values[i] = sum;
-    }
-    store_columns(values, m, t.n_mels, out);
+    Lanes sums[4];
+    band_sums(t, m, weight, power, sums);
+    level(t, sums);
+    store_columns(sums, m, t.n_mels, out);
   }
 }
 

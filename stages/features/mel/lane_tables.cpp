@@ -80,8 +80,10 @@ void LaneTables::make_transform(int n_fft) {
     block_at_.push_back(at);
   }
   run_.block_at = block_at_.data();
-  for (int k = 0; k <= points; ++k) {  // times -i
-    push_turn(turn_, -2.0 * std::numbers::pi * k / n_fft - std::numbers::pi / 2);
+  const int blocks = points / run_.last_radix;
+  for (int k0 = 0; k0 <= blocks / 2; ++k0) {
+    for (int k = k0; k < k0 + points; k += blocks)  // times -i
+      push_turn(turn_, -2.0 * std::numbers::pi * k / n_fft - std::numbers::pi / 2);
   }
   run_.turn = turn_.data();
 }

@@ -5,7 +5,7 @@
 // replaces the same function for another.
 //
 // mul_add and similar functions round once if the instruction set can, so AVX2 and AVX-512 yield
-// the same bytes; the baseline rounds twice.
+// the same bytes; the baseline of x86-64 rounds twice.
 
 #pragma once
 
@@ -16,6 +16,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define MELFLOW_INLINE [[gnu::always_inline]] inline
@@ -37,7 +39,8 @@ constexpr int width = 4;
 using Floats = float __attribute__((vector_size(4 * width)));
 using Ints = std::int32_t __attribute__((vector_size(4 * width)));
 
-// Interleave the elements of two vectors within each 128 bits.
+// zip_*: interleave the elements of two vectors within each 128 bits.
+// low_halves: the lower int16 of each pair; x86 has one instruction for low * 1 + high * 0.
 #if defined(__AVX512F__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm512_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm512_unpackhi_ps(a, b); }
@@ -51,6 +54,9 @@ MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm512_sqrt_ps(a); }
 MELFLOW_INLINE Floats broadcast(float a) { return _mm512_set1_ps(a); }
+MELFLOW_INLINE Ints low_halves(Ints a) {
+  return Ints(_mm512_madd_epi16(__m512i(a), _mm512_set1_epi32(1)));
+}
 #elif defined(__AVX2__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm256_unpacklo_ps(a, b); }
 MELFLOW_INLINE Floats zip_high(Floats a, Floats b) { return _mm256_unpackhi_ps(a, b); }
@@ -64,6 +70,9 @@ MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm256_fmsub_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm256_sqrt_ps(a); }
 MELFLOW_INLINE Floats broadcast(float a) { return _mm256_set1_ps(a); }
+MELFLOW_INLINE Ints low_halves(Ints a) {
+  return Ints(_mm256_madd_epi16(__m256i(a), _mm256_set1_epi32(1)));
+}
 #else
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) {
   return __builtin_shufflevector(a, b, 0, 4, 1, 5);
@@ -77,13 +86,19 @@ MELFLOW_INLINE Floats zip_low_pairs(Floats a, Floats b) {
 MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
   return __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
+#if defined(__aarch64__)
+MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
+MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return vfmaq_f32(-c, a, b); }
+#else
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return a * b + c; }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return a * b - c; }
+#endif
 MELFLOW_INLINE Floats square_root(Floats a) {
   for (int i = 0; i < width; ++i) a[i] = std::sqrt(a[i]);
   return a;
 }
 MELFLOW_INLINE Floats broadcast(float a) { return Floats{a, a, a, a}; }
+MELFLOW_INLINE Ints low_halves(Ints a) { return (a << 16) >> 16; }
 #endif
 
 struct Lanes {

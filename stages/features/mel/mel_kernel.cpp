@@ -8,11 +8,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -55,17 +62,21 @@ struct Chosen {
   const Loops* narrow;  // for a group that is at most half full
 };
 
-Chosen choose(Simd simd) {
+// Empty if this processor has none of the name.
+std::optional<Chosen> choose(std::string_view set) {
   const lanes::Available& all = lanes::available();
-  if (simd == Simd::baseline || all.count == 1) return {&lanes::baseline(), &lanes::baseline()};
-  const Loops* narrow = all.loops[all.count - 2];
-  return {simd == Simd::best ? all.loops[0] : narrow, narrow};
+  for (int i = 0; i < all.count; ++i) {
+    // The last ones, the baseline, round otherwise.
+    if (set == all.loops[i]->instruction_set)
+      return Chosen{all.loops[i], all.loops[i + 2 < all.count ? i + 1 : i]};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 struct MelKernel::Tables {
-  Tables(const MelPlan& plan, Simd simd);
+  Tables(const MelPlan& plan, const Chosen& chosen);
 
   Chosen loops;
   int group = 0;  // frames computed together
@@ -100,8 +111,8 @@ std::string range_text(std::int64_t first, std::int64_t end) {
 
 }  // namespace
 
-MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
-    : loops(choose(simd)), lanes(plan), conditioner(plan) {
+MelKernel::Tables::Tables(const MelPlan& plan, const Chosen& chosen)
+    : loops(chosen), lanes(plan), conditioner(plan) {
   const bool halves = lanes.has_transform();  // see power_of_pair
   const float half = halves ? 0.5F : 1.0F;
   const auto scale = static_cast<float>(plan.options().input_scale);
@@ -119,8 +130,32 @@ MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
   group = is_huge ? 1 : loops.wide->width;
 }
 
-MelKernel::MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd)
-    : plan_(std::move(plan)), tables_(std::make_unique<const Tables>(*plan_, simd)) {}
+std::vector<std::string_view> MelKernel::instruction_sets() {
+  const lanes::Available& all = lanes::available();
+  std::vector<std::string_view> sets(static_cast<std::size_t>(all.count));
+  std::transform(all.loops, all.loops + all.count, sets.begin(),
+                 [](const Loops* loops) { return loops->instruction_set; });
+  return sets;
+}
+
+std::string_view MelKernel::instruction_set() {
+  static const std::string_view chosen = [] {
+    constexpr const char* variable = "MELFLOW_INSTRUCTION_SET";
+    const std::vector<std::string_view> sets = instruction_sets();
+    const char* const given = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+    if (given == nullptr || *given == '\0') return sets.front();
+    const auto found = std::find(sets.begin(), sets.end(), given);
+    if (found != sets.end()) return *found;
+    throw ConfigError(fmt::format("'{}' is not an instruction set of this processor, which has {}",
+                                  excerpt(given), fmt::join(sets, ", ")),
+                      {std::make_shared<const std::string>(variable), 0, 0});
+  }();
+  return chosen;
+}
+
+MelKernel::MelKernel(std::shared_ptr<const MelPlan> plan, std::string_view set)
+    : plan_(std::move(plan)),
+      tables_(std::make_unique<const Tables>(*plan_, choose(set).value())) {}
 
 MelKernel::~MelKernel() = default;
 MelKernel::MelKernel(MelKernel&&) noexcept = default;
@@ -145,8 +180,6 @@ MelKernel::Scratch MelKernel::make_scratch() const {
   if (tables_->conditioner.needed()) scratch.work_ = AlignedBuffer(length);
   return scratch;
 }
-
-std::string_view MelKernel::instruction_set() { return choose(Simd::best).wide->instruction_set; }
 
 bool MelKernel::wide_sets_agree() const {
   return tables_->lanes.has_transform() && !tables_->doubles;

@@ -7,7 +7,7 @@
 //
 // A frame's bytes depend only on its samples (with dither, also on their positions): not on the
 // block or batch it came in, on the frames computed with it, or on the sample type if the values
-// are equal. AVX2 and AVX-512 yield the same bytes; a processor without either yields others
+// are equal. AVX2 and AVX-512 yield the same bytes, the baseline others
 // (MelKernel::instruction_set()).
 
 #pragma once
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "stages/features/mel/double_row.h"
 #include "stages/features/mel/fftw.h"
@@ -26,10 +27,6 @@
 #include "stages/features/mel/mel_signal.h"
 
 namespace melflow {
-
-// baseline: the instructions of every processor of the build's architecture; avx2: those of AVX2,
-// or the baseline if the processor lacks it. FFTW chooses its own in any case.
-enum class Simd { best, avx2, baseline };
 
 class MelKernel {
  public:
@@ -51,7 +48,16 @@ class MelKernel {
     std::array<float*, lanes::max_width> rows_{};          // [waiting], first band or bin
   };
 
-  explicit MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd = Simd::best);
+  // The instruction sets that this processor can run, widest first: "avx512", "avx2", "baseline";
+  // the baseline ("neon" on 64-bit Arm) is what every processor of the build's architecture has.
+  static std::vector<std::string_view> instruction_sets();
+  // The one that the variable MELFLOW_INSTRUCTION_SET names, or the widest; for the output's
+  // provenance, along with FFTW's version. FFTW chooses its own in any case. Throws ConfigError if
+  // the variable names none of them.
+  static std::string_view instruction_set();
+
+  // `set`: one of instruction_sets().
+  explicit MelKernel(std::shared_ptr<const MelPlan> plan, std::string_view set = instruction_set());
   ~MelKernel();
   MelKernel(MelKernel&&) noexcept;
   MelKernel& operator=(MelKernel&&) noexcept;
@@ -83,9 +89,6 @@ class MelKernel {
   const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                     float& energy) const;
 
-  // The instruction set of Simd::best here, "avx512", "avx2" or "baseline", for the output's
-  // provenance, along with FFTW's version.
-  static std::string_view instruction_set();
   // Whether AVX2 and AVX-512 yield the same bytes: if FFTW does the transform, its choice depends
   // on the processor.
   bool wide_sets_agree() const;

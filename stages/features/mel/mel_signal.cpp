@@ -107,7 +107,15 @@ void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, 
             Sample* out) {
   const std::int64_t length = known_length(view);
   const Padding padding = padding_of(plan);
+  const std::int64_t first = std::max<std::int64_t>(view.begin, 0);
+  const std::int64_t last = std::min(view.end, length);
   for (std::int64_t i = 0; i < n; ++i) {
+    if (start + i >= first && start + i < last) {  // all the utterance's own at once
+      const std::int64_t own = std::min(n - i, last - start - i);
+      std::copy_n(view.data + (start + i - view.begin), own, out + i);
+      i += own;
+      if (i == n) break;
+    }
     const std::int64_t at = padded_index(start + i, length, padding);
     out[i] = at == kSilence ? Sample{} : sample_at(view, at);
   }
