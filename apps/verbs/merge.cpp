@@ -15,6 +15,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/remarks_text.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/dry_run.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "pipeline/base/problem.h"
@@ -95,7 +96,7 @@ struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;
   bool trust = false;
-  bool quiet = false;
+  bool quiet = false, dry_run = false;
 };
 
 std::string summary_of(const RunReport& report, const Job& job) {
@@ -120,7 +121,9 @@ int merge_parts_of(const MergeArguments& arguments) {
   const std::string output =
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
   job.enter_working_folder();
-  Runner runner(merging_plan(job, arguments.workers, arguments.trust, output));
+  Plan plan = merging_plan(job, arguments.workers, arguments.trust, output);
+  if (arguments.dry_run) return dry_run(std::move(plan), kQuietly).print(stdout);
+  Runner runner(std::move(plan));
   const QuietRun ran = run_quietly(runner, "stopped before the end; the same command begins again");
   if (ran.failure) return *ran.failure;
   const RunReport& report = ran.report;
@@ -144,6 +147,8 @@ Action add_merge(CLI::App& verb) {
   add_trust(verb, arguments->trust);
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a warning");
+  verb.add_flag("--dry-run", arguments->dry_run,
+                "shows whether the output can be made from the parts; changes nothing");
   verb.footer(
       "Every part is compared with what its worker wrote. The output is byte for byte that of "
       "`melflow run`.\n"

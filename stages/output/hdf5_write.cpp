@@ -211,10 +211,7 @@ class Hdf5Write final : public RowSink {
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
-    static_cast<RowFile&>(file).make_hdf5(
-        std::vector<hsize_t>(shape.begin(), shape.end()),
-        [&](hid_t h5, hid_t rows) { write_layout(h5, rows, index); },
-        [&](hid_t h5) { check_layout(h5, index); });
+    complete_hdf5(static_cast<RowFile&>(file), shape, index);
   }
 
   Hdf5WriteOptions options_;
