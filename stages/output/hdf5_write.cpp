@@ -51,15 +51,9 @@ constexpr std::size_t kPackingMemory = 128 << 20;
 
 // Reading one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
 Bytes chunk_for(Access access) {
-  switch (access) {
-    case Access::sequential:
-      return {256 << 10};
-    case Access::blocks:
-      return {32 << 10};
-    case Access::shuffled:
-      return {8 << 10};
-  }
-  return {};
+  return {access == Access::sequential ? 256U << 10
+          : access == Access::blocks   ? 32U << 10
+                                       : 8U << 10};
 }
 
 // Returns the path's ending where it promises another format, else "".

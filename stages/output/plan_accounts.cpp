@@ -18,16 +18,9 @@ namespace {
 using From = PlannedRange::From;
 
 Outcome outcome_of(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::ok:
-      return Outcome::ok;
-    case FeatureFile::Status::skipped:
-      return Outcome::skipped;
-    case FeatureFile::Status::failed:
-      return Outcome::failed;
-    default:
-      return Outcome::not_run;
-  }
+  static constexpr Outcome kOutcomes[] = {Outcome::ok, Outcome::skipped, Outcome::failed,
+                                          Outcome::not_run};
+  return kOutcomes[static_cast<std::size_t>(status)];
 }
 
 // Whether no sink of the run needs the file again.

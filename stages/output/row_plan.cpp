@@ -14,32 +14,18 @@ void RowGiver::note_remarks() {
 }
 
 const char* to_text(PlannedRange::Found found) {
-  using Found = PlannedRange::Found;
-  switch (found) {
-    case Found::added:
-      return "new";
-    case Found::unchanged:
-      return "unchanged";
-    case Found::failed_before:
-      return "failed before";
-    case Found::skipped_before:
-      return "skipped before";
-    case Found::not_run_before:
-      return "not_run before";
-    case Found::damaged:
-      return "damaged";
-    case Found::gone:
-      return "not there any more";
-    case Found::with_another_size:
-      return "changed (size)";
-    case Found::with_another_time:
-      return "changed (modification time)";
-    case Found::with_other_content:
-      return "changed (content)";
-    case Found::without_hash:
-      return "without a hash before";
-  }
-  return "";
+  static constexpr const char* kTexts[] = {"new",
+                                           "unchanged",
+                                           "failed before",
+                                           "skipped before",
+                                           "not_run before",
+                                           "damaged",
+                                           "not there any more",
+                                           "changed (size)",
+                                           "changed (modification time)",
+                                           "changed (content)",
+                                           "without a hash before"};
+  return kTexts[static_cast<std::size_t>(found)];
 }
 
 const PlannedRange& RowPlan::Section::of(std::size_t file) const {

@@ -64,7 +64,8 @@ struct PlannedRange {
     giver,   ///< of the giver: copied, or in a section that is extended in place left there
     nowhere  ///< a route sent these files to another output, and would again
   };
-  /// What was found out about the files; where they are computed, the reason.
+  /// What was found out about the files; where they are computed, the reason. to_text() has the
+  /// same order.
   enum class Found : std::uint8_t {
     added,
     unchanged,

@@ -187,14 +187,9 @@ std::vector<Now> Comparison::as_they_were(const std::vector<std::int64_t>& entri
 
 // The reason of an entry without rows.
 Found as_before(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::failed:
-      return Found::failed_before;
-    case FeatureFile::Status::skipped:
-      return Found::skipped_before;
-    default:
-      return Found::not_run_before;
-  }
+  return status == FeatureFile::Status::failed    ? Found::failed_before
+         : status == FeatureFile::Status::skipped ? Found::skipped_before
+                                                  : Found::not_run_before;
 }
 
 Found Comparison::found(const FeatureFile::Entry& e, const Now& now, bool is_hidden,

@@ -76,17 +76,9 @@ std::string rows_of_index(const std::string& path) {
 }  // namespace
 
 const char* to_text(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::ok:
-      return "ok";
-    case FeatureFile::Status::skipped:
-      return "skipped";
-    case FeatureFile::Status::failed:
-      return "failed";
-    case FeatureFile::Status::not_run:
-      return "not run";
-  }
-  return "?";
+  if (status == FeatureFile::Status::not_run) return "not run";
+  const auto i = static_cast<std::size_t>(status);  // of a remark it may be any number
+  return i < std::size(FeatureData::kStatusNames) ? FeatureData::kStatusNames[i] : "?";
 }
 
 FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {

@@ -36,16 +36,12 @@ double OutputIndex::duration(std::size_t file) const {
 }
 
 FeatureData::Status OutputIndex::status(std::size_t file) const {
-  switch (ledger.outcome(first + file)) {
-    case Outcome::ok:
-      return FeatureData::Status::ok;
-    case Outcome::skipped:
-      return FeatureData::Status::skipped;
-    case Outcome::failed:
-      return FeatureData::Status::failed;
-    default:
-      return FeatureData::Status::not_run;
-  }
+  using Status = FeatureData::Status;
+  const Outcome outcome = ledger.outcome(first + file);
+  return outcome == Outcome::ok        ? Status::ok
+         : outcome == Outcome::skipped ? Status::skipped
+         : outcome == Outcome::failed  ? Status::failed
+                                       : Status::not_run;
 }
 
 std::vector<std::size_t> OutputIndex::remarked() const {
