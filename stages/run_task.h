@@ -67,7 +67,7 @@ struct RunTask {
   /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
   /// an update's own.
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
-  /// Filled in by a dry run that plans all outputs; none that a stopped run did not plan to the end.
+  /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
   std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
