@@ -19,11 +19,13 @@
 
 #include <fmt/format.h>
 
+#include "apps/console.h"
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
 #include "apps/shipped.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
+#include "config/document.h"
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
@@ -117,9 +119,8 @@ int report_problems(const ConfigError& e) {
   return kConfiguration;
 }
 
+// Executes a verb. Throws what the verb throws.
 int run_verb(const std::vector<std::string>& arguments) {
-  std::free(spare_memory.exchange(std::malloc(kSpareMemory)));
-  std::set_new_handler(give_spare_memory);
   CLI::App app{
       "Turns large audio corpora into mel-spectrogram features, through a pipeline written "
       "in YAML.",
@@ -155,9 +156,15 @@ int run_verb(const std::vector<std::string>& arguments) {
     put(stderr, usage_error(app, e));
     return kUsage;
   }
+  load_plugins(plugins);
+  return actions.at(app.get_subcommands().front()->get_name())();
+}
+
+int run_verb_and_report(const std::vector<std::string>& arguments) {
+  std::free(spare_memory.exchange(std::malloc(kSpareMemory)));
+  std::set_new_handler(give_spare_memory);
   try {
-    load_plugins(plugins);
-    return actions.at(app.get_subcommands().front()->get_name())();
+    return run_verb(arguments);
   } catch (const ConfigError& e) {
     return report_problems(e);
   } catch (const UsageError& e) {
@@ -193,12 +200,21 @@ int run_program(int argc, char** argv) {
   open_standard_files();
   // With SIGXFSZ ignored, exceeding a limit on file sizes becomes a write error, which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
+  std::signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string> arguments = arguments_of(argc, argv);
-  const int code = run_verb(arguments);
+  const int code = run_verb_and_report(arguments);
   if (is_printed()) return code;
   std::fputs("melflow: stdout: could not write all of the output\n", stderr);
   const Verb* verb = arguments.empty() ? nullptr : find_verb(arguments.front());
   return verb == nullptr ? kRunFailed : verb->unprinted.value_or(static_cast<ExitCode>(code));
+}
+
+int run_program(const std::vector<std::string>& arguments, const std::string& input,
+                Console& console) {
+  const ConsoleScope scope(console);
+  set_standard_input(input);
+  return run_verb(arguments);
 }
 
 }  // namespace melflow

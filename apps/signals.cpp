@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "apps/console.h"
 #include "apps/exit_codes.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
@@ -17,6 +18,10 @@ namespace melflow {
 
 StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> leave)
     : stop_(std::move(stop)), leave_(std::move(leave)) {
+  if (Console* host = console()) {
+    host->on_stop(stop_);
+    return;
+  }
   sigset_t wanted;
   sigemptyset(&wanted);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -40,6 +45,10 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
 }
 
 StopOnSignal::~StopOnSignal() {
+  if (Console* host = console()) {
+    host->on_stop({});
+    return;
+  }
   const std::uint64_t one = 1;
   while (write(end_, &one, sizeof(one)) != sizeof(one)) {  // else the thread would wait forever
   }

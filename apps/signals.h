@@ -1,5 +1,5 @@
 // Handles Ctrl-C and SIGTERM during a run on a dedicated thread instead of a signal handler, so
-// that any function may be called.
+// that any function may be called. Where a console is set, this alone stops a run.
 #pragma once
 
 #include <csignal>

@@ -354,12 +354,16 @@ std::string read_text(const std::string& path, const std::string& name) {
   return text;
 }
 
+std::optional<std::string> standard_input;
+
 }  // namespace
+
+void set_standard_input(std::string text) { standard_input = std::move(text); }
 
 std::string read_configuration(const std::string& path) {
   if (path != kStandardInput) return read_text(path, path);
-  static const std::string given = read_text("/dev/stdin", path);  // can be read only once
-  return given;
+  if (!standard_input) standard_input = read_text("/dev/stdin", path);  // can be read only once
+  return *standard_input;
 }
 
 }  // namespace melflow

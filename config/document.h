@@ -30,6 +30,8 @@ struct Document {
 
 /// The name under which a configuration is read from the standard input.
 inline constexpr const char* kStandardInput = "-";
+/// Replaces the standard input by a text.
+void set_standard_input(std::string text);
 
 /// Reads a file, or the standard input. Throws ConfigError.
 std::string read_configuration(const std::string& path);

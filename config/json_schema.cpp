@@ -76,9 +76,10 @@ Json stage_schema(const StageInfo& stage, const Json& common) {
   const auto config = stage.configure();
   all.update(properties(config->schema().fields()));
   const std::string of = stage.plugin.empty() ? "" : " (" + stage.plugin + ")";
-  return {{"description", stage.summary + of},
-          {"additionalProperties", false},
-          {"properties", std::move(all)}};
+  Json out{{"description", stage.summary + of}, {"additionalProperties", false}};
+  if (stage.traits.kind == StageKind::source) all.erase("from");
+  out["properties"] = std::move(all);
+  return out;
 }
 
 }  // namespace

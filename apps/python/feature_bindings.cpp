@@ -32,6 +32,14 @@ Samples samples_of(const Array& array) {
   return out;
 }
 
+nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
+  std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
+  for (const std::size_t n : chain.row_shape()) shape.push_back(n);
+  auto owner = std::make_unique<std::vector<std::byte>>(std::move(rows.values));
+  void* data = owner->data();
+  return array(std::move(owner), data, shape, dtype_of(chain.type()));
+}
+
 nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
   const Samples in = samples_of(samples);
   if (in.count == 0) throw std::invalid_argument("there are no samples");
@@ -40,11 +48,16 @@ nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rat
     const WithoutLock free;
     rows = chain.rows(in, sample_rate);
   }
-  std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
-  for (const std::size_t n : chain.row_shape()) shape.push_back(n);
-  auto owner = std::make_unique<std::vector<std::byte>>(std::move(rows.values));
-  void* data = owner->data();
-  return array(std::move(owner), data, shape, dtype_of(chain.type()));
+  return array_of(chain, std::move(rows));
+}
+
+nb::object rows_of_file(const StageChain& chain, const std::string& path) {
+  StageChain::Rows rows;
+  {
+    const WithoutLock free;
+    rows = chain.rows(path);
+  }
+  return array_of(chain, std::move(rows));
 }
 
 }  // namespace
@@ -56,19 +69,28 @@ void bind_features(nb::module_& m) {
           "__init__",
           [](StageChain* self, const std::string& name, const std::string& text,
              const std::map<std::string, std::string>& vars,
-             const std::map<std::string, std::string>& sets) {
+             const std::map<std::string, std::string>& sets, bool of_files) {
             LoadOptions options;
             for (const auto& [key, value] : vars) options.vars.push_back({key, value});
             for (const auto& [key, value] : sets) options.sets.push_back({key, value});
             new (self) StageChain(
                 text.empty() ? load_plan(name, options) : load_plan_text(text, name, options), name,
-                StageChain::Input::samples);
+                of_files ? StageChain::Input::files : StageChain::Input::samples);
           },
-          nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"))
+          nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"),
+          nb::arg("of_files") = false)
       .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
+      .def("rows_of_file", &rows_of_file, nb::arg("path"))
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
       .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
+      .def_prop_ro("band_hz", [](const StageChain& c) { return c.info().column_hz; })
+      .def_prop_ro("frame_seconds",
+                   [](const StageChain& c) {
+                     const FeatureInfo& info = c.info();
+                     return info.sample_rate > 0 ? static_cast<double>(info.hop) / info.sample_rate
+                                                 : 0.0;
+                   })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
   // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
   m.def(

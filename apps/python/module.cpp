@@ -8,6 +8,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -23,7 +24,9 @@
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
+#include "apps/python/verb_call.h"
 #include "apps/report/report_json.h"
+#include "apps/usage_errors.h"
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "stages/version.h"
@@ -112,8 +115,29 @@ void raise(PyObject* type, const char* text) {
   PyErr_SetObject(type, message.ptr());
 }
 
+// Removes the position where a line begins with one in the first line of a text, as of a dict, which
+// is one line; the name of a longer text becomes "pipeline".
+std::string without_position(const std::string& line) {
+  for (const char* name : {"pipeline:", "-:"}) {
+    if (!line.starts_with(name)) continue;
+    const std::size_t rest = std::strlen(name), end = line.find(": ", rest);
+    const std::string at = line.substr(rest, end == line.npos ? line.npos : end - rest);
+    if (at.starts_with("1:") && at.find_first_not_of("0123456789:") == at.npos && end != line.npos)
+      return line.substr(end + 2);
+    return "pipeline:" + line.substr(rest);
+  }
+  return line;
+}
+
 // Replaces command-line options in a message by the corresponding Python arguments.
 std::string with_arguments(std::string text) {
+  std::string lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines += (at > 0 ? "\n" : "") + without_position(text.substr(at, end - at));
+    at = end + 1;
+  }
+  text = std::move(lines);
   for (const auto& [option, argument] : {std::pair{"--set", "sets"},
                                          {"--var", "vars"},
                                          {"--plugin FILE", "melflow.load_plugin(FILE)"}})
@@ -130,6 +154,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(config_error, with_arguments(error.what()).c_str());
   } catch (const RunError& error) {
     raise(run_error, error.what());
+  } catch (const UsageError& error) {
+    raise(PyExc_ValueError, with_arguments(error.what()).c_str());
   } catch (const std::invalid_argument& error) {
     raise(PyExc_ValueError, error.what());
   } catch (const PythonEnds&) {
@@ -137,11 +163,27 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+// Returns what a verb printed, its progress or None, and whether it has ended.
+nb::tuple news_of(VerbCall& call, double seconds) {
+  VerbCall::News news;
+  {
+    const WithoutLock free;
+    news = call.wait(seconds);
+  }
+  nb::object seen = nb::none();
+  if (news.seen) {
+    const Progress& p = news.seen->progress;
+    seen = nb::make_tuple(p.counts.closed(), p.counts.found, p.rows, news.seen->rows_per_second);
+  }
+  return nb::make_tuple(news.said, seen, news.has_ended);
+}
+
 }  // namespace
 
 void bind_rows(nb::module_& m);        // row_bindings.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
+void bind_graphs(nb::module_& m);      // graph_bindings.cpp
 
 NB_MODULE(_melflow, m) {
   // A worker process of a DataLoader ends while its rows are still open.
@@ -149,6 +191,7 @@ NB_MODULE(_melflow, m) {
   bind_rows(m);
   bind_audio_rows(m);
   bind_features(m);
+  bind_graphs(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
   m.def("load_plugin", [](const std::string& path) {
@@ -160,6 +203,18 @@ NB_MODULE(_melflow, m) {
   nb::register_exception_translator(&translate);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_with_python));
 
+  nb::class_<VerbCall>(m, "VerbCall")
+      .def(
+          "__init__",
+          [](VerbCall* self, std::vector<std::string> arguments, std::string input) {
+            const WithoutLock free;
+            new (self) VerbCall(std::move(arguments), std::move(input));
+          },
+          nb::arg("arguments"), nb::arg("input"))
+      .def("wait", &news_of, nb::arg("seconds"))
+      .def("stop", &VerbCall::stop, nb::call_guard<WithoutLock>())
+      .def("status", &VerbCall::status)
+      .def("printed", &VerbCall::printed);
   nb::class_<BufferPool>(m, "Memory").def("__init__", [](BufferPool* self) {
     new (self) BufferPool(std::numeric_limits<std::size_t>::max());
   });

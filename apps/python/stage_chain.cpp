@@ -1,5 +1,6 @@
 #include "apps/python/stage_chain.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,16 @@
 #include "stages/row_type.h"
 
 namespace melflow {
+namespace {
+
+StageChain::Rows or_refused(StageChain::Rows made) {
+  if (made.entry.outcome != Outcome::ok)
+    throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
+  return made;
+}
+
+}  // namespace
+
 StageChain::StageChain(Plan plan, const std::string& name, Input input) {
   for (const Problem& w : plan.warnings) warnings_.push_back(w.str());
   bool is_behind = input == Input::files;
@@ -203,15 +214,19 @@ std::optional<ItemError> StageChain::unstorable_in(const MelPart& part) const {
   return unstorable(part.values(), part.first_row, part.row_count, *info_, type_);
 }
 
+StageChain::Rows StageChain::rows(const std::string& path) const {
+  auto file = std::make_shared<FileRef>();
+  file->path = path;
+  file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(0, stamp_of(path).size));
+  return or_refused(rows(std::move(file), -1));
+}
+
 StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const {
   auto whole = std::make_shared<Waveform>();
   whole->samples = samples;
   whole->sample_rate = sample_rate;
   whole->file = {sample_rate, samples.count, samples.count};
-  Rows made = rows(Blocks{std::move(whole)}, -1, 0, kAll);
-  if (made.entry.outcome != Outcome::ok)
-    throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
-  return made;
+  return or_refused(rows(Blocks{std::move(whole)}, -1, 0, kAll));
 }
 
 }  // namespace melflow

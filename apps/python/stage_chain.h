@@ -60,6 +60,9 @@ class StageChain {
   /// stage refuses them.
   [[nodiscard]] Rows rows(const Samples& samples, int sample_rate) const;
 
+  /// Computes a file, by a chain of files. Throws RunError where a stage refuses it.
+  [[nodiscard]] Rows rows(const std::string& path) const;
+
   /// The source, which is not part of the chain.
   [[nodiscard]] StageRunner& source() { return *source_; }
   /// Lists the source's items, and opens the cache of decoded audio if one is used.

@@ -86,11 +86,7 @@ class Page {
     update();
     files();
     rest();
-    return fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>melflow: "
-        "{}</title>"
-        "<style>{}</style></head><body>\n{}</body></html>\n",
-        html_text(summary()), kStyle, out_);
+    return html_page("melflow: " + summary(), out_);
   }
 
  private:
@@ -340,6 +336,13 @@ class Page {
 };
 
 }  // namespace
+
+std::string html_page(const std::string& title, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>"
+      "<style>{}</style></head><body>\n{}</body></html>\n",
+      html_text(title), kStyle, body);
+}
 
 std::string html_report(const Json& report) { return Page(report).make(); }
 

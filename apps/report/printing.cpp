@@ -1,5 +1,6 @@
 #include "apps/report/printing.h"
 
+#include "apps/console.h"
 #include "pipeline/base/sentences.h"
 
 namespace melflow {
@@ -11,6 +12,7 @@ constexpr std::size_t kLongestMessage = 16384;  // [bytes]
 
 void put(std::FILE* out, const std::string& text) {
   const std::string shown = printable(text);
+  if (Console* host = console()) return host->print(out, shown);
   (void)std::fwrite(shown.data(), 1, shown.size(), out);
   (void)std::fflush(out);
 }

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/console.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "pipeline/base/text.h"
@@ -186,7 +187,7 @@ void ProgressDisplay::clear() {
 
 void ProgressDisplay::say(const std::string& text) {
   const std::unique_lock lock(mutex_, kPatience);
-  if (!lock || !takes_text(STDERR_FILENO)) return;
+  if (!lock || (console() == nullptr && !takes_text(STDERR_FILENO))) return;
   erase();
   put(stderr, text + "\n");
 }
@@ -242,7 +243,9 @@ void ProgressDisplay::loop() {
     p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
     if (p.counts.found > 0) row_rate_.add(p.seconds, p.rows);
     if (p.counts.found > 0) byte_rate_.add(p.seconds, p.bytes);
-    if (mode_ == Mode::bar) {
+    if (Console* host = console()) {
+      host->show(p, row_rate_.per_second());
+    } else if (mode_ == Mode::bar) {
       draw(p);
     } else if (Clock::now() >= next_line) {
       put(stderr,

@@ -1,5 +1,5 @@
 // Shows a run's progress on stderr: on a terminal a bar and a line for each node, which are
-// redrawn; elsewhere a line from time to time.
+// redrawn; elsewhere a line from time to time, or what a Console makes of it.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // melflow merge: makes a job's output from its parts.
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/remarks_text.h"
+#include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/dry_run.h"
 #include "apps/verbs/verbs.h"
@@ -96,7 +97,7 @@ struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;
   bool trust = false;
-  bool quiet = false, dry_run = false;
+  bool quiet = false, json = false, dry_run = false;
 };
 
 std::string summary_of(const RunReport& report, const Job& job) {
@@ -116,23 +117,30 @@ std::string summary_of(const RunReport& report, const Job& job) {
 }
 
 int merge_parts_of(const MergeArguments& arguments) {
-  std::signal(SIGPIPE, SIG_IGN);
   const Job job = Job::read(arguments.folder);
   const std::string output =
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
   job.enter_working_folder();
   Plan plan = merging_plan(job, arguments.workers, arguments.trust, output);
-  if (arguments.dry_run) return dry_run(std::move(plan), kQuietly).print(stdout);
+  if (arguments.dry_run) {
+    const DryRun dry = dry_run(std::move(plan), kQuietly);
+    if (arguments.json)
+      put(stdout, json_text(plan_json(dry.plans, dry.source(), dry.report, dry.exit_code())));
+    return dry.print(arguments.json ? nullptr : stdout);
+  }
   Runner runner(std::move(plan));
   const QuietRun ran = run_quietly(runner, "stopped before the end; the same command begins again");
   if (ran.failure) return *ran.failure;
   const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
-  if (!arguments.quiet)
+  const int code = report.counts.failed > 0 ? kSomeFailed : kDone;
+  if (arguments.json)
+    put(stdout, json_text(report_json(report, runner.plan(), remarks, code)));
+  else if (!arguments.quiet)
     put(stdout, summary_of(report, job));
   else
     put(stderr, failures_text(report, remarks, kShownRemarks) + warned_text(report, remarks));
-  return report.counts.failed > 0 ? kSomeFailed : kDone;
+  return code;
 }
 
 }  // namespace
@@ -145,6 +153,7 @@ Action add_merge(CLI::App& verb) {
       ->type_name("FILE");
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
   add_trust(verb, arguments->trust);
+  verb.add_flag("--json", arguments->json, "prints a JSON document instead, as `melflow run` does");
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a warning");
   verb.add_flag("--dry-run", arguments->dry_run,

@@ -1,7 +1,6 @@
 // melflow repair: recomputes damaged rows of an output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <map>
 #include <memory>
 #include <string>
@@ -111,7 +110,6 @@ int tell(const Examined& found, const std::vector<Remark>& remarks) {
 }
 
 int repair(const RepairArguments& arguments) {
-  std::signal(SIGPIPE, SIG_IGN);
   LoadOptions options;
   options.workers = arguments.workers;
   options.trust = arguments.trust;

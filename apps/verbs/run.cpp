@@ -1,9 +1,8 @@
 // melflow run and update: the plan, the run with its progress, and the final messages.
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <csignal>
+#include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -80,8 +79,8 @@ class Documents {
   void write_json(const nlohmann::ordered_json& document) {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
-    std::cout << json_text(document) << std::flush;
-    if (!std::cout) throw RunError("stdout: cannot write the JSON report there");
+    put(stdout, json_text(document));
+    if (std::ferror(stdout) != 0) throw RunError("stdout: cannot write the JSON report there");
   }
 
  private:
@@ -188,8 +187,6 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
 }
 
 int run(const RunArguments& arguments, Documents& documents) {
-  // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
-  std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_task(plan.services, {.whole = arguments.whole,
                            .update = arguments.update,

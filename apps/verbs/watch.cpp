@@ -66,7 +66,6 @@ ToCompute to_compute(const DryRun& dry) {
 
 int watch_and_update(const PlanArguments& arguments, Update how, double still,
                      const UpdateOnce& update) {
-  std::signal(SIGPIPE, SIG_IGN);
   block_signals();
   std::atomic<bool> interrupted{false};
   const auto whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(still));

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/console.h"
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
 #include "apps/signals.h"
@@ -64,7 +65,7 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
           display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
       },
       [&] { display.leave(); });
-  if (const auto task = runner.plan().services.find<RunTask>())
+  if (const auto task = runner.plan().services.find<RunTask>(); task && console() == nullptr)
     task->resume.leave = [&display](const std::string& why) {
       display.leave();
       complain(why);

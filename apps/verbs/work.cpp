@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/console.h"
 #include "apps/exit_codes.h"
 #include "apps/job/checked_json.h"
 #include "apps/job/claims.h"
@@ -211,6 +211,12 @@ void Worker::make(std::size_t part, const Claims::Taken& taken) {
   }
 }
 
+// Ends the program where a decoder hangs.
+void leave(const std::string& why) {
+  complain(why);
+  _exit(kStopped);
+}
+
 RunReport Worker::compute(std::size_t part, OutputPart& made) {
   Plan plan = job_.load(options_.workers, options_.trust);
   plan.settings.is_part = true;
@@ -226,10 +232,7 @@ RunReport Worker::compute(std::size_t part, OutputPart& made) {
                   [this](const std::string& text) {
                     if (!options_.quiet) say(stderr, "{}\n", text);
                   },
-                  [](const std::string& why) {
-                    complain(why);
-                    _exit(kStopped);
-                  }}});
+                  console() == nullptr ? leave : nullptr}});
   Runner runner(std::move(plan));
   const auto is_at = [&](Runner* now) {
     const std::lock_guard lock(mutex_);
@@ -295,7 +298,6 @@ struct WorkArguments {
 };
 
 int work(const WorkArguments& arguments) {
-  std::signal(SIGPIPE, SIG_IGN);
   const Job job = Job::read(arguments.folder);
   job.enter_working_folder();
   const Worked worked = work_on(job, arguments.options);

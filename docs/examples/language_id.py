@@ -4,6 +4,7 @@ language_id.py FILE.h5
 Prints the share of validation and test recordings whose label is found, and what is taken for what.
 """
 import sys
+from typing import Any
 
 import h5py
 import numpy as np
@@ -12,18 +13,18 @@ CONTEXT = 5  # frames on either side of the one that is classified
 STEPS, BATCH, RATE = 1500, 512, 0.3
 
 
-def with_context(rows):
+def with_context(rows: Any) -> Any:
     """Every frame with its neighbours, [frames, (2 CONTEXT + 1) * bands]; the ends are repeated."""
     padded = np.pad(rows, ((CONTEXT, CONTEXT), (0, 0)), mode="edge")
     return np.concatenate([padded[i : i + len(rows)] for i in range(2 * CONTEXT + 1)], axis=1)
 
 
-def softmax(x):
+def softmax(x: Any) -> Any:
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
-def main(path):
+def main(path: str) -> None:
     with h5py.File(path) as f:
         mean, std = f["statistics/mean"][:], f["statistics/std"][:]
         names = f["labels/name"].asstr()[:]

@@ -5,16 +5,17 @@ A pipeline cuts recordings into windows, gives them labels and the splits train 
 what the same pipeline writes. Prints the share of validation recordings whose label is found.
 """
 import sys
+from typing import Any, Dict
 
 import melflow
 import torch
 
 
-def inputs(batch):
+def inputs(batch: Dict[str, Any]) -> Any:
     return torch.from_dlpack(batch["mel"]).unsqueeze(1), torch.from_dlpack(batch["label"]).long()
 
 
-def main(source, epochs=3):
+def main(source: str, epochs: Any = 3) -> None:
     rows = melflow.open(source)
     train = rows.batches(64, split="train", seed=1)
     torch.manual_seed(0)
@@ -35,7 +36,8 @@ def main(source, epochs=3):
             total, count = total + loss.item() * len(y), count + len(y)
         print(f"epoch {epoch}: {count} windows, loss {total / count:.3f}")
     net.eval()
-    levels, truth = {}, {}
+    levels: Dict[str, Any] = {}
+    truth: Dict[str, int] = {}
     with torch.no_grad():
         for batch in rows.batches(64, split="val", shuffle=False):
             x, y = inputs(batch)

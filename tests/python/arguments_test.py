@@ -57,7 +57,7 @@ class ArgumentsTest(corpus.CorpusTest):
             self.check(lambda v, name=name: make(**{name: v}), name, value, allowed)
         for value in WRONG["path"]:
             if value != {}:
-                self.check(melflow.Loader, "a pipeline is the path of a YAML file", value)
+                self.check(melflow.Loader, "a pipeline is a Graph", value)
         self.check(lambda v: make().set_epoch(v), "epoch", 1.5)
         with self.assertRaisesRegex(melflow.ConfigError, "^sets: out.sise: unknown option"):
             make(sets={"out.sise": 3})
@@ -115,7 +115,7 @@ class ArgumentsTest(corpus.CorpusTest):
                 if value is not None:
                     self.check(lambda v, name=name: melflow.open(self.yaml, **{name: v}), name, value)
         features = melflow.Features(self.yaml)
-        for value in WRONG["whole"] + [0, 2**40]:
+        for value in [v for v in WRONG["whole"] if not isinstance(v, np.floating)] + [0, 2**40]:
             self.check(lambda v: features(np.zeros(800, np.int16), v), "sample_rate", value)
             self.check(lambda v: melflow.features(np.zeros(800, np.int16), v), "sample_rate", value)
         self.check(features.check, "a fingerprint is a text", 3)
@@ -124,7 +124,7 @@ class ArgumentsTest(corpus.CorpusTest):
         for act in (melflow.run, melflow.update):
             self.check(lambda v: act(self.yaml, workers=v), "workers", 1.5)
             self.check(lambda v: act(self.yaml, progress=v), "progress", 1)
-            with self.assertRaisesRegex(melflow.RunError, "^sets: out.sise: unknown option"):
+            with self.assertRaisesRegex(melflow.ConfigError, "^sets: out.sise: unknown option"):
                 act(self.yaml, sets={"out.sise": 3})
         rows = self.rows["of a file"]
         self.check(rows.recording_of, "rows", "a")

@@ -64,6 +64,19 @@ class ExamplesTest(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "num_workers=0"):
                 list(DataLoader(batches.as_torch(), batch_size=None, collate_fn=lambda b: 0, num_workers=1))
 
+    @unittest.skipUnless(has("nbclient") and has("ipykernel"), "nbclient or ipykernel is not installed")
+    def test_tutorial(self):
+        import nbclient
+        import nbformat
+
+        with open(os.path.join(EXAMPLES, "tutorial.ipynb"), encoding="utf-8") as file:
+            notebook = nbformat.read(file, 4)
+        nbclient.NotebookClient(notebook, timeout=120).execute()
+        shown = ["".join(str(output) for output in cell.get("outputs", [])) for cell in notebook.cells]
+        self.assertEqual(sum("image/png" in text for text in shown), 1)
+        self.assertEqual(sum("iframe srcdoc" in text for text in shown), 2)  # the graph, and a report
+        self.assertEqual(sum("(10, 40)" in text for text in shown), 1)  # the update: new recordings, and those kept
+
 
 if __name__ == "__main__":
     unittest.main()

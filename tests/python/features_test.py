@@ -1,14 +1,13 @@
 """melflow.Features, melflow.run and the rest beside what the program writes."""
 
 import enum
+import importlib.util
+import io
 import json
 import os
 import pathlib
-import sys
 import tempfile
-import types
 import unittest
-import unittest.mock
 import warnings
 import wave
 
@@ -150,10 +149,83 @@ class FeaturesTest(unittest.TestCase):
             self.assertEqual(melflow.Features(form)(np.zeros(8000, np.float32), 8000).shape[1], 20)
         given["graph"]["rows"]["n_melz"] = 3
         for act in (melflow.run, melflow.Loader, melflow.Features, melflow.open):
-            with self.assertRaisesRegex((melflow.RunError, melflow.ConfigError), r"(?m)^pipeline:1:\d+: rows.n_melz: unknown option"):
+            with self.assertRaisesRegex(melflow.ConfigError, r"(?m)^rows.n_melz: unknown option"):
                 act(given)
-            with self.assertRaisesRegex(TypeError, "a pipeline is the path of a YAML file, the text of one, or a dict, not 3"):
+            with self.assertRaisesRegex(TypeError, "a pipeline is a Graph, the path of a YAML file, the text of one, or a dict, not 3"):
                 act(3)
+
+    def test_files_bytes_and_lists(self):
+        path = os.path.join(self.root, "ant", "000.wav")
+        with wave.open(path) as file:
+            samples = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+        options = dict(n_fft=256, hop=80, n_mels=20)
+        expected = melflow.features(samples, 8000, **options)
+        with open(path, "rb") as file:
+            data = file.read()
+        with open(path, "rb") as file:
+            for audio in (path, pathlib.Path(path), data, file, io.BytesIO(data)):
+                np.testing.assert_array_equal(melflow.features(audio, 8000, **options), expected)
+        for rows in melflow.features([path, data] * 8, 8000, **options):
+            np.testing.assert_array_equal(rows, expected)
+        self.assertEqual(melflow.features(path, preset="whisper").shape[1], 80)  # resampled to 16 kHz
+        for rate in (8000.0, "8kHz", "8000 Hz"):
+            np.testing.assert_array_equal(melflow.features(path, rate, **options), expected)
+        self.assertEqual(melflow.features([], preset="whisper"), [])
+        for error, what, audio, given in [
+            (FileNotFoundError, "there is no such file in .*: 'nowhere.wav'", "nowhere.wav", {"sample_rate": 8000}),
+            (melflow.RunError, "^audio: decode: ", b"no sound", {"sample_rate": 8000}),
+            (FileNotFoundError, "nowhere.wav", [path, "nowhere.wav"], {"sample_rate": 8000}),
+            (TypeError, "need a preset of a model, or sample_rate", path, {}),
+            (TypeError, "an array needs sample_rate", samples, {}),
+            (TypeError, "audio is a file's path.* not None", None, {"sample_rate": 8000}),
+            (ValueError, r"these are int32; divide by 2\*\*31", samples.astype(np.int32), {"sample_rate": 8000}),
+            (ValueError, "sample_rate is a rate, such as 16000 or '16kHz', not 'fast'", samples, {"sample_rate": "fast"}),
+            (TypeError, "binary mode", io.StringIO("a"), {"sample_rate": 8000}),
+            (melflow.ConfigError, "^n_melz: unknown option", path, {"sample_rate": 8000, "n_melz": 3}),
+        ]:
+            with self.subTest(what), self.assertRaisesRegex(error, what):
+                melflow.features(audio, **given)
+
+    def test_a_folder_is_a_table(self):
+        options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        with self.assertWarnsRegex(UserWarning, r"^\d+ of 30 recordings gave no rows; the first: .*\.wav: "):
+            table = melflow.folder(self.root, labels="top_dir", **options)
+        self.assertEqual(list(table), ["path", "label", "features", "frames"])
+        self.assertEqual({os.path.dirname(path) for path in table["path"]}, set(table["label"]))
+        for i in range(0, len(table["path"]), 7):
+            rows = melflow.features(os.path.join(self.root, table["path"][i]), **options)
+            np.testing.assert_array_equal(table["features"][i], rows)
+            self.assertEqual(table["frames"][i], len(rows))
+        if importlib.util.find_spec("pandas"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                frame = melflow.folder(self.root, include="ant/*.wav", table="pandas", **options)
+            self.assertTrue(all(path.startswith("ant/") for path in frame["path"]))
+        with self.assertRaisesRegex(NotADirectoryError, "there is no such folder in .*nowhere"):
+            melflow.folder("nowhere", **options)
+        with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
+            melflow.folder(self.root, table="excel", **options)
+
+    def test_pictures(self):
+        path, out = self.yaml("shown")
+        melflow.run(path)
+        rows = melflow.open(out)
+        shown = [melflow.show(rows, 3), melflow.show(out, rows.path[3]), melflow.show(np.random.default_rng(1).random((50, 20)), unit="power"),
+                 melflow.show(os.path.join(self.root, "ant", "000.wav"), preset="whisper")]
+        for picture in shown:
+            self.assertEqual(picture._repr_png_()[:8], b"\x89PNG\r\n\x1a\n")
+        to = os.path.join(self.folder.name, "picture.png")
+        shown[0].save(to)
+        self.assertEqual(os.path.getsize(to), len(shown[0].png))
+        self.assertEqual(shown[0].png, shown[1].png)
+        with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/000.wav'"):
+            melflow.show(rows, "ant/00.wav")
+        with self.assertRaisesRegex(IndexError, "recording 30 of 30"):
+            melflow.show(out, 30)
+        with self.assertRaisesRegex(ValueError, r"rows have the axes \[frames, bands\], these have the shape \(3,\)"):
+            melflow.show([1, 2, 3])
+        with self.assertRaisesRegex(TypeError, "preset: for a file's path"):
+            melflow.show(np.zeros((3, 3)), preset="whisper")
 
     def test_the_program_as_functions(self):
         path, out = self.yaml("program")
@@ -163,47 +235,8 @@ class FeaturesTest(unittest.TestCase):
         again = melflow.update(path, sets={"rows.n_mels": 24})
         self.assertEqual(again["files"]["ok"], first["files"]["ok"])
         self.assertEqual(melflow.inspect(out)["rows"], len(melflow.open(out)))
-        with self.assertRaisesRegex(melflow.RunError, "unknown option"):
+        with self.assertRaisesRegex(melflow.ConfigError, "unknown option"):
             melflow.run(path, sets={"rows.nmels": 24})
-
-    def test_a_bar_of_tqdm(self):
-        class Bar:
-            def __init__(self, **_):
-                self.n, self.total, self.seen, self.said = 0, None, [], []
-                bars.append(self)
-
-            def update(self, by):
-                self.n += by
-                self.seen.append((self.n, self.total))
-
-            def set_postfix_str(self, text):
-                self.said.append(text)
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                self.closed = True
-
-        bars = []
-        program = os.path.join(self.folder.name, "program")
-        with open(program, "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\necho 'loading 500 of 2,500 files (20%), 3.00 MB read, 50 files/s, 0:15 left' >&2\n"
-                       "echo '1,000 of 2,500 files (40%), 0 failed, 0 skipped, 1,234,567 rows, 3.00 MB read, 50 files/s, 61,000 rows/s, "
-                       "0:15 left' >&2\n[ $1 = run ] || { echo broken >&2; exit 1; }\n"
-                       "echo '{\"files\": {\"found\": 2500, \"ok\": 2498, \"failed\": 1, \"skipped\": 1}}'\n")
-        os.chmod(program, 0o755)
-        tqdm = {"tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.SimpleNamespace(tqdm=Bar)}
-        with unittest.mock.patch.dict(os.environ, MELFLOW_PROGRAM=program):
-            with unittest.mock.patch.dict(sys.modules, tqdm):
-                self.assertEqual(melflow.run("any.yaml", progress=True)["files"]["ok"], 2498)
-                with self.assertRaisesRegex(melflow.RunError, "^broken$"):
-                    melflow.update("any.yaml", progress=True)
-            with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
-                self.assertEqual(melflow.run("any.yaml", progress=True)["files"]["ok"], 2498)
-        self.assertEqual([bar.seen for bar in bars], [[(500, 2500), (1000, 2500), (2500, 2500)], [(500, 2500), (1000, 2500)]])
-        self.assertEqual([bar.said for bar in bars], [["1,234,567 rows, 61,000 rows/s"]] * 2)
-        self.assertTrue(all(bar.closed for bar in bars))
 
 
 if __name__ == "__main__":

@@ -97,8 +97,9 @@ class PluginTest(unittest.TestCase):
             out.write(f"plugins: [{self.plugin}]\n" + self.text.replace("rows.h5", "job.h5"))
         job = os.path.join(self.folder, "job")
         os.environ.pop("MELFLOW_PLUGINS", None)
+        subprocess.run([os.environ["MELFLOW_PROGRAM"], "plan", path, "-o", job], check=True, stdout=subprocess.DEVNULL)
         with LocalCluster(n_workers=1, dashboard_address=None) as cluster, Client(cluster) as client:
-            with self.assertRaisesRegex(melflow.RunError, r"give your own with melflow\.load_plugin\(FILE\)"):
+            with self.assertRaisesRegex(melflow.ConfigError, r"give your own with melflow\.load_plugin\(FILE\)"):
                 distributed.run(path, client, job=job)
             melflow.load_plugin(self.plugin)
             self.assertEqual(distributed.run(path, client, job=job)["done"], 1)

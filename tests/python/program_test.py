@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 import melflow
 from melflow import program
@@ -34,13 +33,6 @@ class ProgramTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             said = started("init", "--stage", "peak_level", cwd=folder).stdout
         self.assertIn("-DCMAKE_PREFIX_PATH=PREFIX    # where melflow and its headers are\n", said)
-
-    def test_another_can_be_named(self):
-        with unittest.mock.patch.dict(os.environ):
-            os.environ.pop("MELFLOW_PROGRAM", None)
-            self.assertEqual(program.path(), os.path.join(os.path.dirname(melflow.__file__), "bin", "melflow"))
-            os.environ["MELFLOW_PROGRAM"] = "another"
-            self.assertEqual(program.path(), "another")
 
 
 if __name__ == "__main__":

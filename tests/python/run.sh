@@ -24,8 +24,11 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "$python makes no environments (apt-get install python3-venv)"
 "$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
   skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
-# Dask is optional: without it, its test is skipped.
-"$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
+# Optional: without these, their tests are skipped.
+for package in distributed mypy "nbclient ipykernel"; do
+  # shellcheck disable=SC2086
+  "$environment/bin/pip" install -q --disable-pip-version-check $package || echo "tests/python: $package cannot be had"
+done
 # The output of pip (without -v) where libraries are missing.
 if PKG_CONFIG_LIBDIR=/nowhere "$environment/bin/pip" install --disable-pip-version-check --no-build-isolation --no-deps \
   --config-settings=build-dir=build/python-refused . >build/python-refused.log 2>&1 ||

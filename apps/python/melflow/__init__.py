@@ -5,28 +5,39 @@
         batch["mel"], batch["label"], batch["path"]
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
-features, Features: rows of samples in memory, by the same kernels.
+features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
+Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
 load_plugin: further stages, from a shared library.
-run, update, inspect: the program, as a child process; melflow.distributed.run: a corpus on a Dask cluster.
+run, update, plan, work, merge, explain, tune, inspect and so on: the verbs of the program, in this process;
+melflow.distributed.run: a corpus on a Dask cluster.
 """
 
 import os
-from typing import Any, Mapping, Union
+from typing import Any, Mapping, Union, overload
 
 from . import arguments
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows
-from .features import Features, features
+from .features import Features, Picture, features, folder, show
+from .graph import Graph, Node
 from .loader import Loader
-from .program import inspect, load_plugin, run, update
+from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
+                      work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
 
 
-def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
-         **options: Any) -> Union[Rows, RowSets]:
+@overload
+def open(path: "os.PathLike[str] | str | Graph", **options: Any) -> Rows: ...
+
+
+@overload
+def open(path: Mapping[str, Any], **options: Any) -> Union[Rows, RowSets]: ...
+
+
+def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: Any) -> Union[Rows, RowSets]:
     """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file
     NAME.yaml or what else melflow.Loader takes, for which `options` are those of AudioRows. Several
     files of the same recordings by name, {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of
@@ -44,5 +55,10 @@ def open(path: "os.PathLike[str] | str | Mapping[str, Any]",
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Loader", "RowSets", "Rows", "RunError", "__version__",
-           "features", "inspect", "load_plugin", "open", "run", "update"]
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
+           "explain", "features", "folder", "inspect", "load_plugin", "merge", "open", "plan", "run", "show", "status", "sweep", "tune", "update",
+           "validate", "verify", "work"]
+
+
+def __dir__() -> "list[str]":
+    return __all__

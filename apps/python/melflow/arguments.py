@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 import hashlib
 import json
 import operator
 import os
+import re
+import sys
 import warnings
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._melflow import with_arguments
 
-Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from .graph import Graph
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any], "Graph"]
 
 
 def pipeline(given: Pipeline) -> Tuple[str, str]:
-    """The path of a pipeline's file and "", or of a dict or a text its name in messages and the
+    """The path of a pipeline's file and "", or of a Graph, a dict or a text its name in messages and the
     text. A text has a line break in it, or begins with {."""
+    given = given.to_dict() if hasattr(given, "_is_melflow_graph") else given
     if isinstance(given, Mapping):
         return "pipeline", json.dumps(plain(given), ensure_ascii=False)
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
         return "pipeline", given
-    what = "a pipeline is the path of a YAML file, the text of one, or a dict"
+    what = "a pipeline is a Graph, the path of a YAML file, the text of one, or a dict"
     if not isinstance(given, (str, bytes, os.PathLike)):
         raise TypeError(f"{what}, not {shown(given)}")
     if not os.fspath(given):
@@ -87,10 +95,20 @@ def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
     return out
 
 
-def warn(messages: Iterable[str], stacklevel: int) -> None:
-    """Shows what the program would show as warnings."""
+def warn(messages: Iterable[str]) -> None:
+    """Shows what the program would show as warnings, at the line of the caller of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
     for message in messages:
-        warnings.warn(with_arguments(message), stacklevel=stacklevel + 1)
+        warnings.warn(with_arguments(message), stacklevel=level)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A name of `known` that is similar, as a question; else all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}"
 
 
 _LARGEST = 2**63 - 1
@@ -109,6 +127,27 @@ def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST)
     if out > most:
         raise ValueError(f"{name} is {most} or less, not {shown(out)}")
     return out
+
+
+def number(name: str, value: Any) -> float:
+    """A number of 0 or more, also NumPy's."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+        raise TypeError(f"{name} is a number, not {shown(value)}")
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} is 0 or more, not {shown(value)}")
+    return float(value)
+
+
+def rate(name: str, value: Any) -> int:
+    """A sample rate [Hz]: 16000, or "16kHz" as in a pipeline."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(k?)Hz", value)
+        if found is None:
+            raise ValueError(f"{name} is a rate, such as 16000 or '16kHz', not {shown(value)}")
+        value = float(found[1]) * (1000 if found[2] else 1)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return whole(name, value, 1, 2**31 - 1)
 
 
 def index(what: str, value: Any, count: int) -> int:

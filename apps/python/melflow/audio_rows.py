@@ -77,7 +77,7 @@ class AudioRows(Rows):
             store = arguments.whole("store", store)
         reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
                                            arguments.assigned("sets", sets), str(store), workers)
-        arguments.warn(reader.remarks, 3)
+        arguments.warn(reader.remarks)
         if index is None or index is True:
             index = None if text else os.path.splitext(name)[0] + ".index.npz"
         elif index is not False:

@@ -10,11 +10,7 @@ and this package is installed there.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import subprocess
-import tempfile
 import time
 import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -24,51 +20,23 @@ from ._melflow import RunError
 from .arguments import Pipeline
 
 _POLL = 0.5  # seconds between checks of the job's progress
-_STOPPED, _REFUSED = 75, 78  # exit statuses of `melflow work`
+_STOPPED = 75  # exit status of `melflow work`
 
 
-def _libc() -> Any:
-    return ctypes.CDLL(None)
-
-
-def _end_with_parent(libc: Any) -> Callable[[], None]:
-    """A Dask worker that is killed takes its children with it."""
-    return lambda: libc.prctl(1, signal.SIGTERM)
-
-
-def _verb(words: List[str], json: bool = False, text: str = "") -> Any:
+def _verb(words: List[str], text: str = "") -> str:
     """In a task: a verb of the program."""
-    if json:
-        return program.call(words, (0,))
-    ended = subprocess.run([program.path(), *words], input=text, capture_output=True,
-                           **program.TEXTS)
-    if ended.returncode not in (0, 3):
-        raise program.failure(ended.stderr, words[0], ended.returncode)
-    return ended.stdout.strip()
+    return program.call(words, text, accepts=(0, 3))[1].strip()
 
 
-def _work(job: str, stop: str, threads: Optional[int], plugins: List[str]) -> int:
-    """In a task: works until no part is left, or the file `stop` is there. Gives the exit status; raises RunError where the
-    job's pipeline is refused, as it would be on every worker."""
+def _work(job: str, stop: str, threads: Optional[int], plugins: List[str]) -> bool:
+    """In a task: works until no part is left, or the file `stop` is there. Gives whether no part failed; raises ConfigError
+    where the job's pipeline is refused, as it would be on every worker."""
     if threads is None:
         from distributed import get_worker
 
         threads = get_worker().state.nthreads
-    with tempfile.TemporaryFile("w+", **program.TEXTS) as said:
-        child = subprocess.Popen([program.path(), "work", job, "--workers", str(threads), "--quiet", *plugins],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
-                                 preexec_fn=_end_with_parent(_libc()))
-        while child.poll() is None:
-            try:
-                child.wait(_POLL)
-            except subprocess.TimeoutExpired:
-                if os.path.exists(stop):
-                    child.send_signal(signal.SIGTERM)
-                    child.wait()
-        if child.returncode == _REFUSED:
-            said.seek(0)
-            raise program.failure(said.read(), "work", _REFUSED)
-        return child.returncode
+    words = ["work", job, "--workers", str(threads), "--quiet", *plugins]
+    return program.call(words, accepts=(0, 1, _STOPPED), until=lambda: os.path.exists(stop))[0] != 1
 
 
 def _mark(stop: str) -> None:
@@ -100,19 +68,19 @@ class _Run:
             self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, self.plugins,
                                                  pure=False, key=f"melflow-work-{uuid.uuid4().hex}"))
 
-    def take_done(self) -> List[int]:
-        """Exit statuses of tasks that are over; those whose worker died have none."""
+    def take_failures(self) -> int:
+        """How many tasks that are over had parts that failed; those whose worker died do not count."""
         from distributed import KilledWorker
 
         done = [t for t in self.tasks if t.done()]
         self.tasks = [t for t in self.tasks if not t.done()]
-        codes = []
+        failures = 0
         for t in done:
             if t.status == "finished":
-                codes.append(t.result())
+                failures += not t.result()
             elif t.status == "error" and not isinstance(t.exception(), KilledWorker):
                 raise t.exception()
-        return codes
+        return failures
 
     def end(self) -> None:
         """Ends what still runs. What is done stays for whoever goes on."""
@@ -152,15 +120,14 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     plugins = [word for plugin in os.environ.get("MELFLOW_PLUGINS", "").split(":") if plugin
                for word in ("--plugin", os.path.abspath(plugin))]
     state = _Run(client, job, threads, plugins)
-    status = ["status", job, "--json"]
     if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
         client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings, *plugins], text=text,
                       pure=False).result()
     failures = 0
     try:
         while True:
-            failures += sum(code not in (0, _STOPPED) for code in state.take_done())
-            found = state.somewhere(_verb, status, True)
+            failures += state.take_failures()
+            found = state.somewhere(program.status, job)
             if found is not None:
                 if progress is not None:
                     progress(found)

@@ -1,16 +1,25 @@
-"""Rows of samples in memory, by the stages that make the rows of files: for serving."""
+"""Rows of arrays, files and folders, by the stages of pipelines, and pictures of them."""
 
 from __future__ import annotations
 
+import errno
 import functools
+import importlib
 import json
+import os
 import re
-from typing import Any, Mapping, Optional
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
-from . import arguments
+from . import _melflow, arguments
 from ._melflow import ConfigError, FeatureChain, RunError, preset_rate
+from .graph import Graph
+from .loader import Loader
+from .program import inspect
+from .rows import FileRows, Rows
 
 
 class Features(arguments.Reopened):
@@ -27,10 +36,10 @@ class Features(arguments.Reopened):
         name, text = arguments.pipeline(pipeline)
         self._chain = FeatureChain(name, text, arguments.assigned("vars", vars),
                                    arguments.assigned("sets", sets))
-        arguments.warn(self._chain.warnings, 2)
+        arguments.warn(self._chain.warnings)
 
     def __call__(self, samples: Any, sample_rate: int) -> np.ndarray:
-        """samples: [samples] of one channel, int16, or float32 with 1 as full scale. Gives [rows, columns], or
+        """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
         [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them."""
         return _rows_of(self._chain, samples, sample_rate)
 
@@ -61,35 +70,204 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
     if array.dtype == np.float64:
         array = array.astype(np.float32)
     if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
-        raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
-    sample_rate = arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1)
+        scale = f"; divide by 2**{8 * array.dtype.itemsize - 1}" if array.dtype.kind == "i" else ""
+        raise ValueError(f"samples are floating point with 1 as full scale, or int16, these are {array.dtype}{scale}")
+    sample_rate = arguments.rate("sample_rate", sample_rate)
     return chain.rows(np.ascontiguousarray(array), sample_rate)
-
-
-@functools.lru_cache(maxsize=32)
-def _chain_of(options: str) -> FeatureChain:
-    text = ("version: 1\ngraph:\n  files: {stage: file_list, root: /}\n"
-            "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
-            "  segment: {stage: segment, from: decode}\n  batch: {stage: batch, from: segment}\n"
-            f"  mel: {options}\n  rows: {{stage: batches, from: mel}}\n")
-    try:
-        return FeatureChain("pipeline", text, {}, {})
-    except ConfigError as error:  # the user has not written that text
-        raise ConfigError(re.sub(r"(?m)^pipeline[:\d]*: (mel\.)?", "", str(error))) from None
 
 
 _TIMES = ("n_fft", "win_length", "hop")
 
 
-def features(samples: Any, sample_rate: int, **options: Any) -> np.ndarray:
-    """Mel rows [frames, bands] of one recording of `sample_rate` [Hz]: options are those of the
-    stage `mel` (preset="whisper", n_mels=80, ...; `melflow stages mel`). A preset of a model is for
-    one rate; at another one it needs n_fft, win_length or hop."""
-    rate = arguments.whole("sample_rate", sample_rate, 1, 2**31 - 1)
-    node = {"stage": "mel", "from": "batch", **arguments.plain(options), "sample_rate": rate}
-    theirs = preset_rate(str(node.get("preset")))
-    if theirs not in (None, rate) and not any(name in node for name in _TIMES):
-        raise ValueError(f"preset {node['preset']} is for samples at {theirs} Hz, and these have "
+@functools.lru_cache(maxsize=32)
+def _chain_of(options: str, of_files: bool) -> FeatureChain:
+    mel = json.loads(options)
+    decode = {"stage": "decode", "from": "read"}
+    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"}, "decode": decode}
+    if of_files:
+        graph["resample"] = {"stage": "resample", "from": "decode", "rate": mel.pop("sample_rate")}
+    graph["segment"] = {"stage": "segment", "from": "resample" if of_files else "decode"}
+    graph.update({"mel": {"stage": "mel", "from": "segment", **mel}, "rows": {"stage": "batches", "from": "mel"}})
+    try:
+        return FeatureChain("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, of_files)
+    except ConfigError as error:  # the user has not written that text
+        raise ConfigError(re.sub(r"(?m)^mel\.", "", str(error))) from None
+
+
+Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, BinaryIO]
+
+
+@overload
+def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, **options: Any) -> np.ndarray: ...
+
+
+@overload
+def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, **options: Any) -> List[np.ndarray]: ...
+
+
+def features(audio: Any, sample_rate: Optional[int] = None, **options: Any) -> Any:
+    """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
+    threads as there are cores.
+
+        melflow.features("a.flac", preset="whisper")
+        melflow.features(samples, 16000, n_mels=80)
+
+    audio: a file's path, its bytes, or an open binary file, of any format and rate: the channels are averaged, and resampled to
+    sample_rate or the rate of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as
+    full scale. sample_rate: 16000, or "16kHz".
+    options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
+    is for one rate; at another one it needs n_fft, win_length or hop.
+
+    Raises ConfigError where options are wrong, RunError where a recording cannot be read."""
+    if isinstance(audio, list) and not audio:
+        return []
+    if _is_list(audio):
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            return list(pool.map(lambda one: features(one, sample_rate, **options), audio))
+    return _features(audio, sample_rate, options)[0]
+
+
+def _is_list(audio: Any) -> bool:
+    return isinstance(audio, (list, tuple)) and bool(audio) and not isinstance(audio[0], (int, float, np.number))
+
+
+def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[np.ndarray, FeatureChain]:
+    is_file = isinstance(audio, (str, bytes, os.PathLike)) or hasattr(audio, "read")
+    theirs = preset_rate(str(options.get("preset")))
+    if sample_rate is None and is_file and theirs is not None:
+        sample_rate = theirs
+    if sample_rate is None and is_file:
+        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled")
+    if sample_rate is None and isinstance(audio, np.ndarray):
+        raise TypeError("an array needs sample_rate, the rate [Hz] of its samples, not None")
+    if audio is None:
+        raise TypeError("audio is a file's path, its bytes, an open file, an array, or a list of these, not None")
+    rate = arguments.rate("sample_rate", sample_rate)
+    if theirs not in (None, rate) and not any(name in options for name in _TIMES):
+        raise ValueError(f"preset {options['preset']} is for samples at {theirs} Hz, and these have "
                          f"sample_rate {rate}: resample them to {theirs} Hz before, or give n_fft, "
                          f"win_length and hop in samples of {rate} Hz")
-    return _rows_of(_chain_of(json.dumps(node)), samples, rate)
+    chain = _chain_of(json.dumps({**arguments.plain(options), "sample_rate": rate}), is_file)
+    return _rows_of_file(chain, audio) if is_file else _rows_of(chain, audio, rate), chain
+
+
+def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
+    if isinstance(file, (str, os.PathLike)):
+        path = arguments.path("audio", file)
+        if not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, f"there is no such file in {os.getcwd()}", path)
+        return _rows_at(chain, path, path)
+    data = file if isinstance(file, bytes) else file.read()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError("audio is a file opened in binary mode (open(path, 'rb')), not one of text")
+    memory = os.memfd_create("melflow", os.MFD_CLOEXEC)
+    try:
+        with open(memory, "wb", closefd=False) as copy:
+            copy.write(data)
+        return _rows_at(chain, f"/proc/self/fd/{memory}", str(getattr(file, "name", "audio")))
+    finally:
+        os.close(memory)
+
+
+def _rows_at(chain: FeatureChain, path: str, name: str) -> np.ndarray:
+    try:
+        return chain.rows_of_file(path)
+    except RunError as error:
+        raise RunError(f"{name}: {error}") from None
+
+
+def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
+           labels: Optional[str] = None, workers: Optional[int] = None, table: str = "dict", **options: Any) -> Any:
+    """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
+    `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
+
+        melflow.folder("clips", preset="whisper", table="pandas")
+
+    sample_rate, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers: threads.
+    table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
+    output (melflow.run). Warns of recordings that cannot be read, with the reason."""
+    if table not in ("dict", "pandas", "polars"):
+        raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
+    if not os.path.isdir(arguments.path("root", root)):
+        raise NotADirectoryError(errno.ENOTDIR, f"there is no such folder in {os.getcwd()}", os.fspath(root))
+    rate = sample_rate if sample_rate is not None else preset_rate(str(options.get("preset")))
+    if rate is None:
+        raise TypeError("features of files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled")
+    graph = Graph()
+    files = graph.file_list(root=root, include=include, labels=labels)
+    rows = files.disk_read().decode().resample(rate=arguments.rate("sample_rate", rate)).segment().mel(**options)
+    rows.batches(size=64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what only a pipeline could have otherwise
+        loader = Loader(graph, shuffle=False, workers=workers)
+    out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
+    for batch in loader:
+        out["path"] += batch["path"]
+        if labels:
+            out["label"] += [loader.label_names[i] for i in batch["label"]]
+        out["frames"] += batch["length"].tolist()
+        out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
+    report = loader.report or {}
+    lost = [remark for remark in report.get("remarks", []) if remark.get("status") != "ok"]
+    if lost:
+        arguments.warn([f"{len(lost)} of {len(lost) + len(out['path'])} recordings gave no rows; the first: {lost[0]['path']}: {lost[0]['reason']}"])
+    if table == "dict":
+        return out
+    frames = importlib.import_module(table)
+    return frames.DataFrame(out)
+
+
+class Picture:
+    """A picture as the bytes of a PNG file; a notebook shows it."""
+
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<Picture, {len(self.png)} bytes of PNG; .save(path) writes it>"
+
+    def save(self, path: "os.PathLike[str] | str") -> None:
+        with open(arguments.path("path", path), "wb") as file:
+            file.write(self.png)
+
+
+def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = "", sample_rate: Optional[int] = None,
+         **options: Any) -> Picture:
+    """A picture of rows, time to the right and low bands at the bottom, which a notebook shows; .save(path) writes it.
+
+    what: an array [frames, bands]; the path of a recording, with sample_rate and options as those of melflow.features; or what
+    melflow.open gives, or the path of an output, of which the recording with this number or path is drawn.
+    unit: "power", "dB", "ln power", ... of an array: linear values are drawn as dB."""
+    band_hz: List[float] = []
+    frame_seconds = 0.0
+    if isinstance(what, (str, os.PathLike)) and os.fspath(what).endswith((".h5", ".npy")):
+        what = FileRows(what)
+    if isinstance(what, (str, bytes, os.PathLike)):
+        title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
+        what, chain = _features(what, sample_rate, options)
+        unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
+    elif options or sample_rate is not None:
+        raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")
+    elif isinstance(what, Rows):
+        if isinstance(recording, str):
+            paths = list(what.path)
+            if recording not in paths:
+                raise ValueError(f"there is no recording {recording!r}. {arguments.meant(recording, paths[:1000])}")
+            recording = paths.index(recording)
+        number = arguments.index("recording", recording, len(what.path))
+        title, unit = title or str(what.path[number]), str(what.unit)
+        if isinstance(what, FileRows):
+            facts = inspect(what.file)
+            band_hz = facts.get("band_hz") or []
+            if what.is_ragged and facts.get("sample_rate"):
+                frame_seconds = facts["hop_length"] / facts["sample_rate"]
+        what = what.recording(number)
+    rows = np.ascontiguousarray(what, np.float32)
+    if rows.ndim == 3:  # windows one after the other
+        rows = rows.reshape(-1, rows.shape[-1])
+    if rows.ndim != 2:
+        raise ValueError(f"rows have the axes [frames, bands], these have the shape {rows.shape}")
+    return Picture(_melflow.picture(rows, arguments.text("unit", unit), frame_seconds, band_hz, title))

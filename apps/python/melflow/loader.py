@@ -99,7 +99,7 @@ class Loader(Epochs):
         self._is_listed = False  # whether the current epoch has listed the corpus
         self._has_buckets, warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
-        arguments.warn(warnings, 2)
+        arguments.warn(warnings)
 
     # ---- epochs
 
@@ -112,7 +112,7 @@ class Loader(Epochs):
         if not self._is_listed:
             self._facts, self._is_listed = run.listing(), True
         self._delivered += len(taken["file"])
-        arguments.warn(run.warnings(), 4)
+        arguments.warn(run.warnings())
         return taken
 
     def _end(self, run: BatchRun) -> None:

@@ -1,29 +1,24 @@
-"""The program melflow, as a child process that gives its report as an object."""
+"""The verbs of the program melflow as functions: they run in threads of this process."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-import subprocess
-import tempfile
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import sys
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import arguments
-from . import _melflow
-from ._melflow import ConfigError, RunError, with_arguments
+from . import _melflow, arguments
+from ._melflow import ConfigError, RunError, VerbCall, with_arguments
+
+_log = logging.getLogger("melflow")
+_USAGE, _SOME_FAILED, _STOPPED, _CONFIGURATION = 2, 3, 75, 78  # exit statuses
 
 
 def path() -> str:
-    """The program of this package, or the one that MELFLOW_PROGRAM names, which may have further stages."""
-    return os.environ.get("MELFLOW_PROGRAM") or os.path.join(os.path.dirname(__file__), "bin", "melflow")
-
-
-def failure(said: str, verb: str, status: int) -> RunError:
-    """What the program says of a run that failed; a pipeline that came as a text has the name that
-    it has in the rest of the package."""
-    said = re.sub(r"^-:", "pipeline:", said.strip(), flags=re.MULTILINE)
-    return RunError(with_arguments(said) or f"melflow {verb} ended with status {status}")
+    """The program of this package, for a shell."""
+    return os.path.join(os.path.dirname(__file__), "bin", "melflow")
 
 
 def load_plugin(path: "os.PathLike[str] | str") -> None:
@@ -38,109 +33,251 @@ def load_plugin(path: "os.PathLike[str] | str") -> None:
         os.environ["MELFLOW_PLUGINS"] = ":".join([*known, name])
 
 
-TEXTS: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"}  # like file names
+def framed(page: str, height: int) -> str:
+    """A page within that of a notebook; height: [em]."""
+    text = page.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe srcdoc="{text}" style="width: 100%; height: {height}em; border: 0"></iframe>'
 
 
-def call(words: List[str], accepts: tuple, text: str = "") -> Dict[str, Any]:
-    """text: what the program gets by its standard input."""
-    child = subprocess.run([path(), *words], input=text, capture_output=True, **TEXTS)
-    if child.returncode not in accepts:
-        raise failure(child.stderr, words[0], child.returncode)
-    return json.loads(child.stdout)
+class Report(Dict[str, Any]):
+    """What `melflow run --json` prints of a run, as a dict: `ending`, `files` (found, ok, skipped, failed, ...), `remarks`, and
+    by stage and queue where the time went. A notebook shows it as a page."""
+
+    def __repr__(self) -> str:
+        files = self.get("files", {})
+        counts = ", ".join(f"{files[what]} {what}" for what in ("found", "ok", "skipped", "failed", "not_run") if files.get(what))
+        return f"<Report: {self.get('ending', 'of a dry run')}; files: {counts}; {self.get('rows', 0)} rows; a dict with {', '.join(self)}>"
+
+    def html(self, path: "os.PathLike[str] | str | None" = None) -> str:
+        """The page that `melflow run --report` writes, which is also written to `path`."""
+        if path is not None:
+            with open(arguments.path("path", path), "w", encoding="utf-8") as file:
+                file.write(self.html())
+        return _melflow.html_report(json.dumps(self))
+
+    def _repr_html_(self) -> str:
+        return framed(self.html(), 36)
 
 
-_PROGRESS = re.compile(r"(?:loading )?([\d,]+) of ([\d,]+) files \((?:.*?([\d,]+ rows?),.* ([\d.,]+ rows/s),)?|looking for files")
-_EVERY = "0.5s"  # between progress lines
+class _Bar:
+    """A bar of tqdm; nothing where it is not wanted or not installed."""
 
-
-def _bar() -> Any:
-    """A bar of tqdm; None where it is not installed."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return tqdm(unit="file")
-
-
-def _call_with_bar(words: List[str], accepts: tuple, text: str, bar: Any) -> Dict[str, Any]:
-    """call(), with the lines of progress that the program writes to stderr shown as the bar."""
-    said = []
-    with bar, tempfile.TemporaryFile("w+", **TEXTS) as out, \
-            tempfile.TemporaryFile("w+", **TEXTS) as given:
-        given.write(text)
-        given.seek(0)
-        with subprocess.Popen([path(), *words], stdin=given, stdout=out, stderr=subprocess.PIPE,
-                              **TEXTS) as child:
+    def __init__(self, progress: Optional[bool]) -> None:
+        if progress is None:  # where somebody looks
+            progress = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+        self._bar: Any = None
+        if arguments.flag("progress", progress):
             try:
-                for line in child.stderr:
-                    progress = _PROGRESS.match(line)
-                    if not progress:
-                        said.append(line)
-                    elif progress[1]:
-                        closed, bar.total = (int(text.replace(",", "")) for text in progress.group(1, 2))
-                        bar.update(closed - bar.n)
-                        if progress[3]:
-                            bar.set_postfix_str(f"{progress[3]}, {progress[4]}")
-            except BaseException:
-                child.kill()
-                raise
-        if child.returncode not in accepts:
-            raise failure("".join(said), words[0], child.returncode)
-        out.seek(0)
-        report = json.load(out)
-        bar.total = report["files"]["found"]
-        bar.update(bar.total - bar.n)
-    return report
+                from tqdm.auto import tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(unit="file")
+
+    def show(self, done: int, found: int, rows: int, rate: float) -> None:
+        if self._bar is None or found == 0:
+            return
+        self._bar.total = found
+        self._bar.set_postfix_str(f"{rows:,} rows" + (f", {rate:,.0f} rows/s" if rate else ""), refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def call(words: Sequence[str], text: str = "", *, accepts: Sequence[int] = (0,),
+         show: Optional[Callable[[int, int, int, float], None]] = None,
+         until: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
+    """Runs a verb with its arguments: gives its exit status and what it printed. What it says beside that is logged. Ctrl-C
+    lets the files under way end and raises KeyboardInterrupt.
+
+    text: the standard input. show: gets the progress: files done, files found, rows, rows a second. until: asked ten times a
+    second whether to stop."""
+    verb, said, has_ended = VerbCall(list(words), text), "", False
+    try:
+        while not has_ended:
+            more, seen, has_ended = verb.wait(0.1)
+            said += more
+            for line in more.splitlines():
+                _log.info("%s", line)
+            if show is not None and seen is not None:
+                show(*seen)
+            if until is not None and until():
+                until = None
+                verb.stop()
+    finally:
+        verb.stop()
+    try:
+        status = verb.status()
+    except (ConfigError, RunError, ValueError) as error:
+        raise type(error)(with_arguments(str(error))) from None
+    if status not in accepts:
+        # The last message says why; what is before it is the summary.
+        why = re.split(r"(?m)^melflow(?: \w+)?: ", said)[-1].strip() or f"melflow {words[0]} ended with status {status}"
+        raise (ValueError if status == _USAGE else RunError)(with_arguments(why))
+    return status, verb.printed()
+
+
+def _documented(words: Sequence[str], text: str = "", **options: Any) -> Dict[str, Any]:
+    return json.loads(call([*words, "--json"], text, **options)[1])
 
 
 def pipeline_words(pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any]],
-                   sets: Optional[Mapping[str, Any]]) -> Tuple[List[str], str]:
+                   sets: Optional[Mapping[str, Any]], workers: Optional[int] = None) -> Tuple[List[str], str]:
     """A pipeline's words of a command line, and what comes by the standard input."""
     name, text = arguments.pipeline(pipeline)
     words = ["-" if text else name]
     for what, values in (("vars", vars), ("sets", sets)):
         for option, value in arguments.assigned(what, values).items():
             words += ["--" + what[:-1], f"{option}={value}"]
-    return words, text
+    return [*words, *_workers(workers)], text
 
 
-def _work(verb: str, pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any]],
-          sets: Optional[Mapping[str, Any]], workers: Optional[int],
-          progress: bool) -> Dict[str, Any]:
-    named, text = pipeline_words(pipeline, vars, sets)
-    progress = arguments.flag("progress", progress)
-    bar = _bar() if progress else None
-    words = [verb, *named, "--json"]
-    words += ["--progress-every", _EVERY] if bar is not None else ["--quiet"]
-    if workers is not None:
-        words += ["--workers", str(arguments.workers(workers, 0))]
-    accepts = (0, 3)  # 3: some recordings failed, as the report says
-    if bar is None:
-        report = call(words, accepts, text)
-    else:
-        report = _call_with_bar(words, accepts, text, bar)
-    arguments.warn(report.get("warnings", []), 3)
+def _workers(workers: Optional[int]) -> List[str]:
+    return [] if workers is None else ["--workers", str(arguments.workers(workers, 0))]
+
+
+def _time(name: str, seconds: Optional[float]) -> List[str]:
+    return [] if seconds is None else ["--" + name.replace("_", "-"), f"{arguments.number(name, seconds):g}s"]
+
+
+def _flag(name: str, value: Any) -> List[str]:
+    return ["--" + name.replace("_", "-")] if arguments.flag(name, value) else []
+
+
+def _run(words: List[str], text: str, stop_after: Optional[float], progress: Optional[bool]) -> Report:
+    words = [*words, *_time("stop_after", stop_after)]
+    accepts = (0, _SOME_FAILED) if stop_after is None else (0, _SOME_FAILED, _STOPPED)
+    with _Bar(progress) as bar:
+        report = Report(_documented(words, text, accepts=accepts, show=bar.show))
+        files = report.get("files", {})
+        bar.show(files.get("found", 0) - files.get("not_run", 0), files.get("found", 0), report.get("rows", 0), 0)
+    report["warnings"] = [with_arguments(warning) for warning in report.get("warnings", [])]
+    arguments.warn(report["warnings"])
     return report
 
 
 def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
-        sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None,
-        progress: bool = False) -> Dict[str, Any]:
-    """`melflow run`: gives the report, and shows its warnings. Raises RunError, with what the program
-    says, where there is no output. pipeline, vars, sets: as those of melflow.Loader; a name may be
-    that of a pipeline that comes with melflow.
-    `progress`: shows a bar of files where tqdm is installed, with the rows so far and how many come a second; it moves twice a
-    second."""
-    return _work("run", pipeline, vars, sets, workers, progress)
+        sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None, resume: str = "auto",
+        stop_after: Optional[float] = None, progress: Optional[bool] = None) -> Report:
+    """Runs a pipeline that writes its rows, like `melflow run`. A run that was interrupted, by Ctrl-C or a kill, goes on at the
+    next call.
+
+    pipeline, vars, sets: as those of melflow.Loader; a name may be that of a pipeline that comes with melflow.
+    resume: "auto", "never" (starts over) or "require" (fails where there is nothing to go on with).
+    stop_after: starts no new files after so many seconds; the report then says so as its `ending`.
+    progress: a bar of files, where tqdm is installed; not given: on a terminal and in a notebook.
+
+    Gives the report, and shows its warnings. Recordings that fail are in it; ConfigError: the pipeline is wrong, and nothing
+    was started; RunError: there is no output."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    return _run(["run", *words, "--resume", arguments.text("resume", resume)], text, stop_after, progress)
 
 
 def update(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
-           sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None,
-           progress: bool = False) -> Dict[str, Any]:
-    """`melflow update`, likewise."""
-    return _work("update", pipeline, vars, sets, workers, progress)
+           sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None, compact: bool = False,
+           dry_run: bool = False, stop_after: Optional[float] = None, progress: Optional[bool] = None) -> Report:
+    """Computes the rows of files that are new or have changed since the output was made, like `melflow update`.
+
+    compact: puts all rows in the order of the files. dry_run: changes nothing, and gives what would be done.
+    The others: as those of melflow.run."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    words += [*_flag("compact", compact), *_flag("dry_run", dry_run)]
+    return _run(["update", *words], text, stop_after, progress)
+
+
+def plan(pipeline: arguments.Pipeline, job: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+         sets: Optional[Mapping[str, Any]] = None, part: str = "1GiB") -> Dict[str, Any]:
+    """Lists a corpus and cuts it into parts of about `part` bytes of audio, as the folder `job` that workers share, like `melflow
+    plan`. Gives the job's status."""
+    words, text = pipeline_words(pipeline, vars, sets)
+    call(["plan", *words, "--part", arguments.text("part", part), "-o", arguments.path("job", job)], text)
+    return status(job)
+
+
+def work(job: "os.PathLike[str] | str", *, workers: Optional[int] = None, stop_after: Optional[float] = None,
+         patience: Optional[float] = None, trust: bool = False,
+         until: Optional[Callable[[], bool]] = None) -> Dict[str, Any]:
+    """Computes parts of a job until none is left, like `melflow work`, beside other workers.
+
+    workers: threads. stop_after: starts no new files after so many seconds. patience: how many seconds another worker may show
+    no heartbeat. trust: loads the plug-ins that the job names. until: asked ten times a second whether to stop.
+
+    The process's working folder is that of the plan meanwhile. Gives the job's status; RunError where a part failed."""
+    words = ["work", arguments.path("job", job), *_workers(workers), *_time("stop_after", stop_after),
+             *_time("patience", patience), *_flag("trust", trust)]
+    call(words, accepts=(0, _STOPPED), until=until)
+    return status(job)
+
+
+def status(job: "os.PathLike[str] | str") -> Dict[str, Any]:
+    """How far a job is, like `melflow status`."""
+    return _documented(["status", arguments.path("job", job)])
+
+
+def merge(job: "os.PathLike[str] | str", *, output: "os.PathLike[str] | str | None" = None,
+          workers: Optional[int] = None, trust: bool = False) -> Report:
+    """Writes a job's output from its parts, byte for byte that of melflow.run, like `melflow merge`: to `output`, or where the
+    pipeline says. The process's working folder is that of the plan meanwhile. Gives the report."""
+    words = ["merge", arguments.path("job", job), *_workers(workers), *_flag("trust", trust)]
+    words += [] if output is None else ["--output", arguments.path("output", output)]
+    return Report(_documented(words, accepts=(0, _SOME_FAILED)))
+
+
+def explain(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
+            sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None, verify: bool = False,
+            seconds: float = 30) -> Dict[str, Any]:
+    """Runs a pipeline as a trial of some seconds, and gives what limits its speed and what would help, like `melflow explain`.
+    verify: tries the first hint and measures what it brings."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    return _documented(["explain", *words, *_time("seconds", seconds), *_flag("verify", verify)], text)
+
+
+def sweep(pipeline: arguments.Pipeline, vary: Mapping[str, Sequence[Any]], *,
+          vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None,
+          workers: Optional[int] = None, repeat: int = 3, seconds: float = 10) -> Dict[str, Any]:
+    """Runs a pipeline with all combinations of values, such as {"workers": [1, 2], "mel.batch": [64, 512]}, in turn, and ranks
+    them by files per second, like `melflow sweep`."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    for option, values in vary.items():
+        words += ["--vary", f"{option}={','.join(arguments.text_of(v) for v in values)}"]
+    return _documented(["sweep", *words, "--repeat", str(arguments.whole("repeat", repeat, 1)),
+                        *_time("seconds", seconds)], text)
+
+
+def tune(pipeline: arguments.Pipeline, *, output: "os.PathLike[str] | str | None" = None,
+         vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None,
+         workers: Optional[int] = None, budget: float = 60, seed: int = 1) -> Dict[str, Any]:
+    """Looks for options that make a pipeline faster on this machine, for about `budget` seconds, like `melflow tune`. Gives
+    what was tried, and writes the changed pipeline to `output`."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    words += [] if output is None else ["--output", arguments.path("output", output)]
+    return _documented(["tune", *words, *_time("budget", budget), "--seed", str(arguments.whole("seed", seed))], text)
+
+
+def validate(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
+             sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None) -> Dict[str, Any]:
+    """Checks a pipeline and starts nothing, like `melflow validate`: gives its whole configuration, or raises ConfigError with
+    all its problems."""
+    words, text = pipeline_words(pipeline, vars, sets, workers)
+    found = _documented(["validate", *words], text, accepts=(0, _CONFIGURATION))
+    if not found["ok"]:
+        call(["validate", *words], text)  # raises the problems as one text
+    arguments.warn([warning["message"] for warning in found["warnings"]])
+    return found
 
 
 def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
-    """`melflow inspect`: what a file of rows says of itself."""
-    return call(["inspect", arguments.path("path", path), "--json"], (0,))
+    """What a file of rows says of itself, like `melflow inspect`."""
+    return _documented(["inspect", arguments.path("path", path)])
+
+
+def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None) -> Dict[str, Any]:
+    """Compares the rows of a file with their hashes, like `melflow verify`; recompute: also computes some again, such as "1%" or
+    100 files. Gives what was found: rows that are not what was written, too."""
+    words = ["verify", arguments.path("path", path)]
+    words += [] if recompute is None else ["--recompute", str(recompute)]
+    return _documented(words, accepts=(0, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 import math
 import os
 import warnings
@@ -182,6 +183,15 @@ class FileRows(Rows):
         # True where a row is a frame or a sample of a recording, not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
+
+    def __repr__(self) -> str:
+        return f"<FileRows of {self.file}: {self.name}, {self.shape} {self.dtype}, {len(self.path)} recordings>"
+
+    def _repr_html_(self) -> str:
+        facts = {"rows": self.name, "shape": self.shape, "type": self.dtype, "unit": self.unit, "recordings": len(self.path),
+                 "labels": self.label_names, "splits": self.split_names}
+        lines = "".join(f"<tr><th>{name}</th><td>{html.escape(arguments.shown(value))}</td></tr>" for name, value in facts.items())
+        return f"<table><caption>{html.escape(self.file)}</caption>{lines}</table>"
 
     def _differs_from(self, other: "FileRows") -> np.ndarray:
         """Which recordings were others when their rows were made, as far as the files say it."""

@@ -1,0 +1,85 @@
+// Bindings for pipelines as objects, and for pictures.
+#include <nanobind/stl/vector.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nanobind/stl/tuple.h>
+
+#include "apps/json_value.h"
+#include "apps/picture/spectrogram.h"
+#include "apps/python/arrays.h"
+#include "apps/python/process.h"
+#include "apps/python/text_caster.h"
+#include "apps/report/html_report.h"
+#include "apps/report/report_json.h"
+#include "apps/report/svg.h"
+#include "apps/verbs/plan_arguments.h"
+#include "config/document.h"
+#include "config/reference.h"
+#include "pipeline/base/problem.h"
+
+using namespace melflow;
+
+namespace {
+
+// Reads a pipeline without looking at what it means: a file, or a text of that name.
+std::string parse(const std::string& name, const std::string& text) {
+  const Document document = text.empty()
+                                ? read_document(read_configuration(find_pipeline(name)), name)
+                                : read_document(text, name);
+  if (!document.problems.empty()) throw ConfigError(document.problems);
+  return json_text(json_of(document.root));
+}
+
+using Edge = std::tuple<std::size_t, std::size_t, std::string>;
+
+std::string flow_chart(const std::vector<std::vector<std::string>>& nodes,
+                       const std::vector<Edge>& edges) {
+  FlowChart chart;
+  for (const std::vector<std::string>& lines : nodes)
+    chart.nodes.push_back({lines, 0, lines.at(0)});
+  for (const auto& [from, to, label] : edges) chart.edges.push_back({from, to, 0, label, label});
+  return html_page("melflow", svg(chart));
+}
+
+using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+nb::bytes picture(const Rows& rows, const std::string& unit, double frame_seconds,
+                  const std::vector<double>& band_hz, const std::string& title) {
+  Spectrogram s;
+  s.frames = rows.shape(0);
+  s.bands = rows.shape(1);
+  s.values.assign(rows.data(), rows.data() + rows.size());
+  const Levels levels = to_levels(s.values, unit);
+  s.unit = levels.unit;
+  s.shown = levels.shown;
+  s.frame_seconds = frame_seconds;
+  if (band_hz.size() == s.bands) s.band_hz = band_hz;
+  s.title = title;
+  std::string png;
+  {
+    const WithoutLock free;
+    png = draw(s).png();
+  }
+  return nb::bytes(png.data(), png.size());
+}
+
+}  // namespace
+
+void bind_graphs(nb::module_& m);
+void bind_graphs(nb::module_& m) {
+  m.def("schema", [] { return schema_json(); });
+  m.def("stage_count", [] { return Registry::global().all().size(); });
+  m.def("parse", &parse, nb::arg("name"), nb::arg("text"));
+  m.def("flow_chart", &flow_chart, nb::arg("nodes"), nb::arg("edges"));
+  m.def("picture", &picture, nb::arg("rows"), nb::arg("unit"), nb::arg("frame_seconds"),
+        nb::arg("band_hz"), nb::arg("title"));
+  m.def("html_report", [](const std::string& report) {
+    return html_report(nlohmann::ordered_json::parse(report));
+  });
+}
