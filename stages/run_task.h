@@ -21,6 +21,7 @@ struct CorpusSurvey;
 struct FrozenCorpus;
 class OutputPlanner;
 struct OutputPart;
+struct RowPlan;
 class WholeFiles;
 
 /// How a sink treats the output of an earlier run.
@@ -49,24 +50,6 @@ struct Resume {
   std::function<void(const std::string&)> leave = {};
 };
 
-/// A preview of an update, which a dry run fills in.
-struct UpdatePreview {
-  struct Output {
-    std::string path;
-    bool is_there = false;  ///< false: all files would be computed
-    bool in_place = false;  ///< whether new rows would be appended; else all rows would be copied
-    std::size_t kept_files = 0;
-    std::size_t dropped_files = 0;  ///< files that have rows there and are gone
-    std::int64_t dropped_rows = 0;
-    std::vector<std::string> dropped;  ///< their paths; of very many the first
-    std::string refusal;               ///< why the update would be refused; "": it would begin
-    /// The files to compute, and why: "new", "changed (size)" or the earlier outcome.
-    std::map<std::size_t, std::string> to_compute = {};
-  };
-  std::vector<Output> outputs;  ///< empty where the run was stopped before it had looked at all
-  std::map<std::size_t, std::string> splits;  ///< of those files to compute that have a split
-};
-
 struct RunTask {
   // The corpus.
   std::shared_ptr<FrozenCorpus> corpus = {};  ///< null: the source lists it
@@ -74,9 +57,7 @@ struct RunTask {
   /// Where not null, files that are still being written wait for a later run: new ones are not
   /// listed, and what an output has of the others stays.
   std::shared_ptr<WholeFiles> whole = {};
-  /// A dry run that lists the corpus: the sinks close every file as not run, and nothing is read or
-  /// written. Null: the files are processed.
-  std::shared_ptr<CorpusSurvey> survey = {};
+  std::shared_ptr<CorpusSurvey> survey = {};  ///< filled in by a dry run that lists the corpus
 
   // The outputs.
   Update update = Update::none;
@@ -86,10 +67,8 @@ struct RunTask {
   /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
   /// an update's own.
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
-  /// A dry run of an update: its sinks fill this in, write nothing, and close every file: as ok
-  /// where its rows would stay in all outputs, else as not run, with the reason of the first output
-  /// that lacks its rows. Null: the update is carried out.
-  std::shared_ptr<UpdatePreview> preview = {};
+  /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
+  std::shared_ptr<std::vector<RowPlan>> plans = {};
   std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
   Resume resume = {};
@@ -97,6 +76,9 @@ struct RunTask {
   /// By output that is updated: the files that it has. Filled in by the sinks before the source
   /// starts.
   std::vector<std::vector<EarlierFile>> earlier = {};
+
+  /// In a dry run nothing is read or written: the sinks close every file as not run.
+  [[nodiscard]] bool is_dry() const { return survey != nullptr || plans != nullptr; }
 };
 
 /// To be called before the run. Returns the task, whose pointers tell what the run found out.

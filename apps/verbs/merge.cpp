@@ -16,6 +16,7 @@
 #include "apps/report/remarks_text.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/dry_run.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "pipeline/base/problem.h"
@@ -96,7 +97,7 @@ struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;
   bool trust = false;
-  bool quiet = false, json = false;
+  bool quiet = false, json = false, dry_run = false;
 };
 
 std::string summary_of(const RunReport& report, const Job& job) {
@@ -120,7 +121,14 @@ int merge_parts_of(const MergeArguments& arguments) {
   const std::string output =
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
   job.enter_working_folder();
-  Runner runner(merging_plan(job, arguments.workers, arguments.trust, output));
+  Plan plan = merging_plan(job, arguments.workers, arguments.trust, output);
+  if (arguments.dry_run) {
+    const DryRun dry = dry_run(std::move(plan), kQuietly);
+    if (arguments.json)
+      put(stdout, json_text(plan_json(dry.plans, dry.source(), dry.report, dry.exit_code())));
+    return dry.print(arguments.json ? nullptr : stdout);
+  }
+  Runner runner(std::move(plan));
   const QuietRun ran = run_quietly(runner, "stopped before the end; the same command begins again");
   if (ran.failure) return *ran.failure;
   const RunReport& report = ran.report;
@@ -148,6 +156,8 @@ Action add_merge(CLI::App& verb) {
   verb.add_flag("--json", arguments->json, "prints a JSON document instead, as `melflow run` does");
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a warning");
+  verb.add_flag("--dry-run", arguments->dry_run,
+                "shows whether the output can be made from the parts; changes nothing");
   verb.footer(
       "Every part is compared with what its worker wrote. The output is byte for byte that of "
       "`melflow run`.\n"

@@ -13,6 +13,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/dry_run.h"
 #include "apps/verbs/output_check.h"
 #include "apps/verbs/output_corpus.h"
 #include "apps/verbs/verbs.h"
@@ -30,6 +31,7 @@ struct RepairArguments {
   std::string file;
   std::optional<int> workers;
   bool trust = false;
+  bool dry_run = false;
 };
 
 /// The findings about an output in one file, or in one file per split.
@@ -136,6 +138,7 @@ int repair(const RepairArguments& arguments) {
                            .damaged = found.damaged,
                            .resume = {Resume::When::automatic,
                                       [](const std::string& text) { say(stderr, "{}\n", text); }}});
+  if (arguments.dry_run) return dry_run(std::move(plan), kQuietly).print(stdout);
   Runner runner(std::move(plan));
   const QuietRun ran = run_quietly(
       runner,
@@ -152,6 +155,7 @@ Action add_repair(CLI::App& verb) {
       ->required();
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
   add_trust(verb, arguments->trust);
+  verb.add_flag("--dry-run", arguments->dry_run, "shows what would be recomputed; changes nothing");
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
       "what was\n"

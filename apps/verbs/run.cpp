@@ -1,15 +1,9 @@
 // melflow run and update: the plan, the run with its progress, and the final messages.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -19,26 +13,23 @@
 #include "apps/report/explain.h"
 #include "apps/report/format.h"
 #include "apps/report/html_report.h"
-#include "apps/report/preview.h"
 #include "apps/report/printing.h"
 #include "apps/report/remarks_text.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
 #include "apps/report/trace_json.h"
 #include "apps/report/verdicts_text.h"
-#include "apps/signals.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/dry_run.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
+#include "apps/verbs/watch.h"
 #include "apps/verbs/watched_run.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/base/text.h"
 #include "pipeline/run/runner.h"
-#include "stages/corpus/whole_files.h"
 #include "stages/device/timeline_observer.h"
-#include "stages/manifest.h"
-#include "stages/output/row_sink.h"
 #include "stages/run_task.h"
 
 namespace melflow {
@@ -135,7 +126,7 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
   return kRunFailed;
 }
 
-WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
+Watch watch_of(const RunArguments& arguments) {
   Watch watch{
       .every = arguments.progress_every,
       .quiet = arguments.quiet,
@@ -143,7 +134,7 @@ WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
       .with_series = !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty(),
       .interrupted = arguments.interrupted};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
-  return run_watched(runner, watch);
+  return watch;
 }
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
@@ -189,36 +180,10 @@ std::string what_to_do_text(const RunReport& report, const Plan& plan,
                             given_text(arguments)));
 }
 
-// Refuses sinks without a preview, which would write.
-void check_can_preview(const Plan& plan) {
-  for (const PlanNode& node : plan.nodes)
-    if (node.info->traits.kind == StageKind::sink &&
-        dynamic_cast<const RowSink*>(node.stage.get()) == nullptr)
-      throw RunError(fmt::format("--dry-run: the output of {} ({}) cannot be updated", node.name,
-                                 node.info->name));
-}
-
 int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
-  check_can_preview(plan);
-  const auto preview = std::make_shared<UpdatePreview>();
-  plan.services.find<RunTask>()->preview = preview;
-  Runner runner(std::move(plan));
-  const RunReport report = run_watched(runner, arguments).report;
-  const bool is_whole =
-      report.ending != Ending::failed &&
-      preview->outputs.size() == static_cast<std::size_t>(runner.plan().settings.sinks);
-  const std::string refusal = refusals_of(*preview);
-  const bool is_refused = report.ending == Ending::failed || !refusal.empty();
-  const int code = is_refused ? kRunFailed : is_whole ? kDone : kStopped;
-  const std::vector<Remark> changes = is_whole ? runner.remarks() : std::vector<Remark>{};
-  put(stderr, warnings_text(report, runner.plan()));
-  if (is_whole && !arguments.quiet)
-    put(arguments.json == "-" ? stderr : stdout, preview_text(*preview, changes, kShownRemarks));
-  documents.write_json(preview_json(*preview, report, changes, code));
-  if (report.ending == Ending::failed) complain(report.error);
-  if (report.ending != Ending::failed && is_refused) complain(refusal);
-  if (code == kStopped) complain("stopped before all files were checked");
-  return code;
+  const DryRun dry = dry_run(std::move(plan), watch_of(arguments));
+  documents.write_json(plan_json(dry.plans, dry.source(), dry.report, dry.exit_code()));
+  return dry.print(arguments.quiet ? nullptr : arguments.json == "-" ? stderr : stdout);
 }
 
 int run(const RunArguments& arguments, Documents& documents) {
@@ -235,7 +200,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (documents.has_trace() || documents.are_wanted())
     visits.emplace(documents.has_trace() ? arguments.trace_calls : 0);
   Runner runner(std::move(plan), observer.get(), visits ? &*visits : nullptr);
-  WatchedRun ran = run_watched(runner, arguments);
+  WatchedRun ran = run_watched(runner, watch_of(arguments));
   if (documents.has_trace() && visits->left_out() > 0)
     ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
@@ -279,102 +244,6 @@ int run_and_always_report(const RunArguments& arguments) {
     documents.write_json(not_started_json(std::string(e.what()), kRunFailed));
     throw;
   }
-}
-
-// Waits; a signal ends that and sets `interrupted`.
-void wait(double seconds, std::atomic<bool>& interrupted) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  const StopOnSignal signals(
-      [&] {
-        const std::lock_guard lock(mutex);
-        interrupted = true;
-        changed.notify_all();
-      },
-      [] {});
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                   [&] { return interrupted.load(); });
-}
-
-// Leaves signals pending for the next StopOnSignal, to the end of the program.
-void block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
-// What an update would do: looks, without doing it.
-struct Outlook {
-  std::optional<int> ends = {};  ///< the exit status with which watching ends
-  /// The files to compute, with the stamps of those that an earlier update could not compute: these
-  /// are tried again when they change.
-  std::map<std::string, std::optional<FileStamp>> files = {};
-  bool drops = false;  ///< files are gone
-};
-
-Outlook look(const RunArguments& arguments, bool is_quiet) {
-  Plan plan = arguments.plan.load();
-  check_can_preview(plan);
-  const auto preview = std::make_shared<UpdatePreview>();
-  set_task(plan.services,
-           {.whole = arguments.whole, .update = arguments.update, .preview = preview});
-  Runner runner(std::move(plan));
-  const RunReport report = run_watched(runner, {.progress = ProgressDisplay::Mode::none,
-                                                .quiet = true,
-                                                .interrupted = arguments.interrupted})
-                               .report;
-  const std::string why = report.ending == Ending::failed ? report.error : refusals_of(*preview);
-  if (!why.empty()) {
-    if (!is_quiet) {
-      put(stderr, warnings_text(report, runner.plan()));
-      complain(why);
-    }
-    return {.ends = kRunFailed};
-  }
-  Outlook out;
-  const auto* source = dynamic_cast<const ManifestSource*>(runner.plan().nodes.front().stage.get());
-  for (const UpdatePreview::Output& output : preview->outputs) {
-    out.drops = out.drops || output.dropped_files > 0;
-    for (const auto& [file, reason] : output.to_compute)
-      if (source != nullptr)
-        out.files[source->manifest().name(file)] =
-            reason.ends_with(" before") ? std::optional(stamp_of(source->manifest().path(file)))
-                                        : std::nullopt;
-  }
-  return out;
-}
-
-// Updates whenever new or changed files are whole, until a signal.
-int watch_and_update(RunArguments arguments) {
-  block_signals();
-  std::atomic<bool> interrupted{false};
-  arguments.interrupted = &interrupted;
-  arguments.whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(arguments.watch));
-  Documents none(arguments);
-  std::map<std::string, std::optional<FileStamp>> tried;
-  say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n",
-      arguments.plan.file, seconds_text(arguments.watch));
-  for (bool is_first = true; !interrupted; is_first = false) {
-    const Outlook outlook = look(arguments, is_first);
-    if (interrupted) break;
-    if (outlook.ends && !is_first) return *outlook.ends;
-    const bool has_news =
-        std::any_of(outlook.files.begin(), outlook.files.end(), [&](const auto& file) {
-          const auto before = tried.find(file.first);
-          return !file.second || before == tried.end() || before->second != file.second;
-        });
-    // A dry run does not complete what an interrupted update began; an update does.
-    if (has_news || outlook.drops || outlook.ends) {
-      const int code = run(arguments, none);
-      if (code != kDone && code != kSomeFailed) return code;
-      tried.clear();
-      for (const auto& [name, stamp] : look(arguments, false).files) tried[name] = stamp;
-    }
-    if (!interrupted) wait(arguments.watch, interrupted);
-  }
-  return kDone;
 }
 
 void add_arguments(CLI::App& verb, RunArguments& arguments) {
@@ -475,7 +344,14 @@ Action add_update(CLI::App& verb) {
       "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");
   return [arguments, compact] {
     arguments->update = *compact ? Update::compact : Update::append;
-    if (arguments->watch > 0) return watch_and_update(*arguments);
+    if (arguments->watch > 0)
+      return watch_and_update(arguments->plan, arguments->update, arguments->watch,
+                              [&](const auto& whole, std::atomic<bool>& interrupted) {
+                                arguments->whole = whole;
+                                arguments->interrupted = &interrupted;
+                                Documents none(*arguments);
+                                return run(*arguments, none);
+                              });
     return run_and_always_report(*arguments);
   };
 }

@@ -82,7 +82,7 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
 
 QuietRun run_quietly(Runner& runner, const char* stopped) {
   QuietRun out;
-  out.report = run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
+  out.report = run_watched(runner, kQuietly).report;
   for (const std::string& warning : out.report.warnings) say(stderr, "warning: {}\n", warning);
   if (out.report.ending == Ending::failed) {
     complain(out.report.error);

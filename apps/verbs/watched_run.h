@@ -25,6 +25,8 @@ struct WatchedRun {
   Series series;             ///< if it was requested
 };
 
+inline const Watch kQuietly{.progress = ProgressDisplay::Mode::none, .quiet = true};
+
 WatchedRun run_watched(Runner& runner, const Watch& watch);
 
 /// Runs without progress. Prints the warnings and, where the run did not complete, why; `stopped`:

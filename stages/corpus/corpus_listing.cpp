@@ -360,8 +360,14 @@ class Listing {
   }
 
   void draw() {
-    const std::vector<std::int8_t> splits =
-        draw_splits(options_, manifest_, groups_.keys(), earlier_);
+    std::vector<std::int8_t> splits;
+    try {
+      splits = draw_splits(options_, manifest_, groups_.keys(), earlier_);
+    } catch (const RunError&) {
+      // Beside a recorder, the first whole files may be too few for all splits: they wait.
+      if (context_.whole == nullptr || !earlier_.empty()) throw;
+      manifest_ = Manifest(options_.root);
+    }
     for (std::size_t i = 0; i < splits.size(); ++i)
       if (splits[i] >= 0)
         set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");

@@ -78,6 +78,7 @@ void Checkpoints::commit_all() {
 
 // Takes the next files that are done; false where there are none.
 bool Checkpoints::take(std::vector<RunJournal::File>& out) {
+  if (!uses_.commits) return false;
   // The ledger is asked first: the hash of a file's rows is complete when its record is closed.
   const std::size_t closed = std::max(committed_, uses_.run.ledger.oldest_open());
   written_.clear();

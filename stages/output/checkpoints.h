@@ -31,6 +31,7 @@ class Checkpoints {
     std::uint64_t bytes;  ///< of rows between two commits, at most
     bool sync;            ///< flush the rows of a commit to disk before it
     bool syncs_begin;     ///< flush the beginnings of the files, which show whose they are
+    bool commits = true;  ///< false: nothing can be resumed; the journal shows whose the work is
   };
   /// `journal` has commits for the first `committed` files. Everything in `uses` must outlive this
   /// object. Throws RunError.

@@ -51,15 +51,9 @@ constexpr std::size_t kPackingMemory = 128 << 20;
 
 // Reading one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
 Bytes chunk_for(Access access) {
-  switch (access) {
-    case Access::sequential:
-      return {256 << 10};
-    case Access::blocks:
-      return {32 << 10};
-    case Access::shuffled:
-      return {8 << 10};
-  }
-  return {};
+  return {access == Access::sequential ? 256U << 10
+          : access == Access::blocks   ? 32U << 10
+                                       : 8U << 10};
 }
 
 // Returns the path's ending where it promises another format, else "".
@@ -211,10 +205,7 @@ class Hdf5Write final : public RowSink {
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
-    static_cast<RowFile&>(file).make_hdf5(
-        std::vector<hsize_t>(shape.begin(), shape.end()),
-        [&](hid_t h5, hid_t rows) { write_layout(h5, rows, index); },
-        [&](hid_t h5) { check_layout(h5, index); });
+    complete_hdf5(static_cast<RowFile&>(file), shape, index);
   }
 
   Hdf5WriteOptions options_;

@@ -1,5 +1,6 @@
 // Decides, for one sink, which rows of its output come from existing files and which are computed.
 // A mode of running, such as an update or a merge, is a planner; RowSink carries out what it plans.
+// The base plans a run that computes all rows.
 #pragma once
 
 #include <string>
@@ -37,8 +38,16 @@ class OutputPlanner {
   virtual void look(const PlannedOutput& /*output*/) {}
   /// Plans; called when all stages have started. Changes no file. Throws RunError where the run
   /// must not go on.
-  [[nodiscard]] virtual RowPlan plan(const PlannedOutput& output,
-                                     const OutputSections& sections) = 0;
+  [[nodiscard]] virtual RowPlan plan(const PlannedOutput& /*output*/,
+                                     const OutputSections& sections) {
+    RowPlan plan;
+    for (std::size_t s = 0; s < sections.size(); ++s) {
+      plan.sections.emplace_back();
+      if (sections.first(s) < sections.end(s))
+        plan.sections[s].ranges.push_back({sections.first(s), sections.end(s)});
+    }
+    return plan;
+  }
   /// What to do where the output exists already and is not to be replaced; "": the usual.
   [[nodiscard]] virtual std::string advice() const { return {}; }
 };

@@ -18,16 +18,9 @@ namespace {
 using From = PlannedRange::From;
 
 Outcome outcome_of(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::ok:
-      return Outcome::ok;
-    case FeatureFile::Status::skipped:
-      return Outcome::skipped;
-    case FeatureFile::Status::failed:
-      return Outcome::failed;
-    default:
-      return Outcome::not_run;
-  }
+  static constexpr Outcome kOutcomes[] = {Outcome::ok, Outcome::skipped, Outcome::failed,
+                                          Outcome::not_run};
+  return kOutcomes[static_cast<std::size_t>(status)];
 }
 
 // Whether no sink of the run needs the file again.
@@ -161,6 +154,17 @@ class FirstCopies {
 
 }  // namespace
 
+void pass_routes_again(RowPlan& plan, const RunContext& run) {
+  for (RowPlan::Section& section : plan.sections) {
+    const auto is_elsewhere = [](const PlannedRange& r) { return r.from == From::nowhere; };
+    if (std::none_of(section.ranges.begin(), section.ranges.end(), is_elsewhere)) continue;
+    for (const PlannedRange& r : std::exchange(section.ranges, {}))
+      for (std::size_t i = r.first; i < r.end; ++i)
+        section.add(i, is_elsewhere(r) && !is_complete(run, i) ? From::graph : r.from, r.found,
+                    r.giver, r.entry_of(i));
+  }
+}
+
 KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
   KeptFiles out;
   RowOrder& order = to.writer.order();
@@ -173,12 +177,11 @@ KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
         const FeatureFile::Entry& e = range.giver->entry(at);
         if (range.from == From::nowhere) {
           const FeatureFile::Remark& remark = *range.giver->remark(at);
-          if (is_complete(to.run, i))
-            to.ledger.left_out(i, ledger.stage_number(remark.stage),
-                               ItemError::skipped(remark.reason));
+          to.ledger.left_out(i, ledger.stage_number(remark.stage),
+                             ItemError::skipped(remark.reason));
           continue;
         }
-        if (range.from == From::place)
+        if (section.in_place)
           order.stays(i, e.offset, e.count, about(e));
         else
           order.taken_over(i, e.count, about(e));
@@ -199,43 +202,6 @@ KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
 void copy_first(RowPlan& plan, const Accounts& to,
                 const std::vector<std::unique_ptr<RowPartFile>>& files) {
   FirstCopies(plan, to, files).run();
-}
-
-void preview_plan(const RowPlan& plan, const RunContext& run, const OutputSections& sections,
-                  const std::string& path, UpdatePreview& out) {
-  if (run.is_stopping()) return;  // files that were not checked look changed
-  UpdatePreview::Output& own = out.outputs.emplace_back();
-  own.path = path;
-  own.is_there = own.in_place = plan.is_update;
-  own.dropped_files = plan.dropped.count;
-  own.dropped_rows = plan.dropped_rows;
-  own.dropped = plan.dropped.names;
-  own.refusal = plan.refusal;
-  for (std::size_t s = 0; s < sections.size(); ++s) {
-    const RowPlan::Section& section = plan.sections[s];
-    own.in_place = own.in_place && (section.in_place || section.hash.empty());
-    for (const PlannedRange& range : section.ranges) {
-      if (range.is_kept()) own.kept_files += range.end - range.first;
-      for (std::size_t i = range.first; i < range.end && !range.is_kept(); ++i)
-        if (range.from == From::graph || !is_complete(run, i))
-          own.to_compute.emplace_hint(own.to_compute.end(), i, to_text(range.found));
-    }
-  }
-  if (out.outputs.size() < static_cast<std::size_t>(run.settings.sinks)) return;
-  for (std::size_t i = 0; i < run.ledger.counts().found; ++i) {
-    const auto computes = std::find_if(out.outputs.begin(), out.outputs.end(),
-                                       [i](const auto& o) { return o.to_compute.contains(i); });
-    if (computes == out.outputs.end())
-      run.ledger.close(i, Outcome::ok, -1, "");
-    else
-      run.ledger.close(i, Outcome::not_run, -1, computes->to_compute.at(i));
-  }
-  const ManifestSource* source = manifest_source(run);
-  if (source == nullptr) return;
-  const Manifest& manifest = source->manifest();
-  for (std::size_t i = 0; i < manifest.size(); ++i)
-    if (run.ledger.outcome(i) == Outcome::not_run && manifest.split(i) >= 0)
-      out.splits[i] = manifest.split_names()[static_cast<std::size_t>(manifest.split(i))];
 }
 
 }  // namespace melflow

@@ -12,7 +12,6 @@
 #include "stages/output/row_plan.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/sink_statistics.h"
-#include "stages/run_task.h"
 
 namespace melflow {
 
@@ -27,6 +26,10 @@ struct KeptFiles {
   std::size_t files = 0;
   std::int64_t rows = 0;
 };
+/// Plans to compute those files that a route sent to another output, where that lacks them: they
+/// pass the route again. To be called when all outputs are planned.
+void pass_routes_again(RowPlan& plan, const RunContext& run);
+
 /// Closes in the ledger the files whose rows all sinks of the run have; the other files are
 /// computed again for the sinks that lack them. Rows that are to be copied are copied at their
 /// turn, by the writer. Forgets the givers of sections that stay in place.
@@ -36,10 +39,5 @@ KeptFiles keep_planned(RowPlan& plan, const Accounts& to);
 /// Throws RunError. When the run is being stopped, the remaining files are left open.
 void copy_first(RowPlan& plan, const Accounts& to,
                 const std::vector<std::unique_ptr<RowPartFile>>& files);
-
-/// Describes what the plan does with every file, in place of carrying it out. The last sink of the
-/// run closes the files in the ledger.
-void preview_plan(const RowPlan& plan, const RunContext& run, const OutputSections& sections,
-                  const std::string& path, UpdatePreview& out);
 
 }  // namespace melflow

@@ -128,7 +128,7 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
 }
 
 std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Accounts& into,
-                                               std::size_t& committed, Resumed& resumed) {
+                                               std::size_t& committed, KeptFiles& resumed) {
   std::vector<std::int64_t> rows;
   for (const auto& file : files_of_sections_) rows.push_back(file->first_row());
   ManifestSource* listed = manifest_source(into.run);

@@ -64,12 +64,8 @@ class Resumption {
   /// accounts, and cuts the work files, which take_files() then returns. Returns the journal; it
   /// has commits for the first `committed` of these files. `resumed`: those whose rows are not from
   /// an earlier output.
-  struct Resumed {
-    std::size_t files = 0;
-    std::int64_t rows = 0;
-  };
   std::unique_ptr<RunJournal> resume(std::size_t done, const Accounts& into, std::size_t& committed,
-                                     Resumed& resumed);
+                                     KeptFiles& resumed);
   [[nodiscard]] Files take_files() { return std::move(files_of_sections_); }
 
   /// Removes the journal of a published output, whose run was ended before it could do so. `files`:

@@ -14,41 +14,29 @@ void RowGiver::note_remarks() {
 }
 
 const char* to_text(PlannedRange::Found found) {
-  using Found = PlannedRange::Found;
-  switch (found) {
-    case Found::added:
-      return "new";
-    case Found::unchanged:
-      return "unchanged";
-    case Found::failed_before:
-      return "failed before";
-    case Found::skipped_before:
-      return "skipped before";
-    case Found::not_run_before:
-      return "not_run before";
-    case Found::damaged:
-      return "changed";
-    case Found::gone:
-      return "not there any more";
-    case Found::with_another_size:
-      return "changed (size)";
-    case Found::with_another_time:
-      return "changed (modification time)";
-    case Found::with_other_content:
-      return "changed (content)";
-    case Found::without_hash:
-      return "without a hash before";
-  }
-  return "";
+  static constexpr const char* kTexts[] = {"new",
+                                           "unchanged",
+                                           "failed before",
+                                           "skipped before",
+                                           "not_run before",
+                                           "damaged",
+                                           "not there any more",
+                                           "changed (size)",
+                                           "changed (modification time)",
+                                           "changed (content)",
+                                           "without a hash before"};
+  return kTexts[static_cast<std::size_t>(found)];
 }
 
-const PlannedRange* RowPlan::Section::of(std::size_t file) const {
-  const auto behind =
-      std::upper_bound(ranges.begin(), ranges.end(), file,
-                       [](std::size_t wanted, const PlannedRange& r) { return wanted < r.first; });
-  if (behind == ranges.begin()) return nullptr;
-  const PlannedRange& range = *std::prev(behind);
-  return file < range.end ? &range : nullptr;
+const PlannedRange& RowPlan::Section::of(std::size_t file) const {
+  return *std::partition_point(ranges.begin(), ranges.end(),
+                               [file](const PlannedRange& r) { return r.end <= file; });
+}
+
+bool RowPlan::is_in_place() const {
+  return is_update && std::all_of(sections.begin(), sections.end(), [](const Section& section) {
+           return section.in_place || section.hash.empty();
+         });
 }
 
 void RowPlan::Section::add(std::size_t file, PlannedRange::From from, PlannedRange::Found found,
@@ -68,14 +56,14 @@ std::size_t copy_planned(const RowPlan& plan, const std::vector<PlacedPart>& rea
                          std::size_t from, RowPartFile& to, std::uint64_t most) {
   const std::size_t section = ready[from].section;
   const RowPlan::Section& planned = plan.sections[section];
-  const PlannedRange* range = planned.of(ready[from].file);
+  const PlannedRange* range = &planned.of(ready[from].file);
   RowGiver& giver = *range->giver;
   std::vector<std::size_t> entries;
   std::int64_t begin = 0, count = 0;
   std::size_t next = from;
   for (; next < ready.size() && !ready[next].part && ready[next].section == section; ++next) {
     const std::size_t file = ready[next].file;
-    if (file >= range->end) range = planned.of(file);
+    if (file >= range->end) range = &planned.of(file);
     if (range->giver.get() != &giver) break;
     const std::size_t entry = range->entry_of(file);
     const std::int64_t row = giver.entry(entry).offset;

@@ -1,6 +1,6 @@
 // The plan of an output: an ordered list of ranges of its files, each with the source of their
 // rows. A planner (output_planner.h) makes it before the run; RowSink carries it out, and a dry run
-// prints it.
+// returns it (RunTask::plans).
 #pragma once
 
 #include <cstddef>
@@ -61,11 +61,11 @@ class RowGiver {
 struct PlannedRange {
   enum class From : std::uint8_t {
     graph,   ///< computed by the run
-    place,   ///< they lie where they belong, in the output that is extended
-    giver,   ///< copied from the giver
+    giver,   ///< of the giver: copied, or in a section that is extended in place left there
     nowhere  ///< a route sent these files to another output, and would again
   };
-  /// What was found out about the files; where they are computed, the reason.
+  /// What was found out about the files; where they are computed, the reason. to_text() has the
+  /// same order.
   enum class Found : std::uint8_t {
     added,
     unchanged,
@@ -88,8 +88,7 @@ struct PlannedRange {
   std::size_t entry = 0;
 
   [[nodiscard]] std::size_t entry_of(std::size_t file) const { return entry + (file - first); }
-  /// Whether the output has the files' rows, or no rows of them, without computing any.
-  [[nodiscard]] bool is_kept() const { return from == From::place || from == From::giver; }
+  [[nodiscard]] bool is_kept() const { return from == From::giver; }
 };
 /// Returns why files are computed: "new", "changed (size)".
 const char* to_text(PlannedRange::Found found);
@@ -107,19 +106,20 @@ struct NamedFiles {
 struct RowPlan {
   /// One file of the output.
   struct Section {
-    std::vector<PlannedRange> ranges;  ///< of all its files, in order; empty: all are computed
+    std::vector<PlannedRange> ranges;  ///< of all its files, in order
     /// The number of rows that stay in place; new ones come after them. Not set where the file is
     /// made anew.
     std::optional<std::int64_t> in_place = std::nullopt;
     std::string hash = {};  ///< index_hash() of the file that is updated; "" where there is none
 
-    /// The range of a file; null where all are computed.
-    [[nodiscard]] const PlannedRange* of(std::size_t file) const;
+    /// The range of a file.
+    [[nodiscard]] const PlannedRange& of(std::size_t file) const;
     /// Appends one file; joins it with the range before it where it continues that.
     void add(std::size_t file, PlannedRange::From from, PlannedRange::Found found,
              const std::shared_ptr<RowGiver>& giver, std::size_t entry);
   };
-  std::vector<Section> sections;
+  std::string path = {};  ///< of the output
+  std::vector<Section> sections = {};
   /// An output is there and keeps its name until this one takes it; a run that is stopped leaves it
   /// as it was.
   bool is_update = false;
@@ -138,9 +138,10 @@ struct RowPlan {
   std::string refusal = {};  ///< why it is not to be carried out; "": it is
 
   [[nodiscard]] bool is_kept(std::size_t section, std::size_t file) const {
-    const PlannedRange* range = sections[section].of(file);
-    return range != nullptr && range->is_kept();
+    return sections[section].of(file).is_kept();
   }
+  /// Whether an output is there, and new rows come behind those that it has.
+  [[nodiscard]] bool is_in_place() const;
 };
 
 /// Copies the rows of ready[from], which come from a giver, and of the following parts whose rows

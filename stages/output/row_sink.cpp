@@ -156,13 +156,12 @@ PlannedOutput RowSink::planned(RunContext& run) const {
 // All outputs have been announced, so that what an interrupted run began with them is known.
 void RowSink::look(RunContext& run) {
   const RunTask& task = task_of(run);
+  const bool updates = task.update != Update::none;
   if (task.planner)
     planner_ = task.planner();
-  else if (task.update != Update::none)
-    planner_ = std::make_unique<UpdatePlanner>();
-  if (planner_ == nullptr) return;
-  if (task.update != Update::none)
-    (void)run.services.find<JointPublication>()->recover(task.preview == nullptr);
+  else
+    planner_ = updates ? std::make_unique<UpdatePlanner>() : std::make_unique<OutputPlanner>();
+  if (updates) (void)run.services.find<JointPublication>()->recover(task.plans == nullptr);
   planner_->look(planned(run));
 }
 
@@ -197,17 +196,15 @@ std::vector<std::string> RowSink::all_files() const {
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   const RunTask& task = task_of(run);
   for (const std::string& path :
-       run.services.find<JointPublication>()->recover(task.preview == nullptr))
+       run.services.find<JointPublication>()->recover(task.plans == nullptr))
     run.warn(fmt::format(
         "{}: an interrupted run was complete but unpublished; its files are published now", path));
   check_files(run);
-  if (planner_ != nullptr)
-    plan_ = planner_->plan(planned(run), sections_);
-  else
-    plan_.sections.resize(sections_.size());
+  plan_ = planner_->plan(planned(run), sections_);
+  plan_.path = target_.path;
   planner_.reset();
   if (plan_.normalized_by) statistics_->use(*plan_.normalized_by);
-  if (task.preview != nullptr || task.survey != nullptr) return std::nullopt;
+  if (task.is_dry()) return std::nullopt;
   find_places();
   const RunJournal::Facts facts = this->facts();
   resumption_ = std::make_unique<Resumption>(
@@ -234,14 +231,11 @@ RunJournal::Facts RowSink::row_facts() const {
 
 void RowSink::begin(RunContext& run, std::size_t done) {
   const RunTask& task = task_of(run);
-  if (task.preview != nullptr)
-    return preview_plan(plan_, run, sections_, target_.path, *task.preview);
-  if (task.survey != nullptr) {
-    for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
-      run.ledger.close(i, Outcome::not_run, -1, "");
-    return;
-  }
-  if (run.is_stopping() && resumption_->is_there()) {  // it may not have been checked completely
+  pass_routes_again(plan_, run);
+  if (task.plans != nullptr && !run.is_stopping()) task.plans->push_back(plan_);
+  // Where the run is being stopped, what an interrupted run left may not have been checked to the
+  // end.
+  if (task.is_dry() || (run.is_stopping() && resumption_->is_there())) {
     resumption_.reset();
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
       if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "");
@@ -284,9 +278,9 @@ void RowSink::warn_of_locks(RunContext& run) const {
 
 // All files are checked before the first is opened, so that a refusal leaves everything untouched.
 void RowSink::check_files(const RunContext& run) const {
-  const std::string advice = planner_ != nullptr ? planner_->advice() : "";
+  const std::string advice = planner_->advice();
   for (const std::string& file : all_files()) {
-    PartFile::recover(file, task_of(run).preview == nullptr);
+    PartFile::recover(file, task_of(run).plans == nullptr);
     if (!advice.empty() && !target_.overwrite && std::filesystem::exists(file))
       throw RunError(fmt::format("{}: exists already; {}", file, advice));
     PartFile::check(file, stage_name(), opening(run, false).existing);
@@ -329,10 +323,8 @@ void RowSink::finish(RunContext& run, Ending ending) {
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
       if (target_.sync && !updates) sync_seconds_ += took.count();
     };
-    if (checkpoints_ != nullptr) {
-      timed([&] { checkpoints_->commit(); });
-      checkpoints_->ending();
-    }
+    timed([&] { checkpoints_->commit(); });
+    checkpoints_->ending();
     writer_->finish();
     add_in_place();
     complete(run);
@@ -341,7 +333,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
     for (const auto& file : files_)
       for (PartFile* part : file->parts()) parts.push_back(part);
     if (complete_) {
-      for (std::size_t s = 0; checkpoints_ != nullptr && s < files_.size(); ++s)
+      for (std::size_t s = 0; s < extended_.size(); ++s)
         (extended_[s] != nullptr ? extended_[s] : files_[s])->stay();
       return timed([&] {
         run.services.find<JointPublication>()->complete(target_.path, parts,
@@ -351,9 +343,8 @@ void RowSink::finish(RunContext& run, Ending ending) {
                                                         });
       });
     }
-    if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were only in memory so far
+    checkpoints_->commit();  // rows that were only in memory so far
     for (PartFile* part : parts) part->keep();
-    if (mark_ != nullptr) remove_journal();
     written_ = true;
   } catch (...) {
     leave_work(run);
@@ -417,10 +408,8 @@ void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
     if (rows == 0 || plan_.is_kept(section, i)) continue;
     statistics_->normalize(run, file, offsets[i], rows);
     std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
-    const PlannedRange* range = plan_.sections[section].of(i);
-    if (range != nullptr && range->giver != nullptr &&
-        hash == range->giver->entry(range->entry_of(i)).rows_hash)
-      continue;
+    const PlannedRange& range = plan_.sections[section].of(i);
+    if (range.giver != nullptr && hash == range.giver->entry(range.entry_of(i)).rows_hash) continue;
     checkpoints_->remove();
     checkpoints_.reset();
     throw RunError(fmt::format(

@@ -132,7 +132,7 @@ class RowSink : public Sink<MelBatch>,
   std::string libraries_;              // audio libraries that determine the samples
   bool is_routed_by_content_ = false;  // by every upstream route
   OutputSections sections_;
-  std::unique_ptr<OutputPlanner> planner_;  // null where all rows are computed
+  std::unique_ptr<OutputPlanner> planner_;  // until it has planned
   RowPlan plan_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // by section
   // The outputs of sections that get more rows in place. Until all new rows are there, they go to
@@ -146,12 +146,8 @@ class RowSink : public Sink<MelBatch>,
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<Resumption> resumption_;  // until begin()
   std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<RunJournal> mark_;  // where rows are copied first: it has no commits, and shows
-                                      // whose the work is
   std::shared_ptr<OutputPart> part_;  // the part that this run makes, or null
-  KeptFiles kept_;
-  std::size_t resumed_ = 0;  // files
-  std::int64_t resumed_rows_ = 0;
+  KeptFiles kept_, resumed_;
   std::int64_t rows_ = 0;
   std::unique_ptr<SplitTimes> split_times_;  // where there are splits
   std::vector<Value> splits_;                // by split, for the report

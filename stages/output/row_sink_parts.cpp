@@ -26,16 +26,17 @@ void RowSink::begin_part(const RunContext& run) {
 }
 
 void RowSink::copy_all(RunContext& run) {
-  mark_ = RunJournal::create(target_.path);
+  checkpoints_ = std::make_unique<Checkpoints>(
+      new_journal(facts()), 0,
+      Checkpoints::Uses{run, *ledger_, *writer_, files_, 0, false, false, false});
   try {
-    mark_->append(facts());
     for (const std::string& path : sections_.paths())
       files_.push_back(make_row_file(path, opening(run, false)));
     warn_of_locks(run);
     copy_first(plan_, {run, *ledger_, *writer_, *statistics_}, files_);
   } catch (...) {
     files_.clear();
-    remove_journal();
+    checkpoints_.reset();
     throw;
   }
 }
@@ -49,11 +50,7 @@ std::unique_ptr<RowPartFile> RowSink::open_file(const std::string& path,
 
 void RowSink::finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index) {
   if (!part_) return complete_file(file, shape_of(rows), index);
-  const Shape shape = shape_of(rows);
-  static_cast<RowFile&>(file).make_hdf5(
-      std::vector<hsize_t>(shape.begin(), shape.end()),
-      [&](hid_t h5, hid_t dataset) { write_layout(h5, dataset, index); },
-      [&](hid_t h5) { check_layout(h5, index); });
+  complete_hdf5(static_cast<RowFile&>(file), shape_of(rows), index);
 }
 
 }  // namespace melflow

@@ -19,13 +19,13 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
       {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
       {"complete", Value::scalar(complete_ ? "true" : "false")},
       {"rows", Value::scalar(std::to_string(rows_))}};
-  if (const std::int64_t earlier = kept_.rows + resumed_rows_; earlier > 0)
+  if (const std::int64_t earlier = kept_.rows + resumed_.rows; earlier > 0)
     out.emplace_back("computed_rows", Value::scalar(std::to_string(rows_ - earlier)));
   out.emplace_back("shape", Value::list(std::move(shape)));
   out.emplace_back("dtype", OptionType<NumberType>::echo(target_.dtype));
   for (const auto& [name, files] :
        {std::pair{"kept_files", kept_.files}, std::pair{"left_out_files", ledger_->left_out()},
-        std::pair{"late_files", writer_->late_files()}, std::pair{"resumed_files", resumed_}})
+        std::pair{"late_files", writer_->late_files()}, std::pair{"resumed_files", resumed_.files}})
     if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
   for (const auto& [name, files] :
        {std::pair{"dropped", &plan_.dropped}, std::pair{"changed", &plan_.changed},

@@ -124,16 +124,13 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     }
     if (!updates) journal = new_journal(facts);
   } else {
-    Resumption::Resumed resumed;
     journal =
-        resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed, resumed);
+        resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed, resumed_);
     files_ = resumption_->take_files();
-    resumed_ = resumed.files;
-    resumed_rows_ = resumed.rows;
     if (const Resume& resume = task_of(run).resume; resume.tell)
       resume.tell(fmt::format("{}: resumes an interrupted {}; {} of {} files are done, with {} {}",
                               target_.path, updates ? "update" : "run", done,
-                              run.ledger.counts().found, resumed_rows_,
+                              run.ledger.counts().found, resumed_.rows,
                               updates ? "new rows" : "rows"));
   }
   checkpoints_ = std::make_unique<Checkpoints>(
@@ -186,6 +183,7 @@ void RowSink::leave_work(RunContext& run) {
       // The error that ended the run is the one to report.
     }
     if (checkpoints_->rows() == 0) {
+      files_.clear();  // first: without a journal nothing tells whose they are
       checkpoints_->remove();
     } else {
       for (const auto& file : files_) file->stay();
@@ -199,7 +197,6 @@ void RowSink::leave_work(RunContext& run) {
     checkpoints_.reset();
   }
   files_.clear();
-  if (mark_ != nullptr) remove_journal();
 }
 
 // An update of several outputs starts over: a file may be done in one, and not in another.
@@ -218,7 +215,6 @@ void RowSink::remove_journal() {
   for (const auto& work : extended_)
     if (work != nullptr) work->remove();
   if (checkpoints_ != nullptr) checkpoints_->remove();
-  if (mark_ != nullptr) mark_->log().remove();
 }
 
 }  // namespace melflow

@@ -16,27 +16,26 @@
 namespace melflow {
 namespace {
 
-// The first byte of a record; in the order of RunJournal::Record.
-enum class Kind : char {
-  facts = 'F',
-  begin = 'B',
-  commit = 'C',
-  ending = 'E',
-  complete = 'N',
-  under_way = 'U'
-};
+// The first byte of a record, in the order of RunJournal::Record.
+constexpr std::string_view kKinds = "FBCENU";
+constexpr char kUnderWay = 'U';
 
+// Writes the values of a record, one after another.
 class Packer {
  public:
-  explicit Packer(Kind kind) { put(kind); }
   template <class T>
-  void put(T value) {
+  void operator()(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  void text(std::string_view value) {
-    put(static_cast<std::uint32_t>(value.size()));
-    bytes_ += value;
+  void operator()(const std::string& text) {
+    (*this)(static_cast<std::uint32_t>(text.size()));
+    bytes_ += text;
+  }
+  // Writes a list, the last value of its record.
+  template <class List, class Each>
+  void last(const List& list, const Each& each) {
+    for (const auto& one : list) each(one);
   }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
@@ -44,18 +43,23 @@ class Packer {
   std::string bytes_;
 };
 
-// Reads values from a record; throws std::out_of_range behind its end.
+// Reads what Packer wrote; throws std::out_of_range behind the end of the record.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
   template <class T>
-  T take() {
-    T value;
+  void operator()(T& value) {
     std::memcpy(&value, piece(sizeof value).data(), sizeof value);
-    return value;
   }
-  std::string text() { return std::string(piece(take<std::uint32_t>())); }
-  [[nodiscard]] bool is_empty() const { return rest_.empty(); }
+  void operator()(std::string& text) {
+    std::uint32_t size = 0;
+    (*this)(size);
+    text = piece(size);
+  }
+  template <class List, class Each>
+  void last(List& list, const Each& each) {
+    while (!rest_.empty()) each(list.emplace_back());
+  }
 
  private:
   std::string_view piece(std::size_t bytes) {
@@ -68,81 +72,68 @@ class Unpacker {
   std::string_view rest_;
 };
 
-void put(Packer& to, const Ledger::Entry& entry) {
-  to.put(entry.outcome);
+// The values of each record, in order, for both of them: objects are constant for Packer.
+
+template <class By, class Entry>
+void pass_entry(By& by, Entry& entry) {
+  by(entry.outcome);
   if (entry.outcome == Outcome::open) return;
-  to.text(entry.stage);
-  to.text(entry.reason);
+  by(entry.stage);
+  by(entry.reason);
 }
 
-Ledger::Entry take_entry(Unpacker& from) {
-  Ledger::Entry out{.outcome = from.take<Outcome>(), .stage = {}, .reason = {}};
-  if (out.outcome == Outcome::open) return out;
-  out.stage = from.text();
-  out.reason = from.text();
-  return out;
-}
-
-void put(Packer& to, const RunJournal::File& file) {
+template <class By, class File>
+void pass_file(By& by, File& file) {
   // The hash of a name and is_kept share a number: a commit has to fit on a disk that is full.
-  to.put(file.name_hash << 1 | (file.is_kept ? 1 : 0));
-  put(to, file.in_run);
-  put(to, file.in_sink);
-  to.put(file.rows);
-  to.put(file.rows_hash);
-  to.put(file.about.sample_rate);
-  to.put(file.about.frames);
-  to.text(file.about.results);
-  to.put(file.stamp);
-  to.put(file.content);
+  std::uint64_t name = file.name_hash << 1 | (file.is_kept ? 1 : 0);
+  by(name);
+  if constexpr (!std::is_const_v<File>) {
+    file.name_hash = name >> 1;
+    file.is_kept = (name & 1) != 0;
+  }
+  pass_entry(by, file.in_run);
+  pass_entry(by, file.in_sink);
+  by(file.rows);
+  by(file.rows_hash);
+  by(file.about.sample_rate);
+  by(file.about.frames);
+  by(file.about.results);
+  by(file.stamp);
+  by(file.content);
 }
 
-RunJournal::File take_file(Unpacker& from) {
-  RunJournal::File out;
-  const auto name = from.take<std::uint64_t>();
-  out.name_hash = name >> 1;
-  out.is_kept = (name & 1) != 0;
-  out.in_run = take_entry(from);
-  out.in_sink = take_entry(from);
-  out.rows = from.take<std::int64_t>();
-  out.rows_hash = from.take<std::uint64_t>();
-  out.about.sample_rate = from.take<int>();
-  out.about.frames = from.take<std::int64_t>();
-  out.about.results = from.text();
-  out.stamp = from.take<FileStamp>();
-  out.content = from.take<std::uint64_t>();
-  return out;
+template <class By, class Record>
+void pass(By& by, Record& record) {
+  using T = std::remove_const_t<Record>;
+  if constexpr (std::is_same_v<T, RunJournal::Facts>) {
+    by.last(record, [&](auto& fact) {
+      by(fact.first);
+      by(fact.second);
+    });
+  } else if constexpr (std::is_same_v<T, RunJournal::Begin>) {
+    by(record.boot);
+  } else if constexpr (std::is_same_v<T, RunJournal::Commit>) {
+    by(record.first);
+    by.last(record.files, [&](auto& file) { pass_file(by, file); });
+  } else if constexpr (std::is_same_v<T, RunJournal::Complete>) {
+    by.last(record.hashes, [&](auto& hash) { by(hash); });
+  }
 }
 
 RunJournal::Record unpack(std::string_view bytes, const LogFile::Place& place) {
+  static const RunJournal::Record kEmpty[] = {RunJournal::Facts{}, RunJournal::Begin{},
+                                              RunJournal::Commit{}, RunJournal::Ending{},
+                                              RunJournal::Complete{}};
   Unpacker from(bytes);
-  switch (from.take<Kind>()) {
-    case Kind::facts: {
-      RunJournal::Facts out;
-      while (!from.is_empty()) {
-        std::string name = from.text();
-        out.emplace_back(std::move(name), from.text());
-      }
-      return out;
-    }
-    case Kind::begin:
-      return RunJournal::Begin{from.text()};
-    case Kind::commit: {
-      RunJournal::Commit out{.first = from.take<std::uint64_t>(), .files = {}};
-      while (!from.is_empty()) out.files.push_back(take_file(from));
-      return out;
-    }
-    case Kind::ending:
-      return RunJournal::Ending{};
-    case Kind::complete: {
-      RunJournal::Complete out;
-      while (!from.is_empty()) out.hashes.push_back(from.text());
-      return out;
-    }
-    case Kind::under_way:
-      return UnderWay::read(std::as_bytes(std::span(LogFile::changing_of(bytes, place))));
-  }
-  throw std::out_of_range("kind of record");
+  char kind = 0;
+  from(kind);
+  if (kind == kUnderWay)
+    return UnderWay::read(std::as_bytes(std::span(LogFile::changing_of(bytes, place))));
+  const std::size_t index = kKinds.find(kind);
+  if (index == kKinds.npos) throw std::out_of_range("kind of record");
+  RunJournal::Record out = kEmpty[index];
+  std::visit([&](auto& of_kind) { pass(from, of_kind); }, out);
+  return out;
 }
 
 }  // namespace
@@ -204,38 +195,15 @@ bool RunJournal::next(Record& record) {
   }
 }
 
-void RunJournal::append(const Facts& facts) {
-  Packer to(Kind::facts);
-  for (const auto& [name, value] : facts) {
-    to.text(name);
-    to.text(value);
-  }
-  log_->append(to.bytes());
-}
-
-void RunJournal::append(const Begin& begin) {
-  Packer to(Kind::begin);
-  to.text(begin.boot);
-  log_->append(to.bytes());
-}
-
-void RunJournal::append(const Commit& commit) {
-  Packer to(Kind::commit);
-  to.put(std::uint64_t{commit.first});
-  for (const File& file : commit.files) put(to, file);
-  log_->append(to.bytes());
-}
-
-void RunJournal::append(Ending) { log_->append(Packer(Kind::ending).bytes()); }
-
-void RunJournal::append(const Complete& complete) {
-  Packer to(Kind::complete);
-  for (const std::string& hash : complete.hashes) to.text(hash);
+void RunJournal::append(const Record& record) {
+  Packer to;
+  to(kKinds[record.index()]);
+  std::visit([&](const auto& of_kind) { pass(to, of_kind); }, record);
   log_->append(to.bytes());
 }
 
 LogFile::Mapped RunJournal::append_under_way(std::size_t entries) {
-  return log_->append_changing(static_cast<char>(Kind::under_way), entries * UnderWay::kEntry);
+  return log_->append_changing(kUnderWay, entries * UnderWay::kEntry);
 }
 
 }  // namespace melflow

@@ -73,11 +73,8 @@ class RunJournal {
   [[nodiscard]] LogFile& log() { return *log_; }
   /// Reads the next record; false at the end, and where the next one is damaged.
   bool next(Record& record);
-  void append(const Facts& facts);
-  void append(const Begin& begin);
-  void append(const Commit& commit);
-  void append(Ending);
-  void append(const Complete& complete);
+  /// Not for recordings under way, for which append_under_way() makes room.
+  void append(const Record& record);
   /// Adds a record of `entries` entries, all of them empty.
   LogFile::Mapped append_under_way(std::size_t entries);
 

@@ -64,7 +64,8 @@ void look_at(const ManifestSource& source, std::size_t file, const FeatureFile::
 // Compares the files of a section with the entries of its earlier output. A file that was ok is
 // unchanged when path, size and modification time are the same; for a source that compares
 // contents, when path, size and the hash of its bytes are, for which it is read. A file whose state
-// the system cannot tell counts as unchanged. When the run is being stopped, the remaining files
+// the system cannot tell counts as unchanged, as does one that is still being written
+// (RunTask::whole), even if it had failed. When the run is being stopped, the remaining files
 // are not checked and count as gone. A repair does not look at the files.
 class Comparison {
  public:
@@ -186,14 +187,9 @@ std::vector<Now> Comparison::as_they_were(const std::vector<std::int64_t>& entri
 
 // The reason of an entry without rows.
 Found as_before(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::failed:
-      return Found::failed_before;
-    case FeatureFile::Status::skipped:
-      return Found::skipped_before;
-    default:
-      return Found::not_run_before;
-  }
+  return status == FeatureFile::Status::failed    ? Found::failed_before
+         : status == FeatureFile::Status::skipped ? Found::skipped_before
+                                                  : Found::not_run_before;
 }
 
 Found Comparison::found(const FeatureFile::Entry& e, const Now& now, bool is_hidden,
@@ -226,6 +222,7 @@ void Comparison::run() {
   } else {
     states = look(entries);
   }
+  to_.ranges.clear();
   is_listed_.assign(old_->file().files().size(), false);
   is_gone_ = is_listed_;
   for (std::size_t k = 0; k < entries.size(); ++k) {
@@ -241,7 +238,7 @@ void Comparison::run() {
     if (is_hidden && hidden_count_++ == 0)
       hidden_ = fmt::format("{}: {}", source_.manifest().path(file), std::strerror(now.error));
     Found found = this->found(before, now, is_hidden, damaged.has_value());
-    if (whole != nullptr && found != Found::unchanged && now.stamp.size >= 0 &&
+    if (whole != nullptr && found != Found::unchanged && found != Found::gone &&
         !whole->is_whole(source_.manifest().path(file))) {
       is_hidden = true;
       found = Found::unchanged;
@@ -412,34 +409,26 @@ std::shared_ptr<EarlierRows> UpdatePlanner::take(const PlannedOutput& output,
                                                  const std::string& path) {
   if (const auto opened = opened_.find(path); opened != opened_.end())
     return opened_.extract(opened).mapped();
-  return EarlierRows::find(path, output.feature_fingerprint,
-                           task_of(output.run).preview == nullptr);
+  return EarlierRows::find(path, output.feature_fingerprint, task_of(output.run).plans == nullptr);
 }
 
 RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& sections) {
   RunContext& run = output.run;
   const RunTask& task = task_of(run);
-  RowPlan plan{.sections = std::vector<RowPlan::Section>(sections.size()),
-               .is_repair = task.damaged.has_value()};
+  RowPlan plan = OutputPlanner::plan(output, sections);
+  plan.is_repair = task.damaged.has_value();
   const ManifestSource* source = manifest_source(run);
   std::vector<Comparison> compared;
   for (std::size_t s = 0; s < sections.size(); ++s) {
     const std::shared_ptr<EarlierRows> old = take(output, sections.path(s));
-    if (old == nullptr || source == nullptr) {
-      if (sections.first(s) < sections.end(s))
-        plan.sections[s].ranges.push_back({sections.first(s), sections.end(s)});
-      continue;
-    }
+    if (old == nullptr || source == nullptr) continue;
     plan.is_update = true;
     plan.sections[s].hash = old->file().hash();
     check(output, *old);
     Comparison& comparison = compared.emplace_back(output, sections, s, old, plan);
     comparison.run();
     comparison.warn();
-    if (!stays(output, comparison)) continue;
-    plan.sections[s].in_place = old->rows();
-    for (PlannedRange& range : plan.sections[s].ranges)
-      if (range.from == From::giver) range.from = From::place;
+    if (stays(output, comparison)) plan.sections[s].in_place = old->rows();
   }
   // Where the run is being stopped, files that were not checked look as if they were gone.
   if (plan.is_update && !run.is_stopping()) {
@@ -451,8 +440,8 @@ RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& s
     for (const Comparison& comparison : compared) comparison.add_dropped(listed, all);
     plan.refusal = too_many_dropped(output, plan, all);
   }
-  if (!plan.refusal.empty() && task.preview == nullptr) throw RunError(plan.refusal);
-  if (plan.is_update && task.preview == nullptr && !plan.is_repair)
+  if (!plan.refusal.empty() && task.plans == nullptr) throw RunError(plan.refusal);
+  if (plan.is_update && task.plans == nullptr && !plan.is_repair)
     note_changes(source->manifest(), plan);
   if (output.target.normalize && plan.is_update) {
     for (const Comparison& comparison : compared)

@@ -142,6 +142,12 @@ TEST_CASE(
   const auto expected = made_by_one(folder);
   plan(folder, "1");  // one file per part
   work(folder);
+  const Ended planned = exits(0, melflow_in(folder, {"merge", "job", "--dry-run"}));
+  CHECK(has(planned.out, "out.h5: "));
+  CHECK(has(planned.out, " files to copy, 0 to compute\na new output would be made\n"));
+  CHECK(has(exits(0, melflow_in(folder, {"merge", "job", "--dry-run", "--json"})).out,
+            "\"dry_run\": true"));
+  CHECK_FALSE(fs::exists(folder / "out.h5"));
   CHECK(melflow_in(folder, {"merge", "job", "-q"}).code == 3);
   CHECK((outputs(folder) == expected));
   CHECK(has(melflow_in(folder, {"merge", "job"}).err,

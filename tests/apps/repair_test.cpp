@@ -100,6 +100,10 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
       spoil(folder / name);
       CHECK(melflow_in(folder, {"verify", name}).code == 1);
     }
+    const auto spoiled = outputs(folder);
+    const Ended planned = exits(0, melflow_in(folder, {"repair", row.name, "--dry-run"}));
+    CHECK(has(planned.out, fmt::format("{} to compute (1 damaged in ", row.damaged.size())));
+    CHECK(outputs(folder) == spoiled);
     const Ended repaired = exits(0, melflow_in(folder, {"repair", row.name}));
     for (const std::string& name : row.damaged) CHECK(has(repaired.out, "  " + name + ": "));
     CHECK((outputs(folder) == whole));

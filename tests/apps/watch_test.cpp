@@ -114,6 +114,30 @@ TEST_CASE("watch: rows of a file that is being rewritten stay until it is whole"
   CHECK(after.files()[0].rows_hash == rows);
 }
 
+TEST_CASE("watch: a file that failed is not tried again while it is being written") {
+  const Watchdog watchdog("watch: failed");
+  const Corpus corpus;
+  const TempFolder& folder = corpus.folder;
+  corpus.move_in("a.wav");
+  write_text(folder / "clips/b.wav", "");
+  exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
+  const std::string why = FeatureFile(folder / "out.h5").remarks().at(0).reason;
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "3s", "--no-progress"});
+  corpus.move_in("c.wav");
+  process.wait_until([&] {
+    std::ofstream(folder / "clips/b.wav", std::ios::binary | std::ios::app) << '.';
+    return reports(corpus.said()) == 1;
+  });
+  CHECK(has(corpus.said(), "3 files: 2 ok, 0 skipped, 1 failed"));
+  CHECK(FeatureFile(folder / "out.h5").remarks().at(0).reason == why);
+  fs::remove(folder / "clips/b.wav");
+  corpus.move_in("b.wav");
+  process.wait_until([&] { return reports(corpus.said()) == 2; });
+  process.send(SIGINT);
+  CHECK(process.wait().code == 0);
+  CHECK(FeatureFile(folder / "out.h5").remarks().empty());
+}
+
 TEST_CASE("watch: what does not go with it, and what ends it") {
   const Corpus corpus;
   const TempFolder& folder = corpus.folder;

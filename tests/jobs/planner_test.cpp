@@ -43,7 +43,7 @@ class Selection final : public OutputPlanner {
     from_ = EarlierRows::find(path_, output.feature_fingerprint, false);
   }
   RowPlan plan(const PlannedOutput& output, const OutputSections&) override {
-    RowPlan plan{.sections = std::vector<RowPlan::Section>(1), .copies_first = copies_first_};
+    RowPlan plan{.sections = {{}}, .copies_first = copies_first_};
     std::size_t file = 0;
     for (std::size_t e = 0; e < from_->file().files().size(); ++e)
       if (from_->entry(e).path.starts_with(folder_)) {

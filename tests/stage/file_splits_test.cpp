@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "stages/corpus/corpus_listing.h"
+#include "stages/corpus/whole_files.h"
 #include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
@@ -495,6 +497,20 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
   // A new speaker takes its place.
   folder.write("s9/a1.wav", "x");
   CHECK(complaint(folder, root(folder, how), before) == "");
+}
+
+TEST_CASE("an update beside a recorder: too few whole files for all splits wait for others") {
+  const TempFolder folder;
+  FileListOptions options;
+  options.root = folder.path();
+  options.splits = Splits::ratio;
+  const auto warn = [](const std::string&) {};
+  WholeFiles whole(WholeFiles::Seconds(0));
+  folder.write("a.wav", "x");
+  CHECK_THROWS_AS(static_cast<void>(list_corpus(options, warn)), RunError);
+  CHECK(list_corpus(options, warn, {.whole = &whole}).size() == 0);
+  for (int i = 0; i < 20; ++i) folder.write(fmt::format("{}.wav", i), "x");
+  CHECK(list_corpus(options, warn, {.whole = &whole}).size() == 21);
 }
 
 TEST_CASE("an update counts files that were given another split") {

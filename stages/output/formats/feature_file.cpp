@@ -22,27 +22,19 @@
 #include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
+#include "stages/output/output_sections.h"
 
 namespace melflow {
-namespace fs = std::filesystem;
 namespace {
 
 // Returns the first existing files of splits: for "out/a.npy", "out/a.test.npy" and others.
 std::vector<std::string> files_of_splits(const std::string& path) {
   constexpr std::size_t kShown = 5;
-  const fs::path wanted(path);
-  const std::string begin = wanted.stem().string() + ".", end = wanted.extension().string();
   std::vector<std::string> out;
-  std::error_code error;
-  const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
-  for (fs::directory_iterator i(folder, error), last; !error && i != last; i.increment(error)) {
-    const std::string name = i->path().filename().string();
-    if (!end.empty() && name.size() > begin.size() + end.size() && name.starts_with(begin) &&
-        name.ends_with(end) && !name.ends_with(".index" + end))
-      out.push_back((wanted.parent_path() / name).string());
-  }
-  std::sort(out.begin(), out.end());
-  if (out.size() > kShown) out.resize(kShown);
+  if (!std::filesystem::path(path).has_extension()) return out;
+  for (const std::string& split : OutputSections::splits_beside(path))
+    if (out.size() < kShown && !("." + split).ends_with(".index"))
+      out.push_back(OutputSections::path_of(path, split));
   return out;
 }
 
@@ -84,17 +76,9 @@ std::string rows_of_index(const std::string& path) {
 }  // namespace
 
 const char* to_text(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::ok:
-      return "ok";
-    case FeatureFile::Status::skipped:
-      return "skipped";
-    case FeatureFile::Status::failed:
-      return "failed";
-    case FeatureFile::Status::not_run:
-      return "not run";
-  }
-  return "?";
+  if (status == FeatureFile::Status::not_run) return "not run";
+  const auto i = static_cast<std::size_t>(status);  // of a remark it may be any number
+  return i < std::size(FeatureData::kStatusNames) ? FeatureData::kStatusNames[i] : "?";
 }
 
 FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {

@@ -56,18 +56,19 @@ void write_column(const H5Place& files, const OutputIndex& x, const IndexColumn&
 
 void write_files(const H5Place& file, const OutputIndex& x) {
   const H5Place files(file, "files");
-  files.attribute("root", x.root());
+  files.attribute("root", x.manifest.root());
   for (const IndexColumn& column : index_columns()) write_column(files, x, column);
-  H5Place(file, "labels").list("name", x.label_names());
-  H5Place(file, "splits").list("name", x.split_names());
-  if (!x.target_names().empty()) H5Place(file, "targets").list("name", x.target_names());
+  H5Place(file, "labels").list("name", x.manifest.label_names());
+  H5Place(file, "splits").list("name", x.manifest.split_names());
+  if (!x.manifest.target_names().empty())
+    H5Place(file, "targets").list("name", x.manifest.target_names());
 }
 
 void write_texts(const H5Place& file, const OutputIndex& x) {
-  if (x.text_names().empty()) return;
+  if (x.manifest.text_names().empty()) return;
   const H5Place columns(file, "columns");
-  for (std::size_t t = 0; t < x.text_names().size(); ++t)
-    columns.texts(x.text_names()[t].c_str(), x.files(),
+  for (std::size_t t = 0; t < x.manifest.text_names().size(); ++t)
+    columns.texts(x.manifest.text_names()[t].c_str(), x.files(),
                   [&](std::size_t i) { return x.text(i, t); });
 }
 
@@ -112,7 +113,7 @@ void write_splits(const H5Place& file, hid_t rows, const OutputIndex& x) {
     const Hid view =
         file.writes() ? make_view(where, rows, x.info.name, split) : open_rows(where, x);
     write_axes(file, {view, file.pass()}, x);
-    if (x.has_label_sets() || x.label_names().empty()) continue;
+    if (x.manifest.has_label_sets() || x.manifest.label_names().empty()) continue;
     std::size_t i = split.first;  // rows are asked for in order
     std::int64_t left = x.rows(i);
     where.list("label", static_cast<std::size_t>(split.row_count), [&](std::size_t) {
@@ -174,13 +175,16 @@ void go_through(const H5Place& file, hid_t rows, const OutputIndex& index) {
 
 }  // namespace
 
-void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
-  go_through({file, H5Place::Pass::write}, rows, index);
-}
-
-void check_layout(hid_t file, const OutputIndex& index) {
-  const Hid rows = open_rows(file, index);
-  go_through({file, H5Place::Pass::check}, rows, index);
+void complete_hdf5(RowFile& file, const std::vector<std::uint64_t>& shape,
+                   const OutputIndex& index) {
+  file.make_hdf5(
+      std::vector<hsize_t>(shape.begin(), shape.end()),
+      [&](hid_t h5, hid_t rows) {
+        go_through({h5, H5Place::Pass::write}, rows, index);
+      },
+      [&](hid_t h5) {
+        go_through({h5, H5Place::Pass::check}, open_rows(h5, index), index);
+      });
 }
 
 }  // namespace melflow

@@ -32,7 +32,7 @@ IndexColumn optional(IndexColumn column, const char* only = "",
 }
 
 void put_targets(const OutputIndex& x, std::size_t file, char* to) {
-  for (std::size_t t = 0; t < x.target_names().size(); ++t, to += sizeof(float))
+  for (std::size_t t = 0; t < x.manifest.target_names().size(); ++t, to += sizeof(float))
     put_bytes(to, x.target(file, t));
 }
 
@@ -97,11 +97,11 @@ const std::vector<IndexColumn>& index_columns() {
               &Entry::start,
               "of an utterance in its recording, as the manifest has it: in seconds, or in samples "
               "of the recording (`utterances.unit`)"),
-          "`utterances`", [](const X& x) { return x.has_spans(); }),
+          "`utterances`", [](const X& x) { return x.manifest.has_spans(); }),
       optional(number(
                    "end", [](const X& x, std::size_t file) { return x.span(file).end; },
                    &Entry::end, "likewise, +inf where it is the end of the recording"),
-               "`utterances`", [](const X& x) { return x.has_spans(); }),
+               "`utterances`", [](const X& x) { return x.manifest.has_spans(); }),
       optional(
           {"targets", ColumnType::float32, "`[files, targets]`, NaN where a file has no number",
            put_targets, set_targets, Per::target},
@@ -109,7 +109,7 @@ const std::vector<IndexColumn>& index_columns() {
       optional({"labels", ColumnType::uint8, "`[files, labels]`, 1 for each label that a file has",
                 put_labels, set_labels, Per::label},
                "several labels a file (`label_separator`, lists in `.jsonl`)",
-               [](const X& x) { return x.has_label_sets(); }),
+               [](const X& x) { return x.manifest.has_label_sets(); }),
       {"path",
        ColumnType::text,
        "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
@@ -139,8 +139,8 @@ const std::vector<IndexColumn>& index_columns() {
 std::size_t IndexColumn::values(const OutputIndex& index) const {
   if (is_wanted != nullptr && !is_wanted(index)) return 0;
   return per == Per::file     ? 1
-         : per == Per::target ? index.target_names().size()
-                              : index.label_names().size();
+         : per == Per::target ? index.manifest.target_names().size()
+                              : index.manifest.label_names().size();
 }
 
 std::size_t IndexColumn::values(const FeatureData& data) const {

@@ -80,12 +80,12 @@ FeatureData whole_of(const OutputIndex& x) {
         a.value(x));
   }
   out.unit = x.info.unit;
-  out.root = x.root();
+  out.root = x.manifest.root();
   out.band_hz = x.info.column_hz;
-  out.labels = x.label_names();
-  out.splits = x.split_names();
-  out.targets = x.target_names();
-  out.columns = x.text_names();
+  out.labels = x.manifest.label_names();
+  out.splits = x.manifest.split_names();
+  out.targets = x.manifest.target_names();
+  out.columns = x.manifest.text_names();
   for (const std::size_t i : x.remarked())
     out.remarks.push_back({static_cast<std::int64_t>(i), x.path(i), x.status(i), x.entry(i).stage,
                            x.entry(i).reason});
@@ -108,7 +108,8 @@ FeatureData::Entry file_of(const OutputIndex& x, std::size_t file) {
     column.put(x, file, bytes.data());
     column.set(bytes, out);
   }
-  for (std::size_t t = 0; t < x.text_names().size(); ++t) out.texts.push_back(x.text(file, t));
+  for (std::size_t t = 0; t < x.manifest.text_names().size(); ++t)
+    out.texts.push_back(x.text(file, t));
   return out;
 }
 

@@ -198,10 +198,10 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("unit", text(x.info.unit));
   if (x.info.energy_column >= 0) entry("energy_column", json_number(x.info.energy_column));
   if (!x.info.column_hz.empty()) entry("band_hz", numbers(x.info.column_hz));
-  entry("root", text(x.root()));
-  entry("labels", texts(x.label_names()));
-  entry("splits", texts(x.split_names()));
-  if (!x.target_names().empty()) entry("targets", texts(x.target_names()));
+  entry("root", text(x.manifest.root()));
+  entry("labels", texts(x.manifest.label_names()));
+  entry("splits", texts(x.manifest.split_names()));
+  if (!x.manifest.target_names().empty()) entry("targets", texts(x.manifest.target_names()));
   entry("status", list(std::span(FeatureData::kStatusNames), text));
   if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
   if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
@@ -214,7 +214,7 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
     }
     out.add(*before == '[' ? "[]" : "]");
   };
-  if (const auto& names = x.text_names(); !names.empty()) {
+  if (const auto& names = x.manifest.text_names(); !names.empty()) {
     begin("columns");
     for (std::size_t t = 0; t < names.size(); ++t) {
       out.add(fmt::format("{}{}: ", t == 0 ? "{" : ",\n", json(text(names[t]))));

@@ -4,11 +4,11 @@
 #include "stages/output/formats/index_hash.h"
 
 namespace melflow {
-namespace {
 
-const std::vector<std::string> kNoNames;
-
-}  // namespace
+const Manifest& OutputIndex::no_manifest() {
+  static const Manifest none;
+  return none;
+}
 
 FileStamp OutputIndex::stamp(std::size_t file) const {
   return listed != nullptr ? listed->stamp(first + file) : FileStamp{};
@@ -30,68 +30,18 @@ const std::string& OutputIndex::run_hash() const {
   return run_hash_;
 }
 
-std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }
-
-std::vector<CorpusSource> OutputIndex::sources() const {
-  return manifest != nullptr ? manifest->sources() : std::vector<CorpusSource>();
-}
-
-std::int32_t OutputIndex::label(std::size_t file) const {
-  return manifest != nullptr ? manifest->label(first + file) : -1;
-}
-
-bool OutputIndex::has_label_sets() const {
-  return manifest != nullptr && manifest->has_label_sets();
-}
-
-std::span<const std::int32_t> OutputIndex::labels(std::size_t file) const {
-  return manifest != nullptr ? manifest->labels(first + file) : std::span<const std::int32_t>();
-}
-
-float OutputIndex::target(std::size_t file, std::size_t target) const {
-  return manifest->target(first + file, target);
-}
-
-std::string OutputIndex::text(std::size_t file, std::size_t which) const {
-  return std::string(manifest->text(first + file, which));
-}
-
-std::int8_t OutputIndex::split(std::size_t file) const {
-  return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(first + file) : -1);
-}
-
-const std::vector<std::string>& OutputIndex::label_names() const {
-  return manifest != nullptr ? manifest->label_names() : kNoNames;
-}
-
-const std::vector<std::string>& OutputIndex::split_names() const {
-  return manifest != nullptr ? manifest->split_names() : kNoNames;
-}
-
-const std::vector<std::string>& OutputIndex::target_names() const {
-  return manifest != nullptr ? manifest->target_names() : kNoNames;
-}
-
-const std::vector<std::string>& OutputIndex::text_names() const {
-  return manifest != nullptr ? manifest->text_names() : kNoNames;
-}
-
 double OutputIndex::duration(std::size_t file) const {
   const FileAudio& a = order.audio(first + file);
   return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
 }
 
 FeatureData::Status OutputIndex::status(std::size_t file) const {
-  switch (ledger.outcome(first + file)) {
-    case Outcome::ok:
-      return FeatureData::Status::ok;
-    case Outcome::skipped:
-      return FeatureData::Status::skipped;
-    case Outcome::failed:
-      return FeatureData::Status::failed;
-    default:
-      return FeatureData::Status::not_run;
-  }
+  using Status = FeatureData::Status;
+  const Outcome outcome = ledger.outcome(first + file);
+  return outcome == Outcome::ok        ? Status::ok
+         : outcome == Outcome::skipped ? Status::skipped
+         : outcome == Outcome::failed  ? Status::failed
+                                       : Status::not_run;
 }
 
 std::vector<std::size_t> OutputIndex::remarked() const {
@@ -109,11 +59,11 @@ std::vector<std::size_t> OutputIndex::remarked() const {
 
 std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
   std::vector<SplitRows> out;
-  if (split_names().empty()) return out;
+  if (manifest.split_names().empty()) return out;
   for (std::size_t i = 0; i < files(); ++i) {
     const int s = split(i);
     if (s < 0) continue;
-    if (i == 0 || split(i - 1) != s) out.push_back({manifest->split_name(s), i, i, {}, 0});
+    if (i == 0 || split(i - 1) != s) out.push_back({manifest.split_name(s), i, i, {}, 0});
     SplitRows& of = out.back();
     of.last = i + 1;
     if (rows(i) == 0) continue;

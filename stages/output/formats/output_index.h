@@ -33,14 +33,12 @@ struct OutputIndex {
   const std::vector<std::uint64_t>* rows_hashes = nullptr;  ///< of all files of the run
   bool is_of_several = false;                               ///< the run has a file for each split
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
-  const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
+  const Manifest& manifest = listed != nullptr ? listed->manifest() : no_manifest();
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
   using FilesByStatus = std::array<std::int64_t, std::size(FeatureData::kStatusNames)>;
   const FilesByStatus files_by_status = count_files();
 
   [[nodiscard]] std::size_t files() const { return last - first; }
-  [[nodiscard]] std::string root() const;
-  [[nodiscard]] std::vector<CorpusSource> sources() const;  ///< where there are several
   [[nodiscard]] std::string path(std::size_t file) const { return run.source.name(first + file); }
   [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
@@ -51,9 +49,8 @@ struct OutputIndex {
     return order.results(first + file);
   }
   [[nodiscard]] FileStamp stamp(std::size_t file) const;
-  [[nodiscard]] bool has_spans() const { return manifest != nullptr && manifest->has_spans(); }
   [[nodiscard]] const Manifest::Span& span(std::size_t file) const {
-    return manifest->span(first + file);
+    return manifest.span(first + file);
   }
   [[nodiscard]] bool has_contents() const {
     return listed != nullptr && listed->contents() != nullptr;
@@ -68,18 +65,23 @@ struct OutputIndex {
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const { return ledger.entry(first + file); }
   /// The number of the file's label; -1 for none, or where files may have several and this one has
   /// more or fewer than one.
-  [[nodiscard]] std::int32_t label(std::size_t file) const;
-  [[nodiscard]] bool has_label_sets() const;
-  [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const;
+  [[nodiscard]] std::int32_t label(std::size_t file) const {
+    return listed != nullptr ? manifest.label(first + file) : -1;
+  }
+  [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const {
+    return manifest.labels(first + file);
+  }
+  [[nodiscard]] std::int8_t split(std::size_t file) const {
+    return static_cast<std::int8_t>(listed != nullptr ? manifest.split(first + file) : -1);
+  }
   /// A target of the file; NaN for none.
-  [[nodiscard]] float target(std::size_t file, std::size_t target) const;
-  [[nodiscard]] const std::vector<std::string>& target_names() const;
+  [[nodiscard]] float target(std::size_t file, std::size_t target) const {
+    return manifest.target(first + file, target);
+  }
   /// A text of the file; "" for none.
-  [[nodiscard]] std::string text(std::size_t file, std::size_t which) const;
-  [[nodiscard]] const std::vector<std::string>& text_names() const;
-  [[nodiscard]] std::int8_t split(std::size_t file) const;
-  [[nodiscard]] const std::vector<std::string>& label_names() const;
-  [[nodiscard]] const std::vector<std::string>& split_names() const;
+  [[nodiscard]] std::string text(std::size_t file, std::size_t which) const {
+    return std::string(manifest.text(first + file, which));
+  }
   [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
   [[nodiscard]] FeatureData::Status status(std::size_t file) const;
   /// The files that were skipped, failed, or are ok with a warning, in order.
@@ -107,6 +109,7 @@ struct OutputIndex {
   mutable std::string hash_ = {}, run_hash_ = {};  ///< "" until they are asked for
 
  private:
+  static const Manifest& no_manifest();
   [[nodiscard]] FilesByStatus count_files() const;
 };
 

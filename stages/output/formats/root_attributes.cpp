@@ -61,7 +61,7 @@ Value groups_of(const FeatureInfo& info) {
 
 Value sources_of(const X& x) {
   std::vector<Value> out;
-  for (const CorpusSource& s : x.sources()) {
+  for (const CorpusSource& s : x.manifest.sources()) {
     Value source = Value::map({});
     source.set("name", Value::scalar(s.name, {}, true));
     source.set("root", Value::scalar(s.root, {}, true));
@@ -137,7 +137,7 @@ std::vector<RootAttribute> table() {
           "the whole configuration, all defaults filled in; `auto` is kept where it depends on "
           "the machine (`concurrency`, `queue`), the report of a run has the numbers"),
       only(
-          "several sources", [](const X& x) { return !x.sources().empty(); },
+          "several sources", [](const X& x) { return !x.manifest.sources().empty(); },
           lately(attribute(kSources, sources_of,
                            "the sources, in their order: a list, `{\"name\": \"train\", "
                            "\"root\": \"/data/a\"}`. The paths of a source's files begin with "
