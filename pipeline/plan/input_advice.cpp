@@ -27,7 +27,7 @@ std::vector<std::string> stages_between(const Registry& registry, const PortType
       const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
       const bool is_between =
           s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
-      if (!is_between || s->traits.pairs || !s->ports.empty() || !(s->traits.in == ways[at].port) ||
+      if (!is_between || s->runs_code || s->traits.pairs || !s->ports.empty() || !(s->traits.in == ways[at].port) ||
           std::any_of(ways.begin(), ways.end(), is_known))
         continue;
       Way longer{s->traits.out, ways[at].stages};
