@@ -154,10 +154,11 @@ class Reader {
     const StageInfo* info = stage == nullptr ? nullptr : registry_.find(stage->text());
     if (options_.trust.value_or(true) || info == nullptr || !info->runs_code) return;
     const Value* call = node.find("call");
-    error(call != nullptr ? call->mark() : node.mark(),
-          fmt::format("{}.call: {}: this configuration would run the function, which is code chosen "
-                      "by the author of the file; run it with --trust",
-                      name, excerpt(call != nullptr ? call->text() : stage->text())));
+    error(
+        call != nullptr ? call->mark() : node.mark(),
+        fmt::format("{}.call: {}: this configuration would run the function, which is code chosen "
+                    "by the author of the file; run it with --trust",
+                    name, excerpt(call != nullptr ? call->text() : stage->text())));
     is_incomplete_ = true;
   }
 

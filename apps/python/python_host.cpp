@@ -55,7 +55,8 @@ class Function final : public PythonFunction {
     if (!python) return {PythonAnswer::Outcome::failed, "Python is shutting down", {}, {}};
     try {
       float* data = owner->data();
-      return answer(function_(array(std::move(owner), data, shape, nb::dtype<float>()), sample_rate));
+      return answer(
+          function_(array(std::move(owner), data, shape, nb::dtype<float>()), sample_rate));
     } catch (const nb::python_error& error) {
       return {PythonAnswer::Outcome::failed, text_of(error), {}, {}};
     }
@@ -91,8 +92,8 @@ class Host final : public PythonHost {
   std::shared_ptr<const PythonFunction> open(const PythonCall& call) override {
     const nb::gil_scoped_acquire lock;
     try {
-      return std::make_shared<Function>(class_of_calls()(
-          call.function, call.arguments, call.gives, call.processes, call.timeout_seconds));
+      return std::make_shared<Function>(class_of_calls()(call.function, call.arguments, call.gives,
+                                                         call.processes, call.timeout_seconds));
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

@@ -110,8 +110,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
-    block_ = std::max<std::uint64_t>(options_.block.count,
-                                     required.get_or(requirement::kWholeBlock, 0));
+    block_ =
+        std::max<std::uint64_t>(options_.block.count, required.get_or(requirement::kWholeBlock, 0));
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);

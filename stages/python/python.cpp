@@ -47,9 +47,9 @@ std::shared_ptr<Buffer> leased(const std::vector<float>& values, const ItemConte
 Requirements whole_recordings(const Requirements& below, const PythonOptions& options) {
   Requirements above = below;
   above.erase(requirement::kBlockMultiple);
-  above.set(requirement::kWholeBlock,
-            std::max<std::uint64_t>(options.block.count,
-                                    below.get_or(requirement::kWholeBlock, 0)));
+  above.set(
+      requirement::kWholeBlock,
+      std::max<std::uint64_t>(options.block.count, below.get_or(requirement::kWholeBlock, 0)));
   return above;
 }
 
@@ -95,8 +95,8 @@ class WaveformCaller {
       auto waveform = std::make_shared<Waveform>(in);
       waveform->marked.clear();
       const std::shared_ptr<Buffer> samples = leased(result.values, context);
-      waveform->samples = {samples, samples->data(), static_cast<std::int64_t>(result.values.size()),
-                           SampleType::float32};
+      waveform->samples = {samples, samples->data(),
+                           static_cast<std::int64_t>(result.values.size()), SampleType::float32};
       out.push_back(std::move(waveform));
     }
     return out;
@@ -243,15 +243,14 @@ Result<std::shared_ptr<const MelPart>> rows_of(const PythonArray& answer, const 
   std::size_t row = 1;
   for (std::size_t i = 1; i < answer.shape.size(); ++i) row *= answer.shape[i];
   if (answer.shape.size() < 2 || row != columns)
-    return ItemError::failed(fmt::format(
-        "the function gives rows of {} values, and columns is {}; set columns: {}", row, columns,
-        row));
+    return ItemError::failed(
+        fmt::format("the function gives rows of {} values, and columns is {}; set columns: {}", row,
+                    columns, row));
   auto out = std::make_shared<MelPart>();
   out->row_count = static_cast<std::int64_t>(answer.shape.front());
   out->file = file;
   std::shared_ptr<Buffer> data = leased(answer.values, context);
-  if (auto error =
-          unstorable(data->as<float>(), 0, out->row_count, info, NumberType::float32))
+  if (auto error = unstorable(data->as<float>(), 0, out->row_count, info, NumberType::float32))
     return std::move(*error);
   out->data = std::move(data);
   return std::shared_ptr<const MelPart>(std::move(out));
@@ -286,7 +285,8 @@ class PythonFeatures : public Transform<Waveform, MelBatch> {
   [[nodiscard]] StageResources resources() const override { return caller_.resources(); }
   [[nodiscard]] std::optional<Value> settings() const override { return caller_.settings(); }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    return grown(input, caller_.options()) + grown(info_->values_per_row() * sizeof(float), caller_.options());
+    return grown(input, caller_.options()) +
+           grown(info_->values_per_row() * sizeof(float), caller_.options());
   }
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const Waveform> in,
@@ -354,7 +354,8 @@ class PythonRows final : public Transform<MelBatch, MelBatch> {
   [[nodiscard]] StageResources resources() const override { return caller_.resources(); }
   [[nodiscard]] std::optional<Value> settings() const override { return caller_.settings(); }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    return grown(input, caller_.options()) + grown(out_->values_per_row() * sizeof(float), caller_.options());
+    return grown(input, caller_.options()) +
+           grown(out_->values_per_row() * sizeof(float), caller_.options());
   }
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const MelBatch> in,
@@ -377,8 +378,7 @@ class PythonRows final : public Transform<MelBatch, MelBatch> {
   Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, ItemContext& context,
                                                  std::size_t i) const {
     const std::size_t taken = static_cast<std::size_t>(in.row_count) * in_->values_per_row();
-    if (auto error =
-            longer_than_a_block(in.is_whole() && !in.pending, taken, caller_.options()))
+    if (auto error = longer_than_a_block(in.is_whole() && !in.pending, taken, caller_.options()))
       return std::move(*error);
     std::vector<std::size_t> shape{static_cast<std::size_t>(in.row_count)};
     if (in_->frames > 0) shape.push_back(static_cast<std::size_t>(in_->frames));
@@ -428,8 +428,7 @@ struct OnnxOptions {
     s.field("input", input, "what the model gets: the samples of a recording, or its rows");
     s.field("columns", columns, "the number of values that the model gives for a row; required")
         .range(1, 1 << 24);
-    s.field("output", output,
-            "the output of the model that becomes rows; not set: its first one");
+    s.field("output", output, "the output of the model that becomes rows; not set: its first one");
     s.field("frames", frames,
             "cuts the samples or rows into pieces of so many, each of which gives a row; the last "
             "one is padded with zeros; not set: the model gets all of them at once")
@@ -514,8 +513,8 @@ const RegisterStage<PythonUtterances, PythonOptions> register_utterances{
     "python_utterances", "python with gives: utterances.", true};
 const RegisterStage<PythonFeatures, PythonOptions> register_features{
     "python_features", "python with gives: rows.", true};
-const RegisterStage<PythonRows, PythonOptions> register_rows{
-    "python_rows", "python with takes: rows.", true};
+const RegisterStage<PythonRows, PythonOptions> register_rows{"python_rows",
+                                                             "python with takes: rows.", true};
 
 }  // namespace
 }  // namespace melflow

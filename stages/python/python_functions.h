@@ -19,9 +19,9 @@ struct PythonArray {
 struct PythonAnswer {
   enum class Outcome { made, skipped, failed };
   Outcome outcome = Outcome::made;
-  std::string reason;               ///< why it was skipped, or the exception and its place
+  std::string reason;                ///< why it was skipped, or the exception and its place
   std::vector<PythonArray> results;  ///< one, or several where the function gives several
-  std::vector<std::string> notes;   ///< warnings about the recording
+  std::vector<std::string> notes;    ///< warnings about the recording
 };
 
 class PythonFunction {

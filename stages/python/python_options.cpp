@@ -7,19 +7,21 @@
 namespace melflow {
 
 void PythonOptions::describe(Schema& s) {
-  s.field("call", call,
-          "the function: MODULE:NAME, as Python imports it, or FILE.py:NAME; of a class objects are "
-          "made, as many as are called at once; required");
+  s.field(
+      "call", call,
+      "the function: MODULE:NAME, as Python imports it, or FILE.py:NAME; of a class objects are "
+      "made, as many as are called at once; required");
   s.field("arguments", arguments,
           "arguments of the function by their names, or of the class where it is one");
   s.field("takes", takes,
           "what the function gets; waveform: the samples of a recording (float32, 1 is full scale) "
           "and their rate [Hz]; rows: the rows of a recording, [rows, columns], or of its windows, "
           "[rows, frames, columns]");
-  s.field("gives", gives,
-          "what it gives; waveform: samples; waveforms: several arrays of samples, each of which is "
-          "a result of its own; rows: an array [rows, columns], or one row; utterances: pairs of "
-          "start and end [s], which segments_by makes results of");
+  s.field(
+      "gives", gives,
+      "what it gives; waveform: samples; waveforms: several arrays of samples, each of which is "
+      "a result of its own; rows: an array [rows, columns], or one row; utterances: pairs of "
+      "start and end [s], which segments_by makes results of");
   s.field("columns", columns,
           "with gives: rows: the number of columns; not set: that of the rows that it takes")
       .range(1, 1 << 24);

@@ -15,8 +15,8 @@ enum class PythonTakes { waveform, rows };
 enum class PythonGives { waveform, waveforms, rows, utterances };
 template <>
 struct EnumNames<PythonTakes> {
-  static constexpr std::pair<const char*, PythonTakes> values[] = {{"waveform", PythonTakes::waveform},
-                                                                   {"rows", PythonTakes::rows}};
+  static constexpr std::pair<const char*, PythonTakes> values[] = {
+      {"waveform", PythonTakes::waveform}, {"rows", PythonTakes::rows}};
 };
 template <>
 struct EnumNames<PythonGives> {

@@ -71,6 +71,25 @@ def choosy(samples, rate):
     return samples
 
 
+calls, others_done, counted = [], [], threading.Condition()
+
+
+def first_fails_last(rows, of):
+    with counted:
+        calls.append(1)
+        if len(calls) == 1:
+            counted.wait_for(lambda: len(others_done) == of - 1, 60)
+            raise ValueError("fails when all others are done")
+        others_done.append(1)
+        counted.notify_all()
+    return rows
+
+
+def halves(samples, rate):
+    middle, end = len(samples) / 2 / rate, len(samples) / rate
+    return [(0, middle), (middle, end)]
+
+
 WRONG = {
     "none": lambda samples: None,
     "text": lambda samples: "abc",
@@ -175,6 +194,27 @@ class CallsTest(corpus.CorpusTest):
         parts, _ = self.written("parts", node.map(own.loud_parts, gives="utterances").segments_by().samples(sample_rate=8000))
         self.assertGreater(len(parts), 0)
 
+    def test_a_result_that_fails_after_all_others_takes_nothing_with_it(self):
+        plain, _ = self.written("halves", self.mel(self.decoded()[1].map("own:halves", gives="utterances").segments_by()))
+        whole = np.flatnonzero(plain.count)
+        _, node = self.decoded(workers=2)
+        rows = self.mel(node.map("own:halves", gives="utterances").segments_by().batch(files=1))
+        rows = rows.map("own:first_fails_last", takes="rows", gives="rows", of=2 * len(whole))
+        found, report = self.written("first_fails_last", rows)
+        reasons = [r["path"] for r in report["remarks"] if "fails when all others are done" in r["reason"]]
+        self.assertEqual(len(reasons), 1)
+        for i in whole:
+            np.testing.assert_array_equal(found.recording(i), plain.recording(i)[:0 if plain.path[i] in reasons else None])
+        import own
+
+        own.calls.clear(), own.others_done.clear()
+        g = rows.graph
+        del g.nodes["hdf5_write"]
+        rows.batches()
+        batches = list(melflow.Loader(g, workers=2, batch_size=8, shuffle=False))
+        missing = len(plain) - sum(int(batch["length"].sum()) for batch in batches)
+        self.assertIn(missing, plain.count)  # those of one recording, whichever was the first
+
     def test_objects_of_a_class_are_used_again(self):
         import own
 
@@ -205,10 +245,14 @@ class CallsTest(corpus.CorpusTest):
                     g.run()
 
     def test_what_cannot_be_called_is_a_problem_of_the_pipeline(self):
+        runs_itself = os.path.join(self.folder.name, "runs_itself.py")
+        with open(runs_itself, "w", encoding="utf-8") as file:
+            file.write("import melflow\nmelflow.run('any.yaml')\n")
         for call, options, said in [
             ("own:nothing", {}, "own has no function 'nothing'"),
             ("no_such_module:f", {}, "no_such_module cannot be imported: ModuleNotFoundError"),
             ("nowhere.py:f", {}, "nowhere.py: there is no such file"),
+            (runs_itself + ":f", {}, "RuntimeError: a pipeline cannot be run by a function .*__main__"),
             ("own", {}, "'own' names no function; write MODULE:NAME or FILE.py:NAME"),
             ("own:louder", {"loudness": 3}, "own:louder: got an unexpected keyword argument 'loudness'"),
             ("own:Counter", {"of": 3}, "own:Counter: got an unexpected keyword argument 'of'"),

@@ -64,7 +64,23 @@ def name_of(function: Callable[..., Any]) -> str:
     return name
 
 
+def check_outside() -> None:
+    """Raises RuntimeError in a function that a node calls, and while its module is imported: there, a pipeline would wait for
+    itself."""
+    if getattr(_of_thread, "is_loading", False) or hasattr(_of_thread, "notes"):
+        raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
+                           "under if __name__ == '__main__'")
+
+
 def _load(name: str) -> Any:
+    _of_thread.is_loading = True
+    try:
+        return _imported(name)
+    finally:
+        _of_thread.is_loading = False
+
+
+def _imported(name: str) -> Any:
     """Imports MODULE:NAME or FILE.py:NAME. Raises RunError."""
     if name in _of_this_process:
         return _of_this_process[name]
@@ -116,7 +132,7 @@ def _described(error: BaseException) -> str:
     """An exception with the last place that is not of this package."""
     text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
     frames = [f for f in traceback.extract_tb(error.__traceback__)
-              if f.filename != __file__ and not f.filename.startswith("<frozen")]
+              if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
     return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
 
 
