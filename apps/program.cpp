@@ -23,6 +23,7 @@
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
 #include "apps/shipped.h"
+#include "apps/start_python.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "config/document.h"
@@ -31,6 +32,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/base/warned_config_error.h"
 #include "stages/files/own_file.h"
+#include "stages/python/python_functions.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -203,7 +205,12 @@ int run_program(int argc, char** argv) {
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string> arguments = arguments_of(argc, argv);
-  const int code = run_verb_and_report(arguments);
+  int code = kRunFailed;
+  try {
+    code = run_verb_and_report(arguments);
+  } catch (const NeedsPython& needed) {
+    complain(fmt::format("{}: {}", needed.call, start_in_python(argc, argv)));
+  }
   if (is_printed()) return code;
   std::fputs("melflow: stdout: could not write all of the output\n", stderr);
   const Verb* verb = arguments.empty() ? nullptr : find_verb(arguments.front());

@@ -360,6 +360,8 @@ std::optional<std::string> standard_input;
 
 void set_standard_input(std::string text) { standard_input = std::move(text); }
 
+const std::string* given_standard_input() { return standard_input ? &*standard_input : nullptr; }
+
 std::string read_configuration(const std::string& path) {
   if (path != kStandardInput) return read_text(path, path);
   if (!standard_input) standard_input = read_text("/dev/stdin", path);  // can be read only once

@@ -32,6 +32,8 @@ struct Document {
 inline constexpr const char* kStandardInput = "-";
 /// Replaces the standard input by a text.
 void set_standard_input(std::string text);
+/// What has been read from the standard input; null: nothing.
+const std::string* given_standard_input();
 
 /// Reads a file, or the standard input. Throws ConfigError.
 std::string read_configuration(const std::string& path);

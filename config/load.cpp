@@ -149,6 +149,19 @@ class Reader {
     }
   }
 
+  void check_trust(const std::string& name, const Value& node) {
+    const Value* stage = node.find("stage");
+    const StageInfo* info = stage == nullptr ? nullptr : registry_.find(stage->text());
+    if (options_.trust.value_or(true) || info == nullptr || !info->runs_code) return;
+    const Value* call = node.find("call");
+    error(
+        call != nullptr ? call->mark() : node.mark(),
+        fmt::format("{}.call: {}: this configuration would run the function, which is code chosen "
+                    "by the author of the file; run it with --trust",
+                    name, excerpt(call != nullptr ? call->text() : stage->text())));
+    is_incomplete_ = true;
+  }
+
   // A recomputed output keeps its stored configuration, whatever file its plug-ins are loaded from.
   static void keep_plugins(const Value& root, Value& config) {
     std::erase_if(config.entries(), [](const Value::Entry& e) { return e.key == kPluginsKey; });
@@ -202,6 +215,7 @@ class Reader {
         is_incomplete_ = true;
         continue;
       }
+      check_trust(e.key, node);
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
     }
   }

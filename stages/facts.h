@@ -39,6 +39,8 @@ inline constexpr Requirement<double, merge::Largest> kLowestRate{"lowest_rate"};
 /// overlap never span two blocks and need no copying. A preference of `segment` that changes no
 /// row; of several values the largest applies.
 inline constexpr Requirement<std::int64_t, merge::Largest> kBlockMultiple{"block_multiple"};
+/// The size of a recording, as float32, up to which a stage takes it as one block [bytes].
+inline constexpr Requirement<std::uint64_t, merge::Largest> kWholeBlock{"whole_block"};
 /// The number of samples of a block that the next block's frames need; a front end requires it.
 inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
 /// The number types that the readers of rows ask for (row_type.h).

@@ -184,6 +184,7 @@ void bind_rows(nb::module_& m);        // row_bindings.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
 void bind_graphs(nb::module_& m);      // graph_bindings.cpp
+void bind_host(nb::module_& m);        // python_host.cpp
 
 NB_MODULE(_melflow, m) {
   // A worker process of a DataLoader ends while its rows are still open.
@@ -192,6 +193,7 @@ NB_MODULE(_melflow, m) {
   bind_audio_rows(m);
   bind_features(m);
   bind_graphs(m);
+  bind_host(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
   m.def("load_plugin", [](const std::string& path) {

@@ -15,6 +15,7 @@ namespace {
 std::atomic<pid_t> process{0};       // the process in which check_process() was called first
 std::atomic<bool> is_ending{false};  // set with Python's lock held
 std::atomic<int> without_lock{0};    // number of threads; incremented with the lock held
+std::atomic<int> within{0};          // number of threads in WithinPython
 
 std::mutex mutex;  // guards `all`
 std::vector<EndsWithPython*>& those_that_work() {
@@ -27,6 +28,7 @@ std::vector<EndsWithPython*>& those_that_work() {
                    [] {
                      mutex.unlock();
                      without_lock = 0;
+                     within = 0;
                    });
 
 }  // namespace
@@ -60,6 +62,22 @@ WithoutLock::~WithoutLock() {
   without_lock.notify_all();
 }
 
+WithinPython::WithinPython() {
+  ++within;
+  if (is_ending) {
+    if (--within == 0) within.notify_all();
+    return;
+  }
+  is_within_ = true;
+  state_ = PyGILState_Ensure();
+}
+
+WithinPython::~WithinPython() {
+  if (!is_within_) return;
+  PyGILState_Release(state_);
+  if (--within == 0) within.notify_all();
+}
+
 EndsWithPython::EndsWithPython() {
   const std::lock_guard lock(mutex);
   those_that_work().push_back(this);
@@ -74,6 +92,7 @@ void end_with_python() {
   is_ending = true;
   PyThreadState* state = PyEval_SaveThread();
   for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
+  for (int n = 0; (n = within) > 0;) within.wait(n);
   PyEval_RestoreThread(state);
   // From here on objects are created and destroyed only with Python's lock held.
   const std::vector<EndsWithPython*> all = those_that_work();

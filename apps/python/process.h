@@ -38,6 +38,21 @@ class WithoutLock {
   PyThreadState* state_ = nullptr;
 };
 
+/// Takes Python's lock in a thread of C++, except while Python is shutting down.
+class WithinPython {
+ public:
+  WithinPython();
+  ~WithinPython();
+  WithinPython(const WithinPython&) = delete;
+  WithinPython& operator=(const WithinPython&) = delete;
+  /// Whether the thread has the lock.
+  [[nodiscard]] explicit operator bool() const { return is_within_; }
+
+ private:
+  bool is_within_ = false;
+  PyGILState_STATE state_{};
+};
+
 /// Base of objects that work on dedicated threads, which must end before Python does.
 class EndsWithPython {
  public:

@@ -27,8 +27,8 @@ std::vector<std::string> stages_between(const Registry& registry, const PortType
       const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
       const bool is_between =
           s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
-      if (!is_between || s->traits.pairs || !s->ports.empty() || !(s->traits.in == ways[at].port) ||
-          std::any_of(ways.begin(), ways.end(), is_known))
+      if (!is_between || s->runs_code || s->traits.pairs || !s->ports.empty() ||
+          !(s->traits.in == ways[at].port) || std::any_of(ways.begin(), ways.end(), is_known))
         continue;
       Way longer{s->traits.out, ways[at].stages};
       longer.stages.push_back(s->name);

@@ -50,6 +50,8 @@ struct StageInfo {
   StageTraits traits;
   /// Whether a node of this stage is inserted where one is missing (missing_nodes.h).
   bool is_put_in = false;
+  /// Whether it runs code that the configuration names.
+  bool runs_code = false;
   /// The name in the feature settings, equal for stages that make the same features; "": its own.
   std::string feature_stage;
   std::function<std::unique_ptr<StageConfig>()> configure;
@@ -145,6 +147,7 @@ class RegisterStage {
     if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
     if constexpr (KnowsPorts<S>) info.ports = S::ports();
     if constexpr (requires { S::kIsPutIn; }) info.is_put_in = S::kIsPutIn;
+    if constexpr (requires { S::kRunsCode; }) info.runs_code = S::kRunsCode;
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

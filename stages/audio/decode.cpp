@@ -110,12 +110,14 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     block_multiple_ = required.get_or(requirement::kBlockMultiple, 0);
+    block_ =
+        std::max<std::uint64_t>(options_.block.count, required.get_or(requirement::kWholeBlock, 0));
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);
     // Files of known length that fit into one block each.
     if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
-        is_known && options_.fit->at(expected_rate_) * sizeof(float) <= options_.block.count)
+        is_known && options_.fit->at(expected_rate_) * sizeof(float) <= block_)
       out.set(property::kSamplesOfFile, options_.fit->at(expected_rate_));
     return out;
   }
@@ -136,9 +138,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   // A compressed file may have any length; a file with plain samples has at most two bytes for each
   // of its own. Samples that do not fit become further blocks.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
-    std::size_t bytes = options_.block.count;
+    std::size_t bytes = block_;
     if (options_.fit) {
-      std::size_t padded = options_.block.count;
+      std::size_t padded = block_;
       if (!options_.fit->is_time() || expected_rate_ > 0)
         padded = std::min<std::size_t>(
             padded, static_cast<std::size_t>(options_.fit->at(expected_rate_)) * sizeof(float));
@@ -262,6 +264,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   std::shared_ptr<UnderWay> under_way_;            // the run's; null before it
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // number of recordings
   double expected_rate_ = 0;                       // [Hz] required by later stages; 0 if unknown
+  std::uint64_t block_ = options_.block.count;     // [bytes], for what comes after
   std::int64_t block_multiple_ = 0;                // samples; 0: any
   double lowest_rate_ = 0;                         // [Hz] blocks of slower files become shorter
 };

@@ -96,7 +96,8 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
   static std::vector<Part> parts_of(const Waveform& in, MarkedState& state) {
     std::vector<Part> out;
     for (const Stretch& s : in.marked) {
-      if (state.is_open && s.begin != state.end) end(in, state, out);
+      const bool goes_on = &s == in.marked.data() && s.begin == state.end;
+      if (state.is_open && !goes_on) end(in, state, out);
       if (!std::exchange(state.is_open, true)) state.begin = s.begin;
       state.end = s.end;
       give(in, s, state, out);

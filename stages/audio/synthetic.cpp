@@ -236,17 +236,21 @@ struct SyntheticSamplesOptions {
 
 class SyntheticSamples final : public Expand<Signal, Waveform> {
  public:
-  explicit SyntheticSamples(SyntheticSamplesOptions options) : options_(options) {}
+  explicit SyntheticSamples(SyntheticSamplesOptions options) : block_(options.block.count) {}
 
+  Properties plan(const Properties& given, const Requirements& required, PlanCheck&) override {
+    block_ = std::max(block_, required.get_or(requirement::kWholeBlock, 0));
+    return given;
+  }
   [[nodiscard]] StageResources resources() const override { return {.size_option = "block"}; }
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
-    return BufferPool::rounded(std::min<std::size_t>(options_.block.count, source.bytes));
+    return BufferPool::rounded(std::min<std::size_t>(block_, source.bytes));
   }
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const Signal> in,
                                        ItemContext&) const override {
     return std::unique_ptr<Cursor>(std::make_unique<Samples>(
-        std::move(in), static_cast<std::int64_t>(options_.block.count / sizeof(std::int16_t))));
+        std::move(in), static_cast<std::int64_t>(block_ / sizeof(std::int16_t))));
   }
 
  private:
@@ -312,7 +316,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
     std::uint64_t step_, growth_;  // phase per sample, and its growth in a sweep
   };
 
-  SyntheticSamplesOptions options_;
+  std::uint64_t block_;  // [bytes]
 };
 
 const RegisterStage<Synthetic, SyntheticOptions> register_synthetic{

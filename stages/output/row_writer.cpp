@@ -67,6 +67,20 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
     }
     write(ready, is_writer, written);
   });
+  drop_lost();
+}
+
+// A file that fails stays open while parts of it wait for the one that was lost. Dropping them
+// closes it, which calls closed() and this again: one call at a time does it all.
+void RowWriter::drop_lost() {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(is_dropping_, true)) return;
+  for (auto lost = order_.take_lost(stage_); !lost.empty(); lost = order_.take_lost(stage_)) {
+    lock.unlock();
+    lost.clear();
+    lock.lock();
+  }
+  is_dropping_ = false;
 }
 
 // Fails files whose rows are finite, but would not be after rounding to the stored type.
@@ -90,6 +104,7 @@ std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const About
 }
 
 void RowWriter::drop_waiting() {
+  drop_lost();
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
@@ -130,6 +145,7 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
       }
       write(ready, is_writer, written);
     });
+    drop_lost();
   } catch (...) {
     keep_error();
   }

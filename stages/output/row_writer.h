@@ -99,6 +99,7 @@ class RowWriter {
   void finish_values(const std::vector<PlacedPart>& ready);
   void hash_blocks(const std::vector<PlacedPart>& ready);
   void hash_overtaken(std::size_t file);
+  void drop_lost();
   void lose(std::span<const PlacedPart> parts);
   template <class F>
   void or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work);
@@ -117,7 +118,8 @@ class RowWriter {
   bool writing_ = false;            // where only one thread can write: whether one is writing
   std::vector<PlacedPart> queued_;  // parts for that thread to write
   std::exception_ptr error_;
-  bool is_over_ = false;  // no more rows come
+  bool is_over_ = false;      // no more rows come
+  bool is_dropping_ = false;  // whether drop_lost() is under way
   // Rows from this file on may not have been written, even of a file that is closed as ok.
   std::size_t lost_from_ = std::numeric_limits<std::size_t>::max();
   std::set<std::size_t> copying_;  // files with a position whose rows are not copied yet

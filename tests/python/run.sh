@@ -25,7 +25,7 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 "$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
   skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
 # Optional: without these, their tests are skipped.
-for package in distributed mypy "nbclient ipykernel"; do
+for package in distributed mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad"; do
   # shellcheck disable=SC2086
   "$environment/bin/pip" install -q --disable-pip-version-check $package || echo "tests/python: $package cannot be had"
 done

@@ -16,10 +16,11 @@ melflow.distributed.run: a corpus on a Dask cluster.
 import os
 from typing import Any, Mapping, Union, overload
 
-from . import arguments
+from . import arguments, calls
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows
+from .calls import note, skip
 from .features import Features, Picture, features, folder, show
 from .graph import Graph, Node
 from .loader import Loader
@@ -56,7 +57,7 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
 
 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
-           "explain", "features", "folder", "inspect", "load_plugin", "merge", "open", "plan", "run", "show", "status", "sweep", "tune", "update",
+           "explain", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
            "validate", "verify", "work"]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _melflow, arguments, program
+from . import _melflow, arguments, calls, program
 from ._melflow import ConfigError
 from .program import Report
 from .stage_methods import GraphStages, NodeStages, stages, top_level
@@ -42,6 +42,10 @@ class Node(NodeStages):
 
     def __repr__(self) -> str:
         return f"<{self}: {flow_yaml(self.options)}>"
+
+    def map(self, function: "Callable[..., Any] | str", **options: Any) -> "Node":
+        """Graph.map of this node."""
+        return self.graph.map(self, function, **options)
 
     def __or__(self, next: "Node") -> "Node":
         return _connected(self, next)
@@ -128,6 +132,21 @@ class Graph(GraphStages):
             raise ValueError(f"there is a node {name!r} already")
         self.nodes[name] = settings
         return Node(self, name)
+
+    def map(self, source: Source, function: "Callable[..., Any] | str", *, name: Optional[str] = None, **options: Any) -> Node:
+        """Adds a node that calls a function with each recording (the stage python): g.map(node, louder, gain=2.0) calls
+        louder(samples, rate, gain=2.0).
+
+        function: a function or class, or its name MODULE:NAME or FILE.py:NAME. options: those of the stage python (takes, gives,
+        columns, processes, ...); others are arguments of the function. A function that cannot be imported, as one of a notebook,
+        is known in this process only."""
+        table = stages()["python"]["properties"]
+        call = function if isinstance(function, str) else calls.name_of(function)
+        own = {key: value for key, value in options.items() if key in table}
+        given = {key: value for key, value in options.items() if key not in table}
+        if given:
+            own["arguments"] = {**own.get("arguments", {}), **given}
+        return self.add("python", source, name=name, call=call, **own)
 
     def _names(self, source: Source) -> Any:
         if isinstance(source, (list, tuple)):

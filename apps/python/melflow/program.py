@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import _melflow, arguments
+from . import _melflow, arguments, calls
 from ._melflow import ConfigError, RunError, VerbCall, with_arguments
 
 _log = logging.getLogger("melflow")
@@ -96,6 +96,7 @@ def call(words: Sequence[str], text: str = "", *, accepts: Sequence[int] = (0,),
 
     text: the standard input. show: gets the progress: files done, files found, rows, rows a second. until: asked ten times a
     second whether to stop."""
+    calls.check_outside()
     verb, said, has_ended = VerbCall(list(words), text), "", False
     try:
         while not has_ended:

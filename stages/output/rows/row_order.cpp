@@ -194,6 +194,17 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
   }
 }
 
+std::vector<PlacedPart> RowOrder::take_lost(int stage) {
+  const auto it = waiting_.find(current_);
+  if (it == waiting_.end()) return {};
+  constexpr std::uint64_t kAnyBlock = ~std::uint64_t{0};
+  const Stream* stream = it->second.front().origin.stream.get();
+  if (stream == nullptr || !stream->is_lost_to(stage, kAnyBlock)) return {};
+  std::vector<PlacedPart> out = std::move(it->second);
+  waiting_.erase(it);
+  return out;
+}
+
 std::vector<PlacedPart> RowOrder::take_waiting() {
   std::vector<PlacedPart> out;
   for (auto& [file, parts] : waiting_)

@@ -114,6 +114,10 @@ class RowOrder {
   /// For files that have failed since the last call although rows of theirs were placed: their
   /// first rows. All rows of the section from there on are void.
   [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
+  /// Takes out the parts of the current file that wait for others of it, if one of these was lost
+  /// before it came: then no other part will complete the file. They are dropped as those of
+  /// take_waiting(). `stage`: the sink's number.
+  [[nodiscard]] std::vector<PlacedPart> take_lost(int stage);
   /// Takes out all waiting parts. The caller drops them without holding the writer's mutex, as the
   /// last part of a file closes its record in the ledger, which calls closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();

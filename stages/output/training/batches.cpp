@@ -228,6 +228,7 @@ class Batches final : public Sink<MelBatch>,
                                    ItemContext& context) override {
     refuse_unstorable(*in, context);
     node_ = context.stage();
+    drop_lost();
     keep_only_rows(*in, context);
     std::unique_lock lock(mutex_);
     std::vector<PlacedPart> ready;
@@ -246,6 +247,7 @@ class Batches final : public Sink<MelBatch>,
 
   void drop_waiting() override {
     join();
+    drop_lost();
     std::vector<PlacedPart> dropped;
     {
       std::unique_lock lock(mutex_);
@@ -370,6 +372,16 @@ class Batches final : public Sink<MelBatch>,
       if (auto error = unstorable(part->values(), part->first_row, part->row_count,
                                   *inputs_[context.input()].rows, options_.dtype))
         context.fail(i, std::move(*error));
+    }
+  }
+
+  // A recording that fails stays open while parts of it wait for the one that was lost.
+  void drop_lost() {
+    const auto lost = [this] {
+      const std::lock_guard lock(mutex_);
+      return order_->take_lost(node_);
+    };
+    while (!lost().empty()) {  // dropped without the mutex: that calls closed()
     }
   }
 

@@ -1,0 +1,11 @@
+"""The program melflow, within Python: it also runs pipelines with functions of Python."""
+
+import signal
+import sys
+
+from . import _melflow
+
+# Whoever starts this blocks the signals, so that only this thread gets them, and not those of numerical libraries.
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+sys.exit(_melflow.main(["melflow", *sys.argv[1:]]))

@@ -1,0 +1,319 @@
+"""Functions of Python as nodes of a pipeline: the stage `python`.
+
+    def louder(samples, rate, gain=2.0):        # [samples] float32, 1 is full scale
+        if len(samples) < rate:
+            melflow.skip("is shorter than a second")
+        return samples * gain
+
+Of a class as many objects are made, with the node's arguments, as are called at once; they are called with samples and rate. What it raises fails the
+recording, with its text and place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from socket import socketpair
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
+
+import numpy as np
+
+from . import _melflow
+from ._melflow import RunError
+
+Answer = Tuple[str, str, List[np.ndarray], List[str]]  # outcome, reason, results, notes
+
+_of_thread = threading.local()
+_of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be imported, by name
+
+
+class Skipped(Exception):
+    """Raised by skip()."""
+
+
+def skip(why: str) -> NoReturn:
+    """In a function that a node calls: leaves the recording out, with the reason in the report."""
+    raise Skipped(why)
+
+
+def note(text: str) -> None:
+    """In a function that a node calls: adds a warning about the recording to the report."""
+    if not hasattr(_of_thread, "notes"):
+        raise RuntimeError("note() is for functions that a node of a pipeline calls")
+    _of_thread.notes.append(str(text))
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """How a pipeline names a function: MODULE:NAME, or for one that cannot be imported a name that only this process knows."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module and module != "__main__" and "<" not in name:
+        return f"{module}:{name}"
+    name = f"@{name or type(function).__name__}-{_hash_of(function)[:12] or id(function)}:here"
+    _of_this_process[name] = function
+    return name
+
+
+def check_outside() -> None:
+    """Raises RuntimeError in a function that a node calls, and while its module is imported: there, a pipeline would wait for
+    itself."""
+    if getattr(_of_thread, "is_loading", False) or hasattr(_of_thread, "notes"):
+        raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
+                           "under if __name__ == '__main__'")
+
+
+def _load(name: str) -> Any:
+    _of_thread.is_loading = True
+    try:
+        return _imported(name)
+    finally:
+        _of_thread.is_loading = False
+
+
+def _imported(name: str) -> Any:
+    """Imports MODULE:NAME or FILE.py:NAME. Raises RunError."""
+    if name in _of_this_process:
+        return _of_this_process[name]
+    where, _, inner = name.rpartition(":")
+    if name.startswith("@"):
+        raise RunError(f"{name}: is a function of another Python process; put it into a module, and name it MODULE:NAME")
+    try:
+        if where.endswith(".py"):
+            path = os.path.abspath(where)
+            known = "melflow_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
+            module = sys.modules.get(known)
+            if module is None:
+                spec = importlib.util.spec_from_file_location(known, path)
+                assert spec is not None and spec.loader is not None
+                module = sys.modules[known] = importlib.util.module_from_spec(spec)
+                try:
+                    spec.loader.exec_module(module)
+                except BaseException:
+                    del sys.modules[known]
+                    raise
+        else:
+            module = importlib.import_module(where)
+    except FileNotFoundError:
+        raise RunError(f"{where}: there is no such file in {os.getcwd()}") from None
+    except BaseException as error:
+        raise RunError(f"{where} cannot be imported: {_described(error)}") from None
+    target: Any = module
+    for part in inner.split("."):
+        target = getattr(target, part, None)
+    if not callable(target):
+        raise RunError(f"{where} has no function {inner!r}")
+    return target
+
+
+def _hash_of(target: Any) -> str:
+    """Of the file that the code is in, else of the code."""
+    try:
+        path = inspect.getsourcefile(target)
+        if path is not None and os.path.exists(path):
+            with open(path, "rb") as file:
+                return hashlib.sha256(file.read()).hexdigest()[:32]
+        return hashlib.sha256(inspect.getsource(target).encode()).hexdigest()[:32]
+    except (TypeError, OSError):
+        code = getattr(target, "__code__", None)
+        return "" if code is None else hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:32]
+
+
+def _described(error: BaseException) -> str:
+    """An exception with the last place that is not of this package."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
+    frames = [f for f in traceback.extract_tb(error.__traceback__)
+              if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
+    return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
+
+
+def _samples(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype == np.int16:
+        array = array / np.float32(32768)
+    if array.ndim != 1 or array.dtype.kind != "f":
+        raise TypeError(f"the function gives {_shown(value)}; samples are an array [samples] of floats or int16")
+    array = np.ascontiguousarray(array, np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError("the function gives samples that are no numbers (NaN or infinite)")
+    return array
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"an array {tuple(value.shape)} of {value.dtype}"
+    return f"{type(value).__name__} {value!r:.60}" if value is not None else "None"
+
+
+def _rows(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
+        raise TypeError(f"the function gives {_shown(value)}; rows are an array [rows, columns], or one row")
+    array = np.ascontiguousarray(array, np.float32)
+    return array[None] if array.ndim == 1 else array
+
+
+def _utterances(value: Any) -> np.ndarray:
+    pairs = list(value) if value is not None else None
+    try:
+        array = np.asarray(pairs if pairs else np.zeros((0, 2)), np.float32)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if pairs is None or array.ndim != 2 or array.shape[1] != 2:
+        raise TypeError(f"the function gives {_shown(value)}; utterances are pairs of start and end in seconds")
+    return np.ascontiguousarray(array)
+
+
+def _results(gives: str, value: Any) -> List[np.ndarray]:
+    if gives == "rows":
+        return [_rows(value)]
+    if gives == "utterances":
+        return [_utterances(value)]
+    if gives == "waveform" and not inspect.isgenerator(value):
+        return [_samples(value)]
+    if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
+        raise TypeError(f"the function gives {_shown(value)}; several results are a generator or a list of arrays of samples")
+    return [_samples(one) for one in value]
+
+
+def _takes_rate(target: Any) -> bool:
+    """Whether the rate is passed behind the samples."""
+    try:
+        parameters = inspect.signature(target.__call__ if inspect.isclass(target) else target).parameters.values()
+    except ValueError:
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) >= (3 if inspect.isclass(target) else 2) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+
+
+class _Here:
+    """A function in threads of this process."""
+
+    def __init__(self, target: Any, arguments: Dict[str, Any], gives: str) -> None:
+        self._target, self._arguments, self._gives = target, arguments, gives
+        self._takes_rate = _takes_rate(target)
+        self._idle: List[Any] = []  # instances of a class: as many as are called at once
+
+    def __call__(self, array: np.ndarray, rate: int) -> Answer:
+        _of_thread.notes = notes = []
+        try:
+            given = (array, rate) if rate and self._takes_rate else (array,)
+            if not inspect.isclass(self._target):
+                value = self._target(*given, **self._arguments)
+            else:
+                worker = self._idle.pop() if self._idle else self._target(**self._arguments)
+                value = worker(*given)
+                self._idle.append(worker)
+            return "made", "", _results(self._gives, value), notes
+        except Skipped as why:
+            return "skipped", str(why) or "the function skips it", [], notes
+        except BaseException as error:  # SystemExit, too: it is about this recording
+            return "failed", _described(error), [], notes
+        finally:
+            del _of_thread.notes
+
+
+class _Child:
+    """A process that calls the function."""
+
+    def __init__(self, spec: bytes) -> None:
+        ours, theirs = socketpair()
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"from melflow import calls; calls.serve({theirs.fileno()})"],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+        theirs.close()
+        self.connection = Connection(ours.detach())
+        self.connection.send_bytes(spec)
+
+    def end(self) -> int:
+        self.connection.close()
+        self.process.kill()
+        return self.process.wait()
+
+
+class _Children:
+    """A function in other processes, each of which makes one call at a time. One that ends by itself, or whose call takes too
+    long, fails its recording and is replaced."""
+
+    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, processes: int, timeout: float) -> None:
+        self._spec = pickle.dumps((call, arguments, gives))
+        self._timeout = timeout or None
+        self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
+        for _ in range(processes):
+            self._idle.put(None)  # started at the first call
+
+    def __call__(self, array: np.ndarray, rate: int) -> Answer:
+        child = self._idle.get()
+        try:
+            if child is None:
+                child = _Child(self._spec)
+            child.connection.send_bytes(pickle.dumps((array, rate), protocol=5))
+            if not child.connection.poll(self._timeout):
+                child.end()
+                child = None
+                return "failed", f"the function takes longer than {self._timeout:g} s (timeout)", [], []
+            return pickle.loads(child.connection.recv_bytes())
+        except (EOFError, ConnectionError):
+            status = child.process.wait() if child is not None else 0
+            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+            if child is not None:
+                child.end()
+            child = None
+            return "failed", f"the process of the function ended {how}", [], []
+        finally:
+            self._idle.put(child)
+
+    def __del__(self) -> None:
+        while not self._idle.empty():
+            child = self._idle.get()
+            if child is not None:
+                child.end()
+
+
+def serve(descriptor: int) -> None:
+    """In a process of _Children."""
+    connection = Connection(descriptor)
+    call, arguments, gives = pickle.loads(connection.recv_bytes())
+    function = _Here(_load(call), arguments, gives)
+    while True:
+        try:
+            array, rate = pickle.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        connection.send_bytes(pickle.dumps(function(array, rate), protocol=5))
+
+
+class Call:
+    """A function as a stage has it."""
+
+    def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float) -> None:
+        target, self.arguments = _load(name), json.loads(arguments)
+        if processes and name.startswith("@"):
+            raise RunError(f"{name}: other processes cannot import it; put it into a module, or use processes: 0")
+        try:
+            signature = inspect.signature(target)
+            (signature.bind if inspect.isclass(target) else signature.bind_partial)(**self.arguments)
+        except TypeError as error:
+            raise RunError(f"{name}: {error}; `arguments` of the node are {self.arguments}") from None
+        except ValueError:  # no signature, as of functions in C
+            pass
+        extra = getattr(target, "fingerprint", None)
+        self.source_hash = _hash_of(target) + ("" if extra is None else str(extra(**self.arguments)))
+        self.function: Callable[[np.ndarray, int], Answer]
+        if processes:
+            self.function = _Children(name, self.arguments, gives, processes, timeout)
+        else:
+            self.function = _Here(target, self.arguments, gives)
+
+
+_melflow.set_calls(Call)

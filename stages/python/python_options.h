@@ -1,0 +1,83 @@
+// The options of the stages that call a function of Python, and what they do with its answer.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pipeline/options/schema.h"
+#include "pipeline/stage/stage_kinds.h"
+#include "stages/python/python_functions.h"
+
+namespace melflow {
+
+enum class PythonTakes { waveform, rows };
+enum class PythonGives { waveform, waveforms, rows, utterances };
+template <>
+struct EnumNames<PythonTakes> {
+  static constexpr std::pair<const char*, PythonTakes> values[] = {
+      {"waveform", PythonTakes::waveform}, {"rows", PythonTakes::rows}};
+};
+template <>
+struct EnumNames<PythonGives> {
+  static constexpr std::pair<const char*, PythonGives> values[] = {
+      {"waveform", PythonGives::waveform},
+      {"waveforms", PythonGives::waveforms},
+      {"rows", PythonGives::rows},
+      {"utterances", PythonGives::utterances}};
+};
+
+/// The arguments of a function: a map of anything.
+struct PythonArguments {
+  Value map = Value::map({});
+};
+template <>
+struct OptionType<PythonArguments> {
+  static std::string name() { return "map"; }
+  static std::string parse(const Value& v, PythonArguments& out) {
+    if (v.is_null()) return {};
+    if (!v.is_map()) return detail::is_not(v, "a map of names and values");
+    out.map = v;
+    return {};
+  }
+  static Value echo(const PythonArguments& v) { return v.map; }
+};
+
+struct PythonOptions {
+  std::string call;
+  PythonArguments arguments;
+  PythonTakes takes = PythonTakes::waveform;
+  PythonGives gives = PythonGives::waveform;
+  std::optional<int> columns;
+  double grows = 1;
+  Bytes block{std::uint64_t{16} << 20};
+  int processes = 0;
+  double timeout = 300;
+  bool deterministic = true;
+
+  void describe(Schema& s);
+};
+
+/// A function that a stage calls: opened by plan(), called by process().
+class PythonCaller {
+ public:
+  explicit PythonCaller(PythonOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const PythonOptions& options() const { return options_; }
+  /// Imports the function; an error in `check` where that is not possible.
+  void open(PlanCheck& check);
+  /// All options that count, and the hash of the code.
+  [[nodiscard]] Value settings() const;
+  [[nodiscard]] StageResources resources() const;
+  /// Calls the function; its notes become warnings. An error where it gave nothing.
+  [[nodiscard]] Result<std::vector<PythonArray>> call(const float* values,
+                                                      const std::vector<std::size_t>& shape,
+                                                      int sample_rate, const ItemContext& context,
+                                                      std::size_t part = 0) const;
+
+ private:
+  PythonOptions options_;
+  std::shared_ptr<const PythonFunction> function_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,405 @@
+"""Functions of Python as nodes."""
+
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import unittest
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+MODULE = '''
+import os, signal, sys, threading, time
+import melflow
+import numpy as np
+
+
+def louder(samples, rate, gain=2.0):
+    return samples * np.float32(gain)
+
+
+def three(samples, rate):
+    for factor in (0.5, 1.0, 2.0):
+        yield samples * np.float32(factor)
+
+
+def loud_parts(samples, rate, frame=800):
+    levels = np.abs(samples[: len(samples) // frame * frame].reshape(-1, frame)).max(1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], levels > 0.25, [0]])))
+    return edges.reshape(-1, 2) * (frame / rate)
+
+
+def embedding(samples, rate):
+    return [samples.min(), samples.max(), np.float32(len(samples)), np.float32(rate)]
+
+
+def mean_of_rows(rows):
+    return rows.mean(0)
+
+
+def minus_mean(rows):
+    return rows - rows.mean(0)
+
+
+class Counter:
+    """Counts in its own thread or process how often it is called."""
+    made = 0
+
+    def __init__(self, by=1):
+        Counter.made += 1
+        self.by, self.calls = by, 0
+
+    def __call__(self, samples, rate):
+        self.calls += self.by
+        return samples[: len(samples) // 2]
+
+
+def choosy(samples, rate):
+    if len(samples) < 4 * rate:
+        melflow.skip(f"has {len(samples)} samples")
+    if len(samples) > 7 * rate:
+        melflow.note("is long")
+    return samples
+
+
+calls, others_done, counted = [], [], threading.Condition()
+
+
+def first_fails_last(rows, of):
+    with counted:
+        calls.append(1)
+        if len(calls) == 1:
+            counted.wait_for(lambda: len(others_done) == of - 1, 60)
+            raise ValueError("fails when all others are done")
+        others_done.append(1)
+        counted.notify_all()
+    return rows
+
+
+def halves(samples, rate):
+    middle, end = len(samples) / 2 / rate, len(samples) / rate
+    return [(0, middle), (middle, end)]
+
+
+WRONG = {
+    "none": lambda samples: None,
+    "text": lambda samples: "abc",
+    "shape": lambda samples: samples[None],
+    "integers": lambda samples: samples.astype(np.int64),
+    "nan": lambda samples: samples * np.float32("nan"),
+    "longer": lambda samples: np.concatenate([samples, samples]),
+    "raises": lambda samples: samples["no"],
+    "exits": lambda samples: sys.exit(3),
+    "generator": lambda samples: (samples[0] if i else samples for i in range(2)),
+}
+
+
+def wrong(samples, rate, how="none"):
+    return WRONG[how](samples)
+
+
+def dies(samples, rate):
+    if len(samples) > 7 * rate:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if len(samples) > 6 * rate:
+        time.sleep(600)
+    return samples
+
+
+def holds_the_lock(samples, rate):
+    total = 0
+    for i in range(60000):
+        total += i % 7
+    return samples + np.float32(total * 0)
+'''
+
+
+class CallsTest(corpus.CorpusTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.file = os.path.join(cls.folder.name, "own.py")
+        with open(cls.file, "w", encoding="utf-8") as out:
+            out.write(MODULE)
+        sys.path.insert(0, cls.folder.name)
+        cls.addClassCleanup(sys.path.remove, cls.folder.name)
+
+    def decoded(self, **options):
+        g = melflow.Graph(**{"memory": {"host": "1GiB"}, **options})
+        return g, g.file_list(root=self.root, labels="top_dir").disk_read().decode(truncated="fail")
+
+    def written(self, name, node, **options):
+        path = os.path.join(self.folder.name, name + ".h5")
+        report = node.hdf5_write(path=path, overwrite=True).graph.run(**options)
+        return melflow.open(path), report
+
+    def mel(self, node):
+        return node.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+
+    def test_a_function_of_samples(self):
+        import own
+
+        _, plain = self.decoded()
+        expected, _ = self.written("plain", self.mel(plain))
+        for name, function in {"imported": own.louder, "module": "own:louder", "file": self.file + ":louder"}.items():
+            with self.subTest(name):
+                _, node = self.decoded()
+                rows, _ = self.written(name, self.mel(node.map(function, gain=3)))
+                np.testing.assert_allclose(rows[:], 9 * expected[:], rtol=1e-4)
+                self.assertEqual(list(rows.path), list(expected.path))
+
+    def test_a_function_of_this_process(self):
+        _, node = self.decoded()
+        rows, _ = self.written("lambda", self.mel(node.map(lambda samples: samples * np.float32(2))))
+        _, plain = self.decoded()
+        expected, _ = self.written("without", self.mel(plain))
+        np.testing.assert_allclose(rows[:], 4 * expected[:], rtol=1e-4)
+
+    def test_one_to_many_utterances_and_rows(self):
+        import own
+
+        _, node = self.decoded()
+        three, report = self.written("three", self.mel(node.map(own.three, gives="waveforms", grows=3)))
+        ok = report["files"]["ok"]
+        with h5py.File(three.file) as file:
+            results = [json.loads(text) for text in file["files/results"].asstr()[:] if text]
+        self.assertEqual([len(of_one) for of_one in results], [3] * ok)
+        first = three.recording(0)
+        third = len(first) // 3
+        np.testing.assert_allclose(first[third:2 * third], 4 * first[:third], rtol=1e-4)
+
+        _, node = self.decoded()
+        embedded, _ = self.written("embedded", node.map(own.embedding, gives="rows", columns=4))
+        self.assertEqual(embedded.shape, (ok, 4))
+        for i in np.flatnonzero(embedded.count)[:5]:
+            self.assertEqual(embedded.recording(i)[0, 3], 8000)
+
+        _, node = self.decoded()
+        pooled, _ = self.written("pooled", self.mel(node).map(own.mean_of_rows, takes="rows", gives="rows"))
+        _, node = self.decoded()
+        plain, _ = self.written("unpooled", self.mel(node))
+        for i in np.flatnonzero(plain.count)[:5]:
+            np.testing.assert_allclose(pooled.recording(i)[0], plain.recording(i).mean(0), rtol=1e-5)
+
+        _, node = self.decoded()
+        parts, _ = self.written("parts", node.map(own.loud_parts, gives="utterances").segments_by().samples(sample_rate=8000))
+        self.assertGreater(len(parts), 0)
+
+    def test_a_result_that_fails_after_all_others_takes_nothing_with_it(self):
+        plain, _ = self.written("halves", self.mel(self.decoded()[1].map("own:halves", gives="utterances").segments_by()))
+        whole = np.flatnonzero(plain.count)
+        _, node = self.decoded(workers=2)
+        rows = self.mel(node.map("own:halves", gives="utterances").segments_by().batch(files=1))
+        rows = rows.map("own:first_fails_last", takes="rows", gives="rows", of=2 * len(whole))
+        found, report = self.written("first_fails_last", rows)
+        reasons = [r["path"] for r in report["remarks"] if "fails when all others are done" in r["reason"]]
+        self.assertEqual(len(reasons), 1)
+        for i in whole:
+            np.testing.assert_array_equal(found.recording(i), plain.recording(i)[:0 if plain.path[i] in reasons else None])
+        import own
+
+        own.calls.clear(), own.others_done.clear()
+        g = rows.graph
+        del g.nodes["hdf5_write"]
+        rows.batches()
+        batches = list(melflow.Loader(g, workers=2, batch_size=8, shuffle=False))
+        missing = len(plain) - sum(int(batch["length"].sum()) for batch in batches)
+        self.assertIn(missing, plain.count)  # those of one recording, whichever was the first
+
+    def test_objects_of_a_class_are_used_again(self):
+        import own
+
+        own.Counter.made = 0
+        _, node = self.decoded(workers=2)
+        _, report = self.written("counted", self.mel(node.map(own.Counter, by=2)))
+        self.assertIn(own.Counter.made, (1, 2))
+
+    def test_skips_notes_and_whole_accounts(self):
+        _, node = self.decoded()
+        _, report = self.written("choosy", self.mel(node.map("own:choosy")))
+        files = report["files"]
+        self.assertEqual(files["found"], files["ok"] + files["skipped"] + files["failed"])
+        said = [(r["status"], r["reason"]) for r in report["remarks"] if r["stage"] == "python"]
+        self.assertTrue(any(status == "skipped" and reason.startswith("has ") for status, reason in said))
+        self.assertTrue(any(reason == "is long" for _, reason in said))
+
+    def test_what_a_function_does_wrong_fails_its_recording(self):
+        for how, said in {"none": "the function gives None", "text": "the function gives str 'abc'",
+                          "shape": r"the function gives an array \(1, \d+\) of float32; samples are an array \[samples\]",
+                          "integers": "of int64; samples", "nan": "no numbers", "longer": "gives 2.00 times .* raise it",
+                          "raises": r"IndexError: .* \(.*own.py:\d+ in <lambda>\)", "exits": "SystemExit: 3",
+                          "generator": "samples are an array"}.items():
+            with self.subTest(how):
+                g, node = self.decoded()
+                self.mel(node.map("own:wrong", how=how)).discard()
+                with self.assertRaisesRegex(melflow.RunError, f"^no file is ok: .*55 by python: .*{said}"):
+                    g.run()
+
+    def test_what_cannot_be_called_is_a_problem_of_the_pipeline(self):
+        runs_itself = os.path.join(self.folder.name, "runs_itself.py")
+        with open(runs_itself, "w", encoding="utf-8") as file:
+            file.write("import melflow\nmelflow.run('any.yaml')\n")
+        for call, options, said in [
+            ("own:nothing", {}, "own has no function 'nothing'"),
+            ("no_such_module:f", {}, "no_such_module cannot be imported: ModuleNotFoundError"),
+            ("nowhere.py:f", {}, "nowhere.py: there is no such file"),
+            (runs_itself + ":f", {}, "RuntimeError: a pipeline cannot be run by a function .*__main__"),
+            ("own", {}, "'own' names no function; write MODULE:NAME or FILE.py:NAME"),
+            ("own:louder", {"loudness": 3}, "own:louder: got an unexpected keyword argument 'loudness'"),
+            ("own:Counter", {"of": 3}, "own:Counter: got an unexpected keyword argument 'of'"),
+            ("@f-1:here", {}, "is a function of another Python process"),
+        ]:
+            with self.subTest(call, **options), self.assertRaisesRegex(melflow.ConfigError, said):
+                g, node = self.decoded()
+                self.mel(node.map(call, **options)).discard()
+                g.validate()
+
+    def test_rows_need_columns(self):
+        for node, said in [(lambda node: node.map("own:embedding", gives="rows"), "python.columns: is needed where samples become rows"),
+                           (lambda node: self.mel(node).map("own:minus_mean", takes="rows"), "with takes: rows it gives rows")]:
+            with self.subTest(said), self.assertRaisesRegex(melflow.ConfigError, said):
+                g, decoded = self.decoded()
+                node(decoded).discard()
+                g.validate()
+
+    def test_processes(self):
+        import own
+
+        _, node = self.decoded()
+        here, _ = self.written("here", self.mel(node.map(own.louder)))
+        _, node = self.decoded()
+        there, _ = self.written("there", self.mel(node.map(own.louder, processes=2)))
+        np.testing.assert_array_equal(here[:], there[:])
+        self.assertEqual(here.attributes["feature_fingerprint"], there.attributes["feature_fingerprint"])
+        with self.assertRaisesRegex(melflow.ConfigError, "other processes cannot import it"):
+            g, node = self.decoded()
+            self.mel(node.map(lambda samples: samples, processes=2)).discard()
+            g.validate()
+
+    def test_a_process_that_ends_or_hangs_fails_its_recording(self):
+        _, node = self.decoded()
+        _, report = self.written("dies", self.mel(node.map("own:dies", processes=2, timeout=1)))
+        reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
+        self.assertIn("the process of the function ended by signal 9", reasons)
+        self.assertIn("the function takes longer than 1 s (timeout)", reasons)
+        self.assertGreater(report["files"]["ok"], 20)
+
+    def test_the_fingerprint_has_the_code(self):
+        def fingerprint():
+            g, node = self.decoded()
+            self.mel(node.map(changed + ":f")).batches()
+            return subprocess.run([sys.executable, "-c", "import melflow, sys; print(melflow.Features(sys.argv[1]).fingerprint)",
+                                   g.to_yaml()], capture_output=True, text=True, check=True).stdout
+
+        changed = os.path.join(self.folder.name, "changed.py")
+        seen = []
+        for code in ("return samples", "return samples * 2", "return samples"):
+            with open(changed, "w", encoding="utf-8") as file:
+                file.write(f"def f(samples):\n    {code}\n")
+            seen.append(fingerprint())
+        self.assertEqual(seen[0], seen[2])
+        self.assertNotEqual(seen[0], seen[1])
+
+    def test_the_program_starts_python(self):
+        g, node = self.decoded()
+        out = os.path.join(self.folder.name, "program.h5")
+        self.mel(node.map(self.file + ":louder")).hdf5_write(path=out)
+        path = os.path.join(self.folder.name, "program.yaml")
+        g.to_yaml(path)
+        g.run()
+        os.rename(out, out + ".here")
+        program = os.environ["MELFLOW_PROGRAM"]
+        environment = {**os.environ, "MELFLOW_PYTHON": sys.executable}
+        ended = subprocess.run([program, "run", path, "--quiet"], env=environment, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertTrue(filecmp.cmp(out, out + ".here", shallow=False))
+        os.unlink(out)
+        with open(path, encoding="utf-8") as text:
+            ended = subprocess.run([program, "run", "-", "--quiet"], env=environment, stdin=text, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, os.path.exists(out)), (3, True), ended.stderr)
+        ended = subprocess.run([program, "validate", path], env={**os.environ, "MELFLOW_PYTHON": "/nowhere/python"}, capture_output=True,
+                               text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "louder: a function of Python needs Python with the package melflow .*MELFLOW_PYTHON")
+
+    def test_stored_calls_are_not_run_without_trust(self):
+        job = os.path.join(self.folder.name, "job")
+        g, node = self.decoded()
+        out = os.path.join(self.folder.name, "stored.h5")
+        self.mel(node.map(self.file + ":louder")).hdf5_write(path=out)
+        g.run()
+        with self.assertRaisesRegex(melflow.ConfigError, "would run the function, which is code chosen by the author"):
+            melflow.verify(out, recompute=1)
+        g.nodes["hdf5_write"]["path"] = out + "2"
+        melflow.plan(g, job)
+        with self.assertRaisesRegex(melflow.ConfigError, "code chosen by the author"):
+            melflow.work(job)
+        melflow.work(job, trust=True)
+        with self.assertRaisesRegex(melflow.ConfigError, "code chosen by the author"):
+            melflow.merge(job)
+        melflow.merge(job, trust=True)
+        np.testing.assert_array_equal(melflow.open(out + "2")[:] if out.endswith(".npy") else melflow.open(out)[:], melflow.open(out)[:])
+
+    def test_loaders_and_features(self):
+        g, node = self.decoded()
+        self.mel(node.map("own:louder")).batches()
+        made = melflow.Features(g)(np.ones(800, np.float32) / 4, 8000)
+        g2, node = self.decoded()
+        self.mel(node).batches()
+        np.testing.assert_allclose(made, 4 * melflow.Features(g2)(np.ones(800, np.float32) / 4, 8000), rtol=1e-4)
+        self.assertGreater(sum(len(batch["path"]) for batch in melflow.Loader(g, batch_size=4)), 20)
+
+    def test_python_ends_while_functions_run(self):
+        code = textwrap.dedent("""
+            import melflow, sys, threading
+            seen = threading.Event()
+            def slow(samples):
+                seen.set()
+                return samples
+            g = melflow.Graph()
+            g.synthetic(count=500000, rate="8kHz").map(slow).mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).discard()
+            threading.Thread(target=g.run, daemon=True).start()
+            assert seen.wait(60)
+            """)
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual((ended.stdout, ended.stderr, ended.returncode), ("", "", 0))
+
+    def test_an_interrupted_run_goes_on(self):
+        path = os.path.join(self.folder.name, "killed.h5")
+        g, node = self.decoded()
+        self.mel(node.map(self.file + ":holds_the_lock")).hdf5_write(path=path)
+        text = g.to_yaml()
+        code = "import melflow, sys; melflow.run(sys.argv[1])"
+        whole = None
+        for i in range(6):
+            child = subprocess.Popen([sys.executable, "-c", code, text], stderr=subprocess.DEVNULL)
+            if i:
+                deadline = time.monotonic() + 60
+                while not os.path.exists(path + ".part") and child.poll() is None and time.monotonic() < deadline:
+                    pass
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+                if os.path.exists(path):
+                    os.unlink(path)
+                melflow.run(text)
+            else:
+                child.wait()
+            if whole is None:
+                whole = path + ".whole"
+                os.rename(path, whole)
+            else:
+                self.assertTrue(filecmp.cmp(path, whole, shallow=False))
+                os.unlink(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
