@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/python"))
 import corpus  # noqa: E402
@@ -41,11 +42,13 @@ def many(text, out, runs):
 
 
 def interrupted(text, out, times):
+    began = time.monotonic()
     melflow.run(text)
+    takes = time.monotonic() - began
     os.replace(out, out + ".whole")
     chance, met, wrong = random.Random(1), 0, 0
     for _ in range(times):
-        timer = threading.Timer(chance.uniform(0, 0.25), os.kill, (os.getpid(), signal.SIGINT))
+        timer = threading.Timer(chance.uniform(0, takes), os.kill, (os.getpid(), signal.SIGINT))
         try:
             timer.start()
             melflow.run(text)

@@ -398,8 +398,8 @@ class PythonRows final : public Transform<MelBatch, MelBatch> {
   std::shared_ptr<const FeatureInfo> in_, out_;
 };
 
-// Makes a node of the stage `stage` that calls `call`, with those options of `spec` that it has itself, and the
-// others as arguments of the function.
+// Makes a node of the stage `stage` that calls `call`, with the options of `spec`; those that
+// `arguments` names become arguments of the function.
 std::vector<NodeSpec> calling_node(const NodeSpec& spec, const char* stage, const char* call,
                                    std::initializer_list<std::string_view> arguments) {
   NodeSpec out{spec.name, spec.mark, Value::map({}, spec.mark)};
