@@ -4,20 +4,24 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
+
+#include "pipeline/base/problem.h"
 
 namespace melflow {
 namespace {
 
 std::atomic<Console*> present{nullptr};
-std::mutex one_at_a_time;
+std::timed_mutex one_at_a_time;
 
 }  // namespace
 
 Console* console() { return present; }
 
 ConsoleScope::ConsoleScope(Console& console) : folder_(-1) {
-  one_at_a_time.lock();
+  while (!one_at_a_time.try_lock_for(std::chrono::milliseconds(50)))
+    if (console.is_stopped()) throw RunError("stopped before it began");
   folder_ = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   present = &console;
 }

@@ -22,6 +22,8 @@ class Console {
   /// Sets what stops the verb's present step, or nothing where `stop` is empty. Calls it at once if
   /// the verb has been asked to stop. Returns after the calls of an earlier `stop` have ended.
   virtual void on_stop(std::function<void()> stop) = 0;
+  /// Whether the verb has been asked to stop.
+  virtual bool is_stopped() = 0;
 
  protected:
   Console() = default;
@@ -31,8 +33,8 @@ class Console {
 /// The console of the verb that this process runs; null in the program melflow.
 Console* console();
 
-/// Makes a console the present one until it is destroyed. Waits until another one is no longer: a
-/// process runs one verb at a time. Also restores the working folder, which some verbs change.
+/// Makes a console the present one until it is destroyed. Waits until another one is no longer, as a
+/// process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also restores the working folder, which some verbs change.
 class ConsoleScope {
  public:
   explicit ConsoleScope(Console& console);

@@ -32,6 +32,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/base/warned_config_error.h"
 #include "stages/files/own_file.h"
+#include "stages/files/unique_fd.h"
 #include "stages/python/python_functions.h"
 #include "stages/version.h"
 
@@ -205,10 +206,12 @@ int run_program(int argc, char** argv) {
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string> arguments = arguments_of(argc, argv);
+  const UniqueFd folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));  // some verbs change it
   int code = kRunFailed;
   try {
     code = run_verb_and_report(arguments);
   } catch (const NeedsPython& needed) {
+    if (folder) (void)!fchdir(folder.get());
     complain(fmt::format("{}: {}", needed.call, start_in_python(argc, argv)));
   }
   if (is_printed()) return code;

@@ -64,7 +64,10 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
     firsts_.insert(firsts_.end(), count_from(first), first);
 }
 
-AudioRows::~AudioRows() { stop(); }
+AudioRows::~AudioRows() {
+  const WithoutLockIfHeld free;
+  stop();
+}
 
 void AudioRows::stop() {
   if (is_forked_off()) {  // a forked process does not have the threads

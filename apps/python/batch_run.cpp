@@ -109,7 +109,10 @@ BatchRun::BatchRun(const Settings& settings) {
   });
 }
 
-BatchRun::~BatchRun() { stop(); }
+BatchRun::~BatchRun() {
+  const WithoutLockIfHeld free;
+  stop();
+}
 
 void BatchRun::run() {
   try {

@@ -214,7 +214,13 @@ NB_MODULE(_melflow, m) {
           },
           nb::arg("arguments"), nb::arg("input"))
       .def("wait", &news_of, nb::arg("seconds"))
-      .def("stop", &VerbCall::stop, nb::call_guard<WithoutLock>())
+      .def("stop",
+           [](VerbCall& call) {
+             // While Python is shutting down, whoever ends it waits for the verb.
+             if (python_ends()) return call.ask_to_stop();
+             const WithoutLock free;
+             call.stop();
+           })
       .def("status", &VerbCall::status)
       .def("printed", &VerbCall::printed);
   nb::class_<BufferPool>(m, "Memory").def("__init__", [](BufferPool* self) {

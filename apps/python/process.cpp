@@ -62,6 +62,8 @@ WithoutLock::~WithoutLock() {
   without_lock.notify_all();
 }
 
+bool python_ends() { return is_ending; }
+
 WithinPython::WithinPython() {
   ++within;
   if (is_ending) {

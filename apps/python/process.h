@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <memory>
+#include <optional>
 
 namespace melflow {
 
@@ -36,6 +37,20 @@ class WithoutLock {
 
  private:
   PyThreadState* state_ = nullptr;
+};
+
+/// Whether Python is shutting down.
+bool python_ends();
+
+/// Likewise in a destructor, which Python calls with its lock and C++ without.
+class WithoutLockIfHeld {
+ public:
+  WithoutLockIfHeld() {
+    if (PyGILState_Check() == 1) free_.emplace();
+  }
+
+ private:
+  std::optional<WithoutLock> free_;
 };
 
 /// Takes Python's lock in a thread of C++, except while Python is shutting down.

@@ -90,7 +90,8 @@ class Function final : public PythonFunction {
 class Host final : public PythonHost {
  public:
   std::shared_ptr<const PythonFunction> open(const PythonCall& call) override {
-    const nb::gil_scoped_acquire lock;
+    const WithinPython python;
+    if (!python) throw RunError("Python is shutting down");
     try {
       return std::make_shared<Function>(class_of_calls()(call.function, call.arguments, call.gives,
                                                          call.processes, call.timeout_seconds));

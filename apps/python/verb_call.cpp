@@ -27,7 +27,21 @@ VerbCall::VerbCall(std::vector<std::string> arguments, std::string input) {
   });
 }
 
-VerbCall::~VerbCall() { stop(); }
+VerbCall::~VerbCall() {
+  const WithoutLockIfHeld free;
+  stop();
+}
+
+void VerbCall::ask_to_stop() {
+  const std::lock_guard lock(stopping_);
+  is_stopped_ = true;
+  if (stop_) stop_();
+}
+
+bool VerbCall::is_stopped() {
+  const std::lock_guard lock(stopping_);
+  return is_stopped_;
+}
 
 VerbCall::News VerbCall::wait(double seconds) {
   check_process();
@@ -46,11 +60,7 @@ void VerbCall::stop() {
     if (thread_.joinable()) thread_.detach();  // a forked process does not have it
     return;
   }
-  {
-    const std::lock_guard lock(stopping_);
-    is_stopped_ = true;
-    if (stop_) stop_();
-  }
+  ask_to_stop();
   join();
 }
 

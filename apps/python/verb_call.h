@@ -33,7 +33,9 @@ class VerbCall final : public EndsWithPython, private Console {
   };
   /// Waits until there is something new, at most `seconds`.
   News wait(double seconds);
-  /// Stops the verb, as Ctrl-C does in the program, and waits until it has ended.
+  /// Stops the verb, as Ctrl-C does in the program.
+  void ask_to_stop();
+  /// Likewise, and waits until it has ended.
   void stop() override;
   /// Returns the exit status, or throws what the verb threw; after the end.
   int status() const;
@@ -44,6 +46,7 @@ class VerbCall final : public EndsWithPython, private Console {
   void print(std::FILE* out, const std::string& text) override;
   void show(const Progress& progress, double rows_per_second) override;
   void on_stop(std::function<void()> stop) override;
+  bool is_stopped() override;
   void join();
 
   mutable std::mutex mutex_;  // guards the members up to `is_stopped_`

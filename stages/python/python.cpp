@@ -90,13 +90,19 @@ class WaveformCaller {
     std::size_t given = 0;
     for (const PythonArray& result : *made) given += result.values.size();
     if (auto error = too_many(given, count, caller.options().grows)) return std::move(*error);
+    std::vector<float> all;  // in one piece: small ones would take more than their size
+    all.reserve(given);
+    for (const PythonArray& result : *made)
+      all.insert(all.end(), result.values.begin(), result.values.end());
+    const std::shared_ptr<Buffer> samples = leased(all, context);
     std::vector<std::shared_ptr<const Waveform>> out;
+    std::size_t at = 0;
     for (const PythonArray& result : *made) {
       auto waveform = std::make_shared<Waveform>(in);
       waveform->marked.clear();
-      const std::shared_ptr<Buffer> samples = leased(result.values, context);
-      waveform->samples = {samples, samples->data(),
+      waveform->samples = {samples, samples->data() + at * sizeof(float),
                            static_cast<std::int64_t>(result.values.size()), SampleType::float32};
+      at += result.values.size();
       out.push_back(std::move(waveform));
     }
     return out;

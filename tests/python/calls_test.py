@@ -1,6 +1,7 @@
 """Functions of Python as nodes."""
 
 import filecmp
+import functools
 import json
 import os
 import signal
@@ -163,6 +164,81 @@ class CallsTest(corpus.CorpusTest):
         _, plain = self.decoded()
         expected, _ = self.written("without", self.mel(plain))
         np.testing.assert_allclose(rows[:], 4 * expected[:], rtol=1e-4)
+
+    def test_each_function_is_itself(self):
+        import own
+
+        def gain_of(factor):
+            return lambda samples: samples * np.float32(factor)
+
+        class Gain:
+            def __init__(self, factor):
+                self.factor = factor
+
+            def __call__(self, samples):
+                return samples * np.float32(self.factor)
+
+            def apply(self, samples, rate):
+                return samples * np.float32(self.factor)
+
+        _, plain = self.decoded()
+        expected, _ = self.written("once", self.mel(plain))
+        for name, functions in {"lambdas": [lambda samples: samples * np.float32(2), lambda samples: samples * np.float32(3)],
+                                "closures": [gain_of(2), gain_of(3)], "objects": [Gain(2), Gain(3)],
+                                "methods": [Gain(2).apply, Gain(3).apply],
+                                "partials": [functools.partial(own.louder, gain=2), functools.partial(own.louder, gain=3)]}.items():
+            with self.subTest(name):
+                _, node = self.decoded()
+                for function in functions:
+                    node = node.map(function)
+                rows, _ = self.written(name, self.mel(node))
+                np.testing.assert_allclose(rows[:], 36 * expected[:], rtol=1e-4)
+
+    def test_a_file_that_changes_is_read_again(self):
+        path, seen = os.path.join(self.folder.name, "edited.py"), []
+        for factor in (1, 2):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"def f(samples):\n    return samples * {factor}.0\n")
+            _, node = self.decoded()
+            rows, _ = self.written(f"edited{factor}", self.mel(node.map(path + ":f")))
+            seen.append((rows[:], rows.attributes["feature_fingerprint"]))
+        np.testing.assert_allclose(seen[1][0], 4 * seen[0][0], rtol=1e-4)
+        self.assertNotEqual(seen[0][1], seen[1][1])
+
+    def test_a_module_that_changes_is_refused(self):
+        path = os.path.join(self.folder.name, "imported_once.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("def f(samples):\n    return samples\n")
+        for is_changed in (False, True):
+            g, node = self.decoded()
+            self.mel(node.map("imported_once:f")).discard()
+            if not is_changed:
+                g.validate()
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write("# edited\n")
+                continue
+            with self.assertRaisesRegex(melflow.ConfigError, "imported_once.py: has changed since imported_once:f was imported"):
+                g.validate()
+
+    def test_a_verb_that_waits_for_another_can_be_stopped(self):
+        code = textwrap.dedent("""
+            import melflow, os, signal, sys, threading
+            from melflow import program
+            seen = threading.Event()
+            def run():
+                try: program.call(["run", "-", "--var", "OUT=" + sys.argv[1]], sys.argv[2], show=lambda *_: seen.set())
+                except melflow.RunError: pass
+            threading.Thread(target=run, daemon=True).start()
+            assert seen.wait(60)
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try: melflow.inspect("any.h5")
+            except KeyboardInterrupt: print("interrupted")
+            """)
+        text = "version: 1\ngraph:\n  files: {stage: synthetic, count: 500000}\n" \
+               "  mel: {stage: mel, from: files, sample_rate: 16000, n_fft: 512, hop: 160}\n  out: {stage: hdf5_write, from: mel, path: \"${OUT}\"}\n"
+        ended = subprocess.run([sys.executable, "-c", code, os.path.join(self.folder.name, "waits.h5"), text], capture_output=True,
+                               text=True, timeout=120)
+        self.assertEqual((ended.stdout, ended.returncode), ("interrupted\n", 0), ended.stderr)
 
     def test_one_to_many_utterances_and_rows(self):
         import own

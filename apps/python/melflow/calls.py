@@ -23,6 +23,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import weakref
 from multiprocessing.connection import Connection
 from socket import socketpair
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
@@ -57,10 +58,17 @@ def note(text: str) -> None:
 def name_of(function: Callable[..., Any]) -> str:
     """How a pipeline names a function: MODULE:NAME, or for one that cannot be imported a name that only this process knows."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
-    if module and module != "__main__" and "<" not in name:
-        return f"{module}:{name}"
-    name = f"@{name or type(function).__name__}-{_hash_of(function)[:12] or id(function)}:here"
-    _of_this_process[name] = function
+    if module and module != "__main__" and name:
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is function:
+            return f"{module}:{name}"
+    begin = f"@{name or type(function).__name__}-{_code_hash(function)[:12]}"
+    for n in range(len(_of_this_process) + 1):  # others of that code may have other values in their closures
+        name = f"{begin}-{n}:here" if n else f"{begin}:here"
+        if _of_this_process.setdefault(name, function) is function:
+            break
     return name
 
 
@@ -73,11 +81,12 @@ def check_outside() -> None:
 
 
 def _load(name: str) -> Any:
+    was_loading = getattr(_of_thread, "is_loading", False)
     _of_thread.is_loading = True
     try:
         return _imported(name)
     finally:
-        _of_thread.is_loading = False
+        _of_thread.is_loading = was_loading
 
 
 def _imported(name: str) -> Any:
@@ -92,10 +101,11 @@ def _imported(name: str) -> Any:
             path = os.path.abspath(where)
             known = "melflow_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
             module = sys.modules.get(known)
-            if module is None:
+            if module is None or module.__dict__.get("_melflow_hash") != _file_hash(path):
                 spec = importlib.util.spec_from_file_location(known, path)
                 assert spec is not None and spec.loader is not None
                 module = sys.modules[known] = importlib.util.module_from_spec(spec)
+                module.__dict__["_melflow_hash"] = _file_hash(path)
                 try:
                     spec.loader.exec_module(module)
                 except BaseException:
@@ -115,17 +125,44 @@ def _imported(name: str) -> Any:
     return target
 
 
-def _hash_of(target: Any) -> str:
-    """Of the file that the code is in, else of the code."""
+def _file_hash(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:32]
+
+
+def _code_hash(target: Any) -> str:
+    """Of the code of a function and of what is defined in it, and of the values that it encloses; "" where it has none."""
+    def parts(code: Any) -> str:
+        return repr((code.co_code, code.co_names, [parts(c) if hasattr(c, "co_code") else c for c in code.co_consts]))
+
+    code = getattr(target, "__code__", None)
+    if code is None:
+        return ""
+    enclosed = [repr(cell.cell_contents) for cell in target.__closure__ or () if cell.cell_contents is not target]
+    return hashlib.sha256(repr((parts(code), target.__defaults__, enclosed)).encode()).hexdigest()[:32]
+
+
+_hashes: "weakref.WeakKeyDictionary[Any, str]" = weakref.WeakKeyDictionary()  # of files when their functions were first seen
+
+
+def _hash_of(target: Any, name: str) -> str:
+    """Of the file that the code is in; of the code where it cannot be imported. Raises RunError where the file is another one
+    than when it was imported."""
+    if name.startswith("@"):
+        return _code_hash(target)
     try:
-        path = inspect.getsourcefile(target)
-        if path is not None and os.path.exists(path):
-            with open(path, "rb") as file:
-                return hashlib.sha256(file.read()).hexdigest()[:32]
-        return hashlib.sha256(inspect.getsource(target).encode()).hexdigest()[:32]
+        path = inspect.getsourcefile(inspect.unwrap(target))
     except (TypeError, OSError):
-        code = getattr(target, "__code__", None)
-        return "" if code is None else hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:32]
+        path = None
+    if path is None or not os.path.exists(path):
+        return _code_hash(target)
+    now = _file_hash(path)
+    try:
+        if _hashes.setdefault(target, now) != now:
+            raise RunError(f"{path}: has changed since {name} was imported; import it again (importlib.reload), or start Python again")
+    except TypeError:  # no weak references to it
+        pass
+    return now
 
 
 def _described(error: BaseException) -> str:
@@ -204,13 +241,19 @@ class _Here:
         self._idle: List[Any] = []  # instances of a class: as many as are called at once
 
     def __call__(self, array: np.ndarray, rate: int) -> Answer:
+        before = getattr(_of_thread, "notes", None)  # where a function calls features() of another pipeline
         _of_thread.notes = notes = []
         try:
             given = (array, rate) if rate and self._takes_rate else (array,)
             if not inspect.isclass(self._target):
                 value = self._target(*given, **self._arguments)
             else:
-                worker = self._idle.pop() if self._idle else self._target(**self._arguments)
+                try:
+                    worker = self._idle.pop()
+                except IndexError:
+                    worker = None
+                if worker is None:
+                    worker = self._target(**self._arguments)
                 value = worker(*given)
                 self._idle.append(worker)
             return "made", "", _results(self._gives, value), notes
@@ -219,26 +262,40 @@ class _Here:
         except BaseException as error:  # SystemExit, too: it is about this recording
             return "failed", _described(error), [], notes
         finally:
-            del _of_thread.notes
+            if before is None:
+                del _of_thread.notes
+            else:
+                _of_thread.notes = before
 
 
 class _Child:
     """A process that calls the function."""
 
-    def __init__(self, spec: bytes) -> None:
+    def __init__(self) -> None:
         ours, theirs = socketpair()
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self.process = subprocess.Popen(
             [sys.executable, "-c", f"from melflow import calls; calls.serve({theirs.fileno()})"],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True)  # Ctrl-C is for this process, which lets calls end
         theirs.close()
         self.connection = Connection(ours.detach())
-        self.connection.send_bytes(spec)
 
-    def end(self) -> int:
+    def prepare(self, spec: bytes, timeout: Optional[float]) -> None:
+        self.connection.send_bytes(spec)
+        if not self.connection.poll(timeout):
+            raise TimeoutError
+        self.connection.recv_bytes()
+
+    def end(self) -> str:
+        """How it has ended, if by itself."""
         self.connection.close()
-        self.process.kill()
-        return self.process.wait()
+        try:
+            status = self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        return f"by signal {-status}" if status < 0 else f"with exit status {status}"
 
 
 class _Children:
@@ -256,18 +313,20 @@ class _Children:
         child = self._idle.get()
         try:
             if child is None:
-                child = _Child(self._spec)
+                child = _Child()
+                child.prepare(self._spec, self._timeout)
             child.connection.send_bytes(pickle.dumps((array, rate), protocol=5))
             if not child.connection.poll(self._timeout):
-                child.end()
-                child = None
-                return "failed", f"the function takes longer than {self._timeout:g} s (timeout)", [], []
+                raise TimeoutError
             return pickle.loads(child.connection.recv_bytes())
-        except (EOFError, ConnectionError):
-            status = child.process.wait() if child is not None else 0
-            how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+        except TimeoutError:
             if child is not None:
+                child.process.kill()
                 child.end()
+            child = None
+            return "failed", f"the function takes longer than {self._timeout:g} s (timeout)", [], []
+        except (EOFError, ConnectionError):
+            how = child.end() if child is not None else ""
             child = None
             return "failed", f"the process of the function ended {how}", [], []
         finally:
@@ -285,6 +344,7 @@ def serve(descriptor: int) -> None:
     connection = Connection(descriptor)
     call, arguments, gives = pickle.loads(connection.recv_bytes())
     function = _Here(_load(call), arguments, gives)
+    connection.send_bytes(b"ready")
     while True:
         try:
             array, rate = pickle.loads(connection.recv_bytes())
@@ -308,9 +368,11 @@ class Call:
         except ValueError:  # no signature, as of functions in C
             pass
         extra = getattr(target, "fingerprint", None)
-        self.source_hash = _hash_of(target) + ("" if extra is None else str(extra(**self.arguments)))
+        self.source_hash = _hash_of(target, name) + ("" if extra is None else str(extra(**self.arguments)))
         self.function: Callable[[np.ndarray, int], Answer]
         if processes:
+            where, _, inner = name.rpartition(":")
+            name = f"{os.path.abspath(where)}:{inner}" if where.endswith(".py") else name  # children start at any time
             self.function = _Children(name, self.arguments, gives, processes, timeout)
         else:
             self.function = _Here(target, self.arguments, gives)

@@ -15,8 +15,12 @@ import numpy as np
 
 
 def _hash_of_file(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()[:32]
+    found = hashlib.sha256()
+    for part in (path, path + "_data", path + ".data"):  # weights may be in a file beside it
+        if part == path or os.path.exists(part):
+            with open(part, "rb") as file:
+                found.update(file.read())
+    return found.hexdigest()[:32]
 
 
 def _session(path: str, threads: int) -> Any:

@@ -228,7 +228,6 @@ class Batches final : public Sink<MelBatch>,
                                    ItemContext& context) override {
     refuse_unstorable(*in, context);
     node_ = context.stage();
-    drop_lost();
     keep_only_rows(*in, context);
     std::unique_lock lock(mutex_);
     std::vector<PlacedPart> ready;
@@ -242,6 +241,8 @@ class Batches final : public Sink<MelBatch>,
     make_batches(lock);
     changed_.wait(lock, [this] { return !is_making_ || ready_.size() < kMostReady; });
     if (error_) std::rethrow_exception(error_);
+    lock.unlock();
+    drop_lost();
     return std::nullopt;
   }
 
