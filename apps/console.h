@@ -33,8 +33,9 @@ class Console {
 /// The console of the verb that this process runs; null in the program melflow.
 Console* console();
 
-/// Makes a console the present one until it is destroyed. Waits until another one is no longer, as a
-/// process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also restores the working folder, which some verbs change.
+/// Makes a console the present one until it is destroyed. Waits until another one is no longer, as
+/// a process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also
+/// restores the working folder, which some verbs change.
 class ConsoleScope {
  public:
   explicit ConsoleScope(Console& console);

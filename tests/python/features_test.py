@@ -218,7 +218,7 @@ class FeaturesTest(unittest.TestCase):
         shown[0].save(to)
         self.assertEqual(os.path.getsize(to), len(shown[0].png))
         self.assertEqual(shown[0].png, shown[1].png)
-        with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/000.wav'"):
+        with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/00\\d.wav'"):
             melflow.show(rows, "ant/00.wav")
         with self.assertRaisesRegex(IndexError, "recording 30 of 30"):
             melflow.show(out, 30)
