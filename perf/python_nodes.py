@@ -69,8 +69,8 @@ def main(rounds=5):
         alone.append(COUNT / timed(lambda: [noisy(samples, RATE) for _ in range(COUNT)]))
         empty = timed(lambda: without().run())
         inside.append(COUNT / (timed(lambda: graph(noisy).run()) - empty))
-        one.append(60 / timed(lambda: graph(f"{here}:holds_the_lock", 60, processes=1).run()))
-        two.append(60 / timed(lambda: graph(f"{here}:holds_the_lock", 60, processes=2, workers=2).run()))
+        one.append(300 / timed(lambda: graph(f"{here}:holds_the_lock", 300, processes=1).run()))
+        two.append(300 / timed(lambda: graph(f"{here}:holds_the_lock", 300, processes=2, workers=2).run()))
         if detector is not None:
             model.append(40 * 30 / timed(lambda: [detector.probabilities(np.tile(samples, 8)[:30 * RATE]) for _ in range(40)]))
             took = timed(lambda: graph("melflow.models:Vad", 40, 30, gives="utterances").run())
