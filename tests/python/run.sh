@@ -2,7 +2,8 @@
 # Builds the Python package as users do, into a separate environment, and tests it. The program in it writes the rows
 # for comparison.
 #
-# In:  tests/python/run.sh     PYTHON: which Python; default: python3.
+# In:  tests/python/run.sh [--more]     PYTHON: which Python; default: python3. --more: also the tests of types, the
+#      notebook and models, whose packages are installed.
 # Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
 #      packages are not available.
 set -euo pipefail
@@ -24,8 +25,12 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "$python makes no environments (apt-get install python3-venv)"
 "$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
   skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
-# Optional: without these, their tests are skipped.
-for package in distributed mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad"; do
+# Optional: without these, their tests are skipped. Most of them are wanted by --more alone, as they are large.
+more=(distributed)
+if [[ ${1:-} == --more ]]; then
+  more+=(mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")
+fi
+for package in "${more[@]}"; do
   # shellcheck disable=SC2086
   "$environment/bin/pip" install -q --disable-pip-version-check $package || echo "tests/python: $package cannot be had"
 done
