@@ -216,7 +216,7 @@ NB_MODULE(_melflow, m) {
       .def("wait", &news_of, nb::arg("seconds"))
       .def("stop",
            [](VerbCall& call) {
-             // While Python is shutting down, whoever ends it waits for the verb.
+             // At the end of Python, end_with_python() waits for the verb.
              if (python_ends()) return call.ask_to_stop();
              const WithoutLock free;
              call.stop();

@@ -51,6 +51,25 @@ def minus_mean(rows):
     return rows - rows.mean(0)
 
 
+class Busy:
+    """Fails where two threads use one object at once, also while its generator runs."""
+    made = 0
+
+    def __init__(self):
+        Busy.made += 1
+        self.lock = threading.Lock()
+
+    def __call__(self, samples, rate):
+        for i in range(2):
+            if not self.lock.acquire(blocking=False):
+                raise RuntimeError("used twice at once")
+            time.sleep(0.001)
+            yield samples
+            self.lock.release()
+        if len(samples) < 4 * rate:
+            melflow.skip("is short")
+
+
 class Counter:
     """Counts in its own thread or process how often it is called."""
     made = 0
@@ -298,6 +317,12 @@ class CallsTest(corpus.CorpusTest):
         _, node = self.decoded(workers=2)
         _, report = self.written("counted", self.mel(node.map(own.Counter, by=2)))
         self.assertIn(own.Counter.made, (1, 2))
+        own.Busy.made = 0
+        _, node = self.decoded(workers=3)
+        _, report = self.written("busy", self.mel(node.map(own.Busy, gives="waveforms", grows=2)))
+        self.assertEqual([r for r in report["remarks"] if "used twice" in r["reason"]], [])
+        self.assertGreater(report["files"]["skipped"], 3)
+        self.assertIn(own.Busy.made, (1, 2, 3))  # those that skip are used again, too
 
     def test_skips_notes_and_whole_accounts(self):
         _, node = self.decoded()

@@ -5,8 +5,8 @@
             melflow.skip("is shorter than a second")
         return samples * gain
 
-Of a class as many objects are made, with the node's arguments, as are called at once; they are called with samples and rate. What it raises fails the
-recording, with its text and place.
+Of a class as many objects are made, with the node's arguments, as are called at once; they are called with samples and rate.
+What a function raises fails the recording, with its text and place.
 """
 
 from __future__ import annotations
@@ -246,17 +246,17 @@ class _Here:
         try:
             given = (array, rate) if rate and self._takes_rate else (array,)
             if not inspect.isclass(self._target):
-                value = self._target(*given, **self._arguments)
-            else:
-                try:
-                    worker = self._idle.pop()
-                except IndexError:
-                    worker = None
-                if worker is None:
-                    worker = self._target(**self._arguments)
-                value = worker(*given)
+                return "made", "", _results(self._gives, self._target(*given, **self._arguments)), notes
+            try:
+                worker = self._idle.pop()
+            except IndexError:
+                worker = None
+            if worker is None:
+                worker = self._target(**self._arguments)
+            try:  # also while a generator of it runs, and whatever it raises
+                return "made", "", _results(self._gives, worker(*given)), notes
+            finally:
                 self._idle.append(worker)
-            return "made", "", _results(self._gives, value), notes
         except Skipped as why:
             return "skipped", str(why) or "the function skips it", [], notes
         except BaseException as error:  # SystemExit, too: it is about this recording
