@@ -105,6 +105,15 @@ def first_fails_last(rows, of):
     return rows
 
 
+is_called, may_end = threading.Event(), threading.Event()
+
+
+def waits(samples):
+    is_called.set()
+    may_end.wait(60)
+    return samples
+
+
 def halves(samples, rate):
     middle, end = len(samples) / 2 / rate, len(samples) / rate
     return [(0, middle), (middle, end)]
@@ -218,6 +227,7 @@ class CallsTest(corpus.CorpusTest):
         for factor in (1, 2):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(f"def f(samples):\n    return samples * {factor}.0\n")
+            os.utime(path, (1e9, 1e9))
             _, node = self.decoded()
             rows, _ = self.written(f"edited{factor}", self.mel(node.map(path + ":f")))
             seen.append((rows[:], rows.attributes["feature_fingerprint"]))
@@ -241,22 +251,21 @@ class CallsTest(corpus.CorpusTest):
 
     def test_a_verb_that_waits_for_another_can_be_stopped(self):
         code = textwrap.dedent("""
-            import melflow, os, signal, sys, threading
-            from melflow import program
-            seen = threading.Event()
-            def run():
-                try: program.call(["run", "-", "--var", "OUT=" + sys.argv[1]], sys.argv[2], show=lambda *_: seen.set())
-                except melflow.RunError: pass
-            threading.Thread(target=run, daemon=True).start()
-            assert seen.wait(60)
+            import os, signal, sys, threading
+            import melflow, own
+            threading.Thread(target=melflow.run, args=(sys.argv[1],)).start()
+            assert own.is_called.wait(60)
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             try: melflow.inspect("any.h5")
             except KeyboardInterrupt: print("interrupted")
+            own.may_end.set()
             """)
-        text = "version: 1\ngraph:\n  files: {stage: synthetic, count: 500000}\n" \
-               "  mel: {stage: mel, from: files, sample_rate: 16000, n_fft: 512, hop: 160}\n  out: {stage: hdf5_write, from: mel, path: \"${OUT}\"}\n"
-        ended = subprocess.run([sys.executable, "-c", code, os.path.join(self.folder.name, "waits.h5"), text], capture_output=True,
-                               text=True, timeout=120)
+        text = "version: 1\ngraph:\n  files: {stage: synthetic, count: 1}\n" \
+               "  waits: {stage: python, from: files, call: own:waits}\n  out: {stage: discard, from: waits}\n"
+        with open(os.path.join(self.folder.name, "waits.yaml"), "w", encoding="utf-8") as file:
+            file.write(text)
+        ended = subprocess.run([sys.executable, "-c", code, "waits.yaml"], capture_output=True, text=True, timeout=120,
+                               cwd=self.folder.name)
         self.assertEqual((ended.stdout, ended.returncode), ("interrupted\n", 0), ended.stderr)
 
     def test_one_to_many_utterances_and_rows(self):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import json
 import os
@@ -23,6 +22,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import types
 import weakref
 from multiprocessing.connection import Connection
 from socket import socketpair
@@ -100,14 +100,15 @@ def _imported(name: str) -> Any:
         if where.endswith(".py"):
             path = os.path.abspath(where)
             known = "melflow_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
+            with open(path, "rb") as file:
+                source = file.read()
             module = sys.modules.get(known)
-            if module is None or module.__dict__.get("_melflow_hash") != _file_hash(path):
-                spec = importlib.util.spec_from_file_location(known, path)
-                assert spec is not None and spec.loader is not None
-                module = sys.modules[known] = importlib.util.module_from_spec(spec)
-                module.__dict__["_melflow_hash"] = _file_hash(path)
+            if module is None or module.__dict__.get("_melflow_source") != source:
+                # Not by importlib: its bytecode is that of an earlier file which has the same size and second.
+                module = sys.modules[known] = types.ModuleType(known)
+                module.__dict__.update(__file__=path, _melflow_source=source)
                 try:
-                    spec.loader.exec_module(module)
+                    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
                 except BaseException:
                     del sys.modules[known]
                     raise
