@@ -90,6 +90,8 @@ inline constexpr Property<std::string> kLibraries{"libraries"};
 inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
+/// Whether Python gives the bytes of some recordings, for which a reader waits.
+inline constexpr Property<bool> kIsGiven{"is_given"};
 /// Whether every upstream route decides by the content of a file, not by its entry in a list, so
 /// that an unchanged file takes the same branch. Not set where there is no route.
 inline constexpr Property<bool> kIsRoutedByContent{"is_routed_by_content"};

@@ -24,7 +24,16 @@
 
 namespace melflow {
 
+class Container;
 class StoredAudio;
+
+/// Bytes of a file that are one recording: a member of an archive.
+struct FilePart {
+  std::string file;                       ///< path
+  std::uint64_t begin = 0, stored = 0;    ///< [bytes]
+  bool is_deflated = false;               ///< then `stored` bytes become FileRef::size
+  std::optional<std::uint32_t> crc = {};  ///< CRC-32 of the recording's bytes
+};
 
 /// A file to read, as it was listed.
 struct FileRef {
@@ -35,6 +44,9 @@ struct FileRef {
   std::string_view problem;
   /// The file's decoded samples, where a store has them: then nothing is read.
   std::shared_ptr<const StoredAudio> stored;
+  /// Where the bytes are, if not in a file of their own; else without a value and null.
+  std::optional<FilePart> part;
+  std::shared_ptr<const Container> container;
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
   [[nodiscard]] std::size_t rows() const { return 0; }
@@ -45,10 +57,11 @@ struct FileRef {
 struct RawBytes {
   static constexpr const char* kName = "bytes";
   std::shared_ptr<const FileRef> file;
-  Buffer data;             ///< the whole file; empty for a large one
-  UniqueFd fd;             ///< open, for a large file
-  std::size_t window = 0;  ///< [bytes] to read at a time from `fd`
-  std::uint64_t size = 0;  ///< [bytes]; 0 where nothing is read
+  Buffer data;              ///< the whole file; empty for a large one
+  UniqueFd fd;              ///< open, for a large file
+  std::uint64_t begin = 0;  ///< where the bytes begin in `fd`
+  std::size_t window = 0;   ///< [bytes] to read at a time from `fd`
+  std::uint64_t size = 0;   ///< [bytes]; 0 where nothing is read
 
   [[nodiscard]] std::size_t bytes() const { return size; }
   [[nodiscard]] std::size_t rows() const { return 0; }

@@ -13,11 +13,13 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/stage.h"
+#include "stages/containers/container.h"
 #include "stages/permutation.h"
 
 namespace melflow {
 
 std::string whole_root(const std::string& root) {
+  if (root.starts_with(kPythonScheme)) return root + '/';
   std::error_code ignored;
   const std::filesystem::path given = root.empty() ? "." : root;
   std::string out =
@@ -320,6 +322,11 @@ std::string Manifest::path(std::size_t i) const {
 }
 
 FileStamp stamp_of(const std::string& path, int* error) {
+  if (const ContainedItem item = contained_item(path); item.container) {
+    const FileStamp stamp = item.container->stamp(item.name);
+    if (error != nullptr) *error = stamp.size < 0 ? ENOENT : 0;
+    return stamp;
+  }
   struct stat st {};
   const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
   if (error != nullptr) *error = failed;

@@ -22,13 +22,29 @@ std::string path_advice(std::string_view path) {
   return is_variable ? did_you_mean(fmt::format("${{{}}}", name)) : std::string();
 }
 
+namespace {
+
+// The scheme of a URL; "" for a path.
+std::string_view scheme_of(std::string_view path) {
+  const std::string_view scheme = path.substr(0, std::min(path.find("://"), path.size()));
+  const bool is_scheme =
+      scheme.size() < path.size() && std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '+';
+      });
+  return is_scheme ? scheme : std::string_view();
+}
+
+}  // namespace
+
+bool is_url(std::string_view path) {
+  const std::string_view scheme = scheme_of(path);
+  return !scheme.empty() && scheme != "file";
+}
+
 std::string url_problem(std::string_view path) {
-  const std::size_t end = path.find("://");
-  const bool is_url = end != path.npos && end > 0 &&
-                      std::all_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(end),
-                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '+'; });
-  if (!is_url) return {};
-  const std::string_view scheme = path.substr(0, end);
+  const std::string_view scheme = scheme_of(path);
+  if (scheme.empty()) return {};
+  const std::size_t end = scheme.size();
   const std::string is =
       fmt::format("'{}' is a URL, and paths of mounted disks are read and written", excerpt(path));
   if (scheme == "file") return fmt::format("{}; write {}", is, excerpt(path.substr(end + 3)));

@@ -46,16 +46,8 @@ class Files {
   /// Reads file number `i` and returns its size [bytes]. Thread-safe.
   double read(std::size_t i) {
     const std::shared_ptr<const FileRef>& file = all_[i % kFiles];
-    int error = 0;
-    UniqueFd fd = reader_.open(file->path, error);
-    FileState before;
-    if (error == 0) {
-      auto bytes = reader_.admit(file, fd, pool_, before);
-      if (!bytes.ok()) throw RunError(fmt::format("{}: {}", file->path, bytes.error().reason));
-      error = read_whole(fd.get(), (*bytes)->data.data(), kBytes, 0);
-    }
-    if (error != 0)
-      throw RunError(fmt::format("{}: cannot be read: {}", file->path, std::strerror(error)));
+    const auto bytes = reader_.read(file, pool_);
+    if (!bytes.ok()) throw RunError(fmt::format("{}: {}", file->path, bytes.error().reason));
     return kBytes;
   }
 

@@ -87,8 +87,89 @@ class Function final : public PythonFunction {
   std::string hash_;
 };
 
+// The class Items of melflow/items.py.
+nb::object& class_of_items() {
+  static auto* type = new nb::object;  // outlives Python
+  return *type;
+}
+
+class Items final : public PythonItems {
+ public:
+  explicit Items(nb::object items) : items_(std::move(items)) {}
+  ~Items() override {
+    if (const WithinPython python; python)
+      items_.reset();
+    else
+      (void)items_.release();
+  }
+
+  std::optional<PythonItem> next() override {
+    const WithinPython python;
+    if (!python) throw RunError("Python is shutting down");
+    try {
+      const nb::object given = items_.attr("next")();
+      if (given.is_none()) return std::nullopt;
+      const auto parts = nb::cast<nb::tuple>(given);
+      PythonItem out{.path = nb::cast<std::string>(parts[0]),
+                     .cells = {},
+                     .size = nb::cast<std::int64_t>(parts[2]),
+                     .modified = nb::cast<std::int64_t>(parts[3]),
+                     .file = nb::cast<std::string>(parts[4]),
+                     .problem = nb::cast<std::string>(parts[5])};
+      for (const nb::handle cell : nb::cast<nb::list>(parts[1])) {
+        const auto pair = nb::cast<nb::tuple>(cell);
+        out.cells.emplace_back(nb::cast<std::string>(pair[0]), nb::cast<std::string>(pair[1]));
+      }
+      return out;
+    } catch (const nb::python_error& error) {
+      throw RunError(text_of(error));
+    }
+  }
+  [[nodiscard]] bool has_paths() const override {
+    const WithinPython python;
+    return python && nb::cast<bool>(items_.attr("has_paths"));
+  }
+  PythonAnswer read(const std::string& path,
+                    const std::function<void(std::span<const std::byte>)>& take) const override {
+    const WithinPython python;
+    if (!python) return {PythonAnswer::Outcome::failed, "Python is shutting down", {}, {}};
+    try {
+      const auto parts = nb::cast<nb::tuple>(items_.attr("read")(path));
+      if (parts[0].is_none())
+        return {nb::cast<bool>(parts[2]) ? PythonAnswer::Outcome::skipped
+                                         : PythonAnswer::Outcome::failed,
+                nb::cast<std::string>(parts[1]),
+                {},
+                {}};
+      Py_buffer bytes;
+      if (PyObject_GetBuffer(parts[0].ptr(), &bytes, PyBUF_SIMPLE) != 0) throw nb::python_error();
+      {
+        const nb::gil_scoped_release free;
+        take({static_cast<const std::byte*>(bytes.buf), static_cast<std::size_t>(bytes.len)});
+      }
+      PyBuffer_Release(&bytes);
+      return {};
+    } catch (const nb::python_error& error) {
+      return {PythonAnswer::Outcome::failed, text_of(error), {}, {}};
+    }
+  }
+
+ private:
+  nb::object items_;
+};
+
 class Host final : public PythonHost {
  public:
+  std::shared_ptr<PythonItems> open_items(const std::string& function,
+                                          const std::string& arguments) override {
+    const WithinPython python;
+    if (!python) throw RunError("Python is shutting down");
+    try {
+      return std::make_shared<Items>(class_of_items()(function, arguments));
+    } catch (const nb::python_error& error) {
+      throw RunError(text_of(error));
+    }
+  }
   std::shared_ptr<const PythonFunction> open(const PythonCall& call) override {
     const WithinPython python;
     if (!python) throw RunError("Python is shutting down");
@@ -115,6 +196,7 @@ int main_of(std::vector<std::string> arguments) {
 void bind_host(nb::module_& m);
 void bind_host(nb::module_& m) {
   m.def("set_calls", [](nb::object type) { class_of_calls() = std::move(type); });
+  m.def("set_items", [](nb::object type) { class_of_items() = std::move(type); });
   m.def("main", &main_of, nb::arg("arguments"));
   static Host host;
   set_python_host(&host);

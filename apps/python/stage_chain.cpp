@@ -7,6 +7,7 @@
 
 #include "apps/python/utterance_cut.h"
 #include "pipeline/base/problem.h"
+#include "stages/containers/container.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/row_type.h"
@@ -215,10 +216,7 @@ std::optional<ItemError> StageChain::unstorable_in(const MelPart& part) const {
 }
 
 StageChain::Rows StageChain::rows(const std::string& path) const {
-  auto file = std::make_shared<FileRef>();
-  file->path = path;
-  file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(0, stamp_of(path).size));
-  return or_refused(rows(std::move(file), -1));
+  return or_refused(rows(std::make_shared<FileRef>(located(path)), -1));
 }
 
 StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/container.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {
@@ -93,8 +94,13 @@ void check_root(const Plan& made, const FeatureFile& output) {
   std::vector<CorpusSource> sources = output.sources();
   if (sources.empty()) sources.push_back({"", output.root()});
   for (const auto& [name, root] : sources) {
+    if (root.starts_with(kPythonScheme))
+      throw RunError(fmt::format(
+          "{}: Python gave its recordings ({}); they cannot be read again from here: run the "
+          "pipeline into another file, and compare the two",
+          output.path(), root.substr(kPythonScheme.size())));
     std::error_code none;
-    const bool is_there = std::filesystem::is_directory(root, none);
+    const bool is_there = std::filesystem::exists(root, none);
     // The mount point of an unmounted disk is an empty folder.
     if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) continue;
     throw RunError(fmt::format("{}: its recordings{} were in the folder '{}', which {} here; {}",

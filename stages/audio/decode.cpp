@@ -36,7 +36,7 @@ constexpr Property<const Stage*> kChannelsBy{"channels_by"};
 
 SoundFile open_sound(const RawBytes& raw) {
   return SoundFile(raw.data ? SoundInput({raw.data.data(), raw.size})
-                            : SoundInput(raw.fd.get(), raw.size, raw.window));
+                            : SoundInput(raw.fd.get(), raw.begin, raw.size, raw.window));
 }
 
 // With downmix: each, a node before decode that yields every recording once per channel.
@@ -207,14 +207,17 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
       const FileRef& file) const override {
     if (file.stored)
       return RecordingLength{file.stored->info().sample_rate, file.stored->info().count};
-    if (!file.problem.empty()) return std::nullopt;
+    if (!file.problem.empty() || file.container || (file.part && file.part->is_deflated))
+      return std::nullopt;
     constexpr std::size_t kWindow = 16 * 1024;  // headers are short
     static const FileReader reader({kWindow, 0, true, Advise::none});
     int error = 0;
-    const UniqueFd fd = reader.open(file.path, error);
+    const UniqueFd fd = reader.open(FileReader::file_of(file), error);
     struct stat state {};
     if (!fd || ::fstat(fd.get(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
-    const SoundFile sound(SoundInput(fd.get(), static_cast<std::uint64_t>(state.st_size), kWindow));
+    const std::uint64_t begin = file.part ? file.part->begin : 0,
+                        size = file.part ? file.size : static_cast<std::uint64_t>(state.st_size);
+    const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
     if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
     const SF_INFO& info = sound.info();
     if (info.samplerate <= 0 || info.frames <= 0 || options_.downmix.channel > info.channels)

@@ -33,7 +33,7 @@ ReadAt reader_of(const RawBytes& raw) {
       std::memcpy(out.data(), raw.data.data() + at, want);
       return want;
     }
-    const ssize_t n = pread(raw.fd.get(), out.data(), want, static_cast<off_t>(at));
+    const ssize_t n = pread(raw.fd.get(), out.data(), want, static_cast<off_t>(raw.begin + at));
     return static_cast<std::size_t>(std::max<ssize_t>(n, 0));
   };
 }

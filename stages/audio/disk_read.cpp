@@ -3,10 +3,7 @@
 // In:  FileRef.
 // Out: RawBytes; files up to `whole` in memory, larger ones open, to be read while decoding.
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -95,11 +92,14 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
             .size_option = "whole"};
   }
   [[nodiscard]] std::unique_ptr<Engine> engine(int concurrency) override {
-    return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, concurrency) : nullptr;
+    return options_.engine == ReadEngine::uring && !is_given_
+               ? make_uring_engine(reader_, concurrency)
+               : nullptr;
   }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     Properties out = given;
+    is_given_ = given.get_or(property::kIsGiven, false);
     if (options_.engine != ReadEngine::uring) return out;
     if (const std::string why = uring_refusal(); !why.empty())
       check.warning("engine",
@@ -132,41 +132,20 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
                                                   ItemContext& context) const override {
     if (auto unread = reader_.unread(file)) return std::move(*unread);
-    if (!ahead_) return read(std::move(file), context);
+    BufferPool& pool = context.run().pool;
+    if (!ahead_) return reader_.read(std::move(file), pool);
     const std::size_t index = context.origin().stream->index();
     const bool is_looked_at = ReadAhead::is_looked_at(index);
     const long waits = is_looked_at ? ReadAhead::waits() : 0;
-    auto bytes = read(std::move(file), context);
+    auto bytes = reader_.read(std::move(file), pool);
     ahead_->note_read(index, is_looked_at && ReadAhead::waits() != waits);
     return bytes;
   }
 
  private:
-  Result<std::shared_ptr<const RawBytes>> read(std::shared_ptr<const FileRef> file,
-                                               ItemContext& context) const {
-    int error = 0;
-    UniqueFd fd = reader_.open(file->path, error);
-    if (!fd) return FileReader::open_error(*file, error);
-    FileState before;
-    auto admitted = reader_.admit(std::move(file), fd, context.run().pool, before);
-    if (!admitted) return std::move(admitted.error());
-    RawBytes& out = **admitted;
-    std::size_t got = out.fd ? out.size : 0;
-    while (got < out.size) {
-      const std::size_t want = std::min<std::size_t>(out.size - got, options_.buffer.count);
-      const ssize_t n = ::read(fd.get(), out.data.data() + got, want);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return FileReader::read_error(errno);
-      if (n == 0) return FileReader::shorter(out, got);
-      got += static_cast<std::size_t>(n);
-    }
-    if (!out.fd)
-      if (auto changed = FileReader::check_unchanged(fd.get(), before)) return std::move(*changed);
-    return std::shared_ptr<const RawBytes>(std::move(*admitted));
-  }
-
   DiskReadOptions options_;
   FileReader reader_;
+  bool is_given_ = false;             // Python gives recordings
   std::unique_ptr<ReadAhead> ahead_;  // during the run, with engine: auto
   std::size_t loaded_ = 0;            // files loaded by it
 };

@@ -50,7 +50,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
 
  private:
   static std::uint64_t hash_of(const RawBytes& bytes) {
-    if (bytes.fd) return content_hash(bytes.fd.get());
+    if (bytes.fd) return content_hash(bytes.fd.get(), bytes.begin, bytes.size);
     return content_hash({bytes.data.data(), static_cast<std::size_t>(bytes.size)});
   }
 

@@ -13,6 +13,8 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/archive.h"
+#include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/folder_scan.h"
@@ -26,6 +28,7 @@
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 #include "stages/corpus/whole_files.h"
+#include "stages/python/python_corpus.h"
 
 namespace melflow {
 namespace {
@@ -37,8 +40,12 @@ class Listing {
       : options_(options),
         warn_(warn),
         context_(context),
-        manifest_(options.root),
-        below_root_(options.root),
+        folder_(options.base()),
+        list_(options.is_store       ? options.arguments.map.find("root")->text()
+              : options.call.empty() ? options.manifest
+                                     : options.call),
+        manifest_(folder_),
+        below_root_(folder_),
         groups_(options) {
     for (const auto& [name, rule] : options.columns.list)
       columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
@@ -55,11 +62,14 @@ class Listing {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
-    options_.manifest.empty() ? scan() : read_manifest();
+    if (!options_.manifest.empty() || !options_.call.empty())
+      read_manifest();
+    else
+      names_archives(options_.root) ? scan_archives() : scan();
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more",
-          options_.manifest.empty() ? options_.root : options_.manifest,
+          list_.empty() ? options_.root : list_,
           manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string remark = columns_[c].remark(manifest_);
@@ -102,7 +112,7 @@ class Listing {
     if (context_.whole == nullptr || earlier_.contains(path)) return false;
     const std::string below(path);
     return !context_.whole->is_whole(
-        path.starts_with('/') || options_.root.empty() ? below : options_.root + '/' + below);
+        path.starts_with('/') || folder_.empty() ? below : folder_ + '/' + below);
   }
 
   // Whether a file that was found exceeds `limit`.
@@ -147,6 +157,45 @@ class Listing {
           options_.exclude.empty() ? "root and include" : "root, include and exclude"));
   }
 
+  // The members of archives, as a folder's files. What is damaged counts as one failed file.
+  void scan_archives() {
+    const FolderScan folders({"", options_.include, options_.exclude, false});
+    std::size_t damages = 0;
+    for (const std::string& name : archives_of(options_.root)) {
+      const std::string below = name.empty() ? "" : name + '/';
+      const auto archive = archive_at(name.empty() ? folder_ : folder_ + '/' + name);
+      for (const std::string& remark : archive->remarks()) tell(remark);
+      for (std::size_t i = 0; i < archive->size(); ++i) {
+        const std::string member(archive->name(i));
+        if (!folders.wanted(member)) {
+          not_taken_.add(member);
+          continue;
+        }
+        if (is_full()) break;
+        add(below + member);
+        if (const std::string why = archive->problem(i); !why.empty())
+          manifest_.set_problem(manifest_.size() - 1, why);
+        added(below + member);
+      }
+      for (const auto& [begin, end] : archive->damages()) {
+        add(fmt::format("{}@{}", below, begin));
+        manifest_.set_problem(
+            manifest_.size() - 1,
+            fmt::format("the archive is damaged from byte {} to {}; members may be missing", begin,
+                        end));
+        groups_.add_other();
+        ++damages;
+      }
+    }
+    if (manifest_.size() == damages && context_.whole == nullptr)
+      throw RunError(fmt::format(
+          "{}: there is no {} in it{}; check the options root and include", options_.root,
+          options_.include == FileListOptions{}.include
+              ? std::string("sound file")
+              : fmt::format("member that matches {}", fmt::join(options_.include, ", ")),
+          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text())));
+  }
+
   void refuse_closed() const {
     std::string text;
     constexpr std::size_t kMostNamed = 3;
@@ -184,15 +233,23 @@ class Listing {
   }
 
   void read_manifest() {
-    if (is_table(options_.manifest))
+    if (!options_.call.empty() || is_table(options_.manifest))
       read_table();
     else
       read_lines();
     if (manifest_.size() == 0 && context_.whole == nullptr)
-      throw RunError(options_.manifest + ": the manifest names no file");
-    tell(doubled_root(options_.manifest, manifest_));
-    tell(paths_not_utf8(options_.manifest, manifest_));
-    tell(lines_of_one_path(options_.manifest, manifest_, lines_.find()));
+      throw RunError(
+          list_ +
+          (options_.call.empty() ? ": the manifest names no file"
+           : options_.is_store
+               ? fmt::format(": there is no recording{}; check the options root and include",
+                             not_taken_.counts().empty()
+                                 ? ""
+                                 : fmt::format(" (there are {})", not_taken_.text()))
+               : ": the function gives no recording"));
+    if (options_.call.empty()) tell(doubled_root(list_, manifest_));
+    tell(paths_not_utf8(list_, manifest_));
+    tell(lines_of_one_path(list_, manifest_, lines_.find()));
   }
 
   void add(std::string_view path) {
@@ -203,21 +260,28 @@ class Listing {
 
   void read_table() {
     const std::unique_ptr<TableReader> table =
-        open_table(options_.manifest, {options_.path_column}, options_.quoting);
+        context_.given != nullptr
+            ? context_.given->table()
+            : open_table(options_.manifest, {options_.path_column}, options_.quoting);
     const int split = split_column(*table);
     const std::string& rule = options_.group_rule();
     const bool by_column = NameRule::is_column(rule);
-    const int group = by_column ? column_for(*table, options_.manifest, rule, "split_group") : -1;
+    const int group = by_column ? column_for(*table, list_, rule, "split_group") : -1;
     std::optional<SpanColumns> spans;
-    if (options_.utterances) spans.emplace(*options_.utterances, *table, options_.manifest);
+    if (options_.utterances) spans.emplace(*options_.utterances, *table, list_);
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
-      columns.emplace(options_, *table, options_.manifest, options_.labels == Labels::manifest);
+      columns.emplace(options_, *table, list_, options_.labels == Labels::manifest);
+    const FolderScan folders({"", options_.include, options_.exclude, false});
     const auto take_row = [&] {
       const std::string_view path = plain(table->cell(options_.path_column));
-      const auto where = [&] { return fmt::format("{}:{}", options_.manifest, table->line()); };
+      const auto where = [&] { return fmt::format("{}:{}", list_, table->line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
+      if (options_.is_store && !folders.wanted(std::string(path))) {
+        not_taken_.add(path.substr(path.rfind('/') + 1));
+        return;
+      }
       if (is_unfinished(path)) return;
       const Manifest::Span span = spans ? spans->take(*table) : Manifest::Span{};
       add(path);
@@ -250,7 +314,7 @@ class Listing {
         bad.add(manifest_, before, e.what());
       }
     }
-    tell(bad.remark(options_.manifest, manifest_.size()));
+    tell(bad.remark(list_, manifest_.size()));
     std::vector<int> used{table->column(options_.path_column), split, group};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
@@ -269,7 +333,7 @@ class Listing {
     } catch (const BadLine&) {
       name.clear();
     }
-    if (name.empty()) name = fmt::format("{}:{}", options_.manifest, table.line());
+    if (name.empty()) name = fmt::format("{}:{}", list_, table.line());
     add(name);
     groups_.add_other();
     const std::size_t file = manifest_.size() - 1;
@@ -280,7 +344,7 @@ class Listing {
   int split_column(TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
     return options_.splits == Splits::manifest
-               ? column_for(table, options_.manifest, "split", "splits: manifest")
+               ? column_for(table, list_, "split", "splits: manifest")
                : table.find_column("split");
   }
 
@@ -366,7 +430,7 @@ class Listing {
     } catch (const RunError&) {
       // Beside a recorder, the first whole files may be too few for all splits: they wait.
       if (context_.whole == nullptr || !earlier_.empty()) throw;
-      manifest_ = Manifest(options_.root);
+      manifest_ = Manifest(folder_);
     }
     for (std::size_t i = 0; i < splits.size(); ++i)
       if (splits[i] >= 0)
@@ -400,6 +464,8 @@ class Listing {
   const FileListOptions& options_;
   const std::function<void(std::string)>& warn_;
   const ListingContext& context_;
+  const std::string folder_;  // to which paths are relative
+  const std::string list_;    // what lists the files: the manifest, or Python
   Manifest manifest_;
   BelowRoot below_root_;
   SplitGroups groups_;
@@ -418,6 +484,7 @@ class Listing {
 }  // namespace
 
 void check_lists(const FileListOptions& options, const std::function<void(std::string)>& warn) {
+  if (!options.call.empty()) return;
   if (!options.manifest.empty())
     static_cast<void>(list_corpus(options, warn));
   else if (!options.label_file.empty())

@@ -13,11 +13,14 @@
 
 namespace melflow {
 
+class PythonCorpus;
+
 struct ListingContext {
   std::span<const EarlierFile> earlier = {};  ///< the files of the outputs that are updated
   WholeFiles* whole = nullptr;                ///< as RunTask::whole
   /// Where not null, gets the files below the root that `include` does not match.
   NotTaken* not_taken = nullptr;
+  PythonCorpus* given = nullptr;  ///< the corpus of the option `call`
   /// The run has no other corpus, so that the splits can be judged on their own.
   bool is_all = true;
 };

@@ -20,6 +20,7 @@
 #include "pipeline/stage/registry.h"
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/frozen_corpus.h"
@@ -28,6 +29,7 @@
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/items.h"
+#include "stages/python/python_corpus.h"
 #include "stages/run_task.h"
 
 namespace melflow {
@@ -69,6 +71,7 @@ class FileList final : public Source<FileRef>,
   explicit FileList(SourceOptions options)
       : corpora_{{"", std::move(options.corpus)}},
         feed_(std::make_shared<Feed>(std::move(options.feed))) {
+    corpora_.front().options.take_url();
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
@@ -124,6 +127,11 @@ class FileList final : public Source<FileRef>,
     if (corpora_.front().options.utterances) out.set(property::kHasUtterances, true);
     std::vector<std::shared_ptr<const ManifestFields>> fields;
     for (const Corpus& c : corpora_) fields.push_back(c.options.fields());
+    for (const Corpus& c : corpora_)
+      if (!c.options.call.empty()) {
+        if (python_host() == nullptr) throw NeedsPython{c.options.call};
+        out.set(property::kIsGiven, true);
+      }
     out.set(property::kManifestFields,
             fields.size() == 1 ? fields.front() : melflow::unite(fields));
     return out;
@@ -136,13 +144,22 @@ class FileList final : public Source<FileRef>,
       note_file_read(run, c.options.manifest);
       note_file_read(run, c.options.label_file);
     }
+    for (Corpus& c : corpora_) c.open();
     if (task.corpus != nullptr) {
+      for (const Corpus& c : corpora_)
+        if (c.given) c.given->list();
       manifest_ = std::move(task.corpus->manifest);
       frozen_ = std::move(task.corpus->stamps);
       for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
       list(run, task);
     }
+    for (const Corpus& c : corpora_)
+      if (is_update_ && c.given && !c.given->has_paths())
+        throw RunError(fmt::format(
+            "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
+            "each a `path`, any text that names it, or use melflow run",
+            c.options.call));
     if (task.shuffle) manifest_.shuffle(*task.shuffle);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
@@ -160,13 +177,11 @@ class FileList final : public Source<FileRef>,
   // Making an item takes a system call, which takes longer than everything else here.
   [[nodiscard]] bool makes_ahead() const override { return !manifest_.has_spans(); }
   [[nodiscard]] SourceItem item(std::size_t i) override {
-    auto file = std::make_shared<FileRef>();
-    file->path = manifest_.path(i);
+    FileStamp now;
+    auto file = std::make_shared<FileRef>(located(manifest_.path(i), &now));
     const std::size_t records = manifest_.entries_of_recording(i);
-    const FileStamp now = stamp_of(file->path);
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);
-    file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
     file->problem = manifest_.problem(i);
     file->stored = feed_->find(i, now);
     const SourceInfo info{file->path, file->size};
@@ -221,9 +236,11 @@ class FileList final : public Source<FileRef>,
     };
     const std::vector<EarlierFile> earlier = joined(task.earlier, warn);
     if (corpora_.size() == 1) {
-      manifest_ =
-          list_corpus(corpora_.front().options, warn,
-                      {.earlier = earlier, .whole = task.whole.get(), .not_taken = &not_taken_});
+      manifest_ = list_corpus(corpora_.front().options, warn,
+                              {.earlier = earlier,
+                               .whole = task.whole.get(),
+                               .not_taken = &not_taken_,
+                               .given = corpora_.front().given.get()});
       return;
     }
     std::vector<std::string> names;
@@ -235,6 +252,7 @@ class FileList final : public Source<FileRef>,
                       {.earlier = of_source(earlier, c.name),
                        .whole = task.whole.get(),
                        .not_taken = &not_taken,
+                       .given = c.given.get(),
                        .is_all = false}));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
@@ -272,6 +290,11 @@ class FileList final : public Source<FileRef>,
   struct Corpus {
     std::string name;  // of the node, where there are several
     FileListOptions options;
+    std::shared_ptr<PythonCorpus> given = nullptr;  // the recordings of `call`, from start() on
+
+    void open() {
+      if (!options.call.empty()) given = PythonCorpus::open(options.call, options.arguments.map);
+    }
   };
   std::vector<Corpus> corpora_;
   std::shared_ptr<Feed> feed_;

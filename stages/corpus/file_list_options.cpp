@@ -10,24 +10,29 @@
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/sentences.h"
+#include "stages/corpus/archive_names.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/other_names.h"
 #include "stages/path_advice.h"
+#include "stages/python/python_corpus.h"
 
 namespace melflow {
 
 void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
   s.other_values(other_names::values_of_file_list());
-  s.field("root", root,
-          "folder that is searched for files, with all folders below it, or where the relative "
-          "paths of a manifest start; a relative root starts in the current directory; the output "
-          "stores paths relative to root; not set, with a manifest only: its paths start in the "
-          "current directory");
-  const auto is_scanned = [this] { return manifest.empty(); };
+  s.field(
+      "root", root,
+      "folder that is searched for files, with all folders below it, or an archive (.tar, .zip), "
+      "whose members are its files, or several: train-{000..128}.tar, *.tar; or a URL "
+      "(s3://bucket/clips), which takes the Python package; or where the relative "
+      "paths of a manifest start; a relative root starts in the current directory; the output "
+      "stores paths relative to root; not set, with a manifest only: its paths start in the "
+      "current directory");
+  const auto is_scanned = [this] { return manifest.empty() && (call.empty() || is_store); };
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
           "patterns of files to take, compared with the path below root; * stands for any part of "
@@ -45,6 +50,14 @@ void FileListOptions::describe(Schema& s) {
           "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
           "wav.scp beside it (columns path, start, end, utterance, recording, and speaker and text "
           "where there are utt2spk and text); its order is kept");
+  s.field(
+      "call", call,
+      "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings in place of "
+      "files: an iterable of dicts with `audio` (bytes, an array with `sample_rate`, a path, or "
+      "a function that gives one of these), `path` (the name, in place of numbers), `version` "
+      "(another one: changed) and any other columns, as a manifest has");
+  s.field("arguments", arguments, "arguments of the function, by their names")
+      .used_with("call", [this] { return !call.empty(); });
   s.field(
        "quoting", quoting,
        "whether cells of a .csv or .tsv (manifest or label_file) may be in quotes; none: a quote "
@@ -129,7 +142,8 @@ void FileListOptions::describe(Schema& s) {
        "no file moves to another split when files are added (in an update, split_update decides)")
       .used_with("splits: ratio", by_ratio);
   const auto has_splits = [this] {
-    return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
+    return splits == Splits::automatic ? !manifest.empty() || !call.empty()
+                                       : splits != Splits::none;
   };
   s.field(
        "split_group", split_group,
@@ -154,11 +168,11 @@ void FileListOptions::describe(Schema& s) {
 }
 
 std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
-  ManifestFields out{
-      .has_labels = !(labels == Labels::none),
-      .has_splits = splits == Splits::automatic ? !manifest.empty() : splits != Splits::none,
-      .columns = columns.names(),
-      .targets = targets};
+  ManifestFields out{.has_labels = !(labels == Labels::none),
+                     .has_splits = splits == Splits::automatic ? !manifest.empty() || !call.empty()
+                                                               : splits != Splits::none,
+                     .columns = columns.names(),
+                     .targets = targets};
   return std::make_shared<const ManifestFields>(std::move(out));
 }
 
@@ -177,6 +191,17 @@ void UtteranceColumns::describe(Schema& s) {
   s.field(
       "unit", unit,
       "what start, end and duration count: seconds, or samples of the recording at its own rate");
+}
+
+void FileListOptions::take_url() {
+  if (!call.empty() || !is_url(root)) return;
+  is_store = true;
+  call = "melflow.stores:recordings";
+  arguments.map.set("root", Value::scalar(std::exchange(root, "")));
+}
+
+std::string FileListOptions::base() const {
+  return call.empty() ? archive_base(root) : PythonCorpus::path_of(call, arguments.map);
 }
 
 const std::string& FileListOptions::group_rule() const {
@@ -200,7 +225,7 @@ std::string no_column(const std::string& rule, const std::string& table,
 
 // A manifest whose name shows that it is no list has an error already, and needs no second one.
 bool may_be_table(const FileListOptions& o) {
-  return is_table(o.manifest) || !why_no_list(o.manifest).empty();
+  return !o.call.empty() || is_table(o.manifest) || !why_no_list(o.manifest).empty();
 }
 
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
@@ -258,7 +283,8 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
   std::string problem = NameRule::problem(rule);
   if (NameRule::is_column(rule) && !may_be_table(o))
     problem = no_column(rule, "manifest", "an entry of columns, ");
-  else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic && o.manifest.empty())
+  else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic &&
+           o.manifest.empty() && o.call.empty())
     problem = "groups files for splits, but there are no splits; add splits: ratio";
   else if (problem.empty() && rule == o.split_group)
     problem = split_folder_problem(o, rule);
@@ -296,7 +322,7 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
                                               : o.label_file +
                                                     " is not a .csv, .tsv or .jsonl; "
                                                     "save the table as one of these");
-  if (o.labels == Labels::manifest && o.manifest.empty())
+  if (o.labels == Labels::manifest && o.manifest.empty() && o.call.empty())
     check.error("labels",
                 "manifest needs a manifest: FILE; write labels: parent_dir for labels from names "
                 "of folders");
@@ -318,6 +344,18 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   if (const std::string url = url_problem(path); !url.empty()) return check.error(option, url);
   std::error_code error;
   if (path.empty() || path.find("${") != path.npos) return;
+  if (option == "root" && names_archives(path)) {
+    try {
+      for (const std::string& name : archives_of(path))
+        if (const std::string archive = name.empty() ? path : archive_base(path) + '/' + name;
+            !std::filesystem::is_regular_file(archive, error))
+          return check.warning(option,
+                               fmt::format("{}: there is no such archive", excerpt(archive, 4096)));
+    } catch (const RunError& e) {
+      check.error(option, e.what());
+    }
+    return;
+  }
   if (option == "root" && std::filesystem::is_regular_file(path, error))
     return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
   if (std::filesystem::exists(path, error) || error) return;
@@ -358,9 +396,15 @@ void FileListOptions::check(PlanCheck& check) const {
     for (const auto& [name, share] : split_ratios.list)
       if (const std::string problem = split_name_problem(name); !problem.empty())
         check.error("split_ratios", problem);
-  if (root.empty() && manifest.empty())
+  if (root.empty() && manifest.empty() && call.empty())
     check.error(
         "", "'root' is missing; write root: FOLDER, with the recordings in it, or manifest: FILE");
+  if (!call.empty() && (!root.empty() || !manifest.empty()))
+    check.error("call", fmt::format("the function gives the recordings; remove {}",
+                                    root.empty() ? "manifest" : "root"));
+  if (!call.empty() && call.find(':') == call.npos)
+    check.error("call", fmt::format("'{}' names no function; write MODULE:NAME or FILE.py:NAME",
+                                    excerpt(call)));
   if (!manifest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
   check_patterns(*this, check);
@@ -368,7 +412,7 @@ void FileListOptions::check(PlanCheck& check) const {
   check_utterances(*this, check);
   if (splits == Splits::manifest && !may_be_table(*this))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
-  if (splits == Splits::automatic && manifest.empty()) {
+  if (splits == Splits::automatic && manifest.empty() && call.empty()) {
     if (split_ratios.list != FileListOptions().split_ratios.list)
       check.error("split_ratios", "has no effect without splits: ratio; add that");
   }

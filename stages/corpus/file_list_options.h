@@ -15,6 +15,7 @@
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/value_sources.h"
 #include "stages/manifest.h"
+#include "stages/python/python_options.h"
 
 namespace melflow {
 
@@ -102,7 +103,17 @@ struct FileListOptions {
   SplitUnmatched split_unmatched = SplitUnmatched::error;
   SplitUpdate split_update = SplitUpdate::keep;
 
+  /// A function of Python that gives the recordings, and its arguments.
+  std::string call;
+  PythonArguments arguments;
+  bool is_store = false;  ///< `root` was a URL, which take_url() has made a call of
+
   void describe(Schema& s);
+  /// Makes a root that is a URL the call of a function that lists it.
+  void take_url();
+  /// The folder to which paths are relative; of Python's items "python:NAME", the path of their
+  /// container.
+  [[nodiscard]] std::string base() const;
   /// The rule of split_group: that of the entry of `columns` with this name, else the option
   /// itself.
   [[nodiscard]] const std::string& group_rule() const;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -21,7 +22,7 @@ std::uint64_t content_hash(std::span<const std::byte> bytes) {
   return not_none(XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-std::uint64_t content_hash(int fd) {
+std::uint64_t content_hash(int fd, std::uint64_t begin, std::uint64_t size) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                        &XXH3_freeState);
   if (!state || XXH3_64bits_reset(state.get()) == XXH_ERROR) {
@@ -30,7 +31,8 @@ std::uint64_t content_hash(int fd) {
   }
   std::vector<std::byte> buffer(64 << 10);
   for (std::uint64_t at = 0;;) {
-    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    const std::size_t want = std::min<std::uint64_t>(buffer.size(), size - at);
+    const ssize_t n = ::pread(fd, buffer.data(), want, static_cast<off_t>(begin + at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return 0;  // errno says why
     if (n == 0) return not_none(XXH3_64bits_digest(state.get()));

@@ -17,9 +17,9 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
 #include "pipeline/stage/kept_items.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/whole_files.h"
 #include "stages/facts.h"
-#include "stages/files/content_hash.h"
 #include "stages/manifest.h"
 #include "stages/run_task.h"
 
@@ -57,7 +57,7 @@ void look_at(const ManifestSource& source, std::size_t file, const FeatureFile::
   if (now.is_hashed || source.contents() == nullptr || entry.content == 0 ||
       now.stamp.size != entry.stamp.size || now.error != 0)
     return;
-  now.content = content_hash_of(path, &now.error);
+  now.content = recording_hash(path, &now.error);
   now.is_hashed = true;
 }
 

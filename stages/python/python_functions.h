@@ -3,8 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace melflow {
@@ -44,11 +49,37 @@ struct PythonCall {
   double timeout_seconds = 0;  ///< of a call in another process; 0: none
 };
 
+/// One recording of a corpus that Python gives.
+struct PythonItem {
+  std::string path;                                        ///< its name in the corpus
+  std::vector<std::pair<std::string, std::string>> cells;  ///< all keys and their values
+  std::int64_t size = 0, modified = 0;  ///< its stamp; 0: not known, it counts as unchanged
+  std::string file;                     ///< the file with its bytes; "": read() gives them
+  std::string problem;                  ///< why it cannot be used; "" if it can
+};
+
+/// The corpus that a function gave.
+class PythonItems {
+ public:
+  virtual ~PythonItems() = default;
+  /// The next recording, or nothing behind the last one. Throws RunError. From one thread.
+  virtual std::optional<PythonItem> next() = 0;
+  [[nodiscard]] virtual bool has_paths() const = 0;
+  /// Passes the bytes of a recording that was listed to `take`; gives an answer without results.
+  /// From any thread.
+  virtual PythonAnswer read(const std::string& path,
+                           const std::function<void(std::span<const std::byte>)>& take) const = 0;
+};
+
 class PythonHost {
  public:
   virtual ~PythonHost() = default;
   /// Imports a function. Throws RunError with the reason.
   virtual std::shared_ptr<const PythonFunction> open(const PythonCall& call) = 0;
+  /// Calls a function that gives the recordings of a corpus. `arguments`: a JSON object. Throws
+  /// RunError with the reason.
+  virtual std::shared_ptr<PythonItems> open_items(const std::string& function,
+                                                  const std::string& arguments) = 0;
 };
 
 /// Sets the process's Python, once, before the first plan.

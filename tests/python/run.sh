@@ -3,7 +3,7 @@
 # for comparison.
 #
 # In:  tests/python/run.sh [--more]     PYTHON: which Python; default: python3. --more: also the tests of types, the
-#      notebook and models, whose packages are installed.
+#      notebook, models, corpora of other packages and object stores, whose packages are installed.
 # Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
 #      packages are not available.
 set -euo pipefail
@@ -28,7 +28,8 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 # Optional: without these, their tests are skipped. Most of them are wanted by --more alone, as they are large.
 more=(distributed)
 if [[ ${1:-} == --more ]]; then
-  more+=(mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")
+  more+=(mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad" "datasets soundfile pyarrow" lhotse
+    "moto[server,s3] s3fs")
 fi
 for package in "${more[@]}"; do
   # shellcheck disable=SC2086

@@ -16,7 +16,7 @@ melflow.distributed.run: a corpus on a Dask cluster.
 import os
 from typing import Any, Mapping, Union, overload
 
-from . import arguments, calls
+from . import arguments, calls, items
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows

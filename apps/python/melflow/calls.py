@@ -64,12 +64,28 @@ def name_of(function: Callable[..., Any]) -> str:
             found = getattr(found, part, None)
         if found is function:
             return f"{module}:{name}"
-    begin = f"@{name or type(function).__name__}-{_code_hash(function)[:12]}"
-    for n in range(len(_of_this_process) + 1):  # others of that code may have other values in their closures
-        name = f"{begin}-{n}:here" if n else f"{begin}:here"
+    # Others of that code may have other values in their closures.
+    return known(f"{name or type(function).__name__}-{_code_hash(function)[:12]}", function)
+
+
+def known(begin: str, function: Callable[..., Any]) -> str:
+    """The name in this process of a function that cannot be imported."""
+    name = f"@{begin}:here"
+    for n in range(1, len(_of_this_process) + 2):
         if _of_this_process.setdefault(name, function) is function:
             break
+        name = f"@{begin}-{n}:here"
     return name
+
+
+_objects: Dict[int, Tuple[Any, str]] = {}
+
+
+def known_object(value: Any) -> str:
+    """The name in this process of a function that gives `value`."""
+    if id(value) not in _objects:
+        _objects[id(value)] = (value, known(type(value).__name__, lambda: value))
+    return _objects[id(value)][1]
 
 
 def check_outside() -> None:

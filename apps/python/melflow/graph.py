@@ -148,6 +148,26 @@ class Graph(GraphStages):
             own["arguments"] = {**own.get("arguments", {}), **given}
         return self.add("python", source, name=name, call=call, **own)
 
+    def items(self, corpus: "Any | Callable[..., Any] | str", *, name: Optional[str] = None, **options: Any) -> Node:
+        """Adds a source of recordings that Python gives: the stage file_list with `call`.
+
+        corpus: an iterable of dicts, a sequence of them, a dict of names and dicts, or a function that gives one of these, or its
+        name MODULE:NAME or FILE.py:NAME. What an item has is described in melflow.items. What an iterable gives once only is
+        kept in a temporary file where its audio is not a path or a function. options: those of file_list (labels, columns,
+        splits, ...); others are arguments of the function."""
+        table = stages()["file_list"]["properties"]
+        if isinstance(corpus, str):
+            call = corpus
+        elif callable(corpus):
+            call = calls.name_of(corpus)
+        else:
+            call = calls.known_object(corpus)
+        own = {key: value for key, value in options.items() if key in table}
+        given = {key: value for key, value in options.items() if key not in table}
+        if given:
+            own["arguments"] = {**own.get("arguments", {}), **given}
+        return self.add("file_list", name=name, call=call, **own)
+
     def _names(self, source: Source) -> Any:
         if isinstance(source, (list, tuple)):
             return [self._names(one) for one in source]

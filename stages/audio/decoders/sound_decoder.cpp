@@ -14,7 +14,7 @@ bool SoundInput::load() {
   while (window_size_ < window_.size() && at_ + window_size_ < size_) {
     const auto want = std::min<std::uint64_t>(window_.size(), size_ - at_) - window_size_;
     const ssize_t n = ::pread(fd_, window_.data() + window_size_, want,
-                              static_cast<off_t>(window_at_ + window_size_));
+                              static_cast<off_t>(begin_ + window_at_ + window_size_));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) error_ = errno;
     if (n <= 0) break;

@@ -24,9 +24,10 @@ class SoundInput {
  public:
   /// Reads `data`, which must stay valid as long as this object lives.
   explicit SoundInput(std::span<const std::byte> data) : data_(data.data()), size_(data.size()) {}
-  /// Reads `fd` (kept open by the caller) in pieces of `window` bytes.
-  SoundInput(int fd, std::uint64_t size, std::size_t window)
-      : fd_(fd), window_(window), size_(size) {}
+  /// Reads `size` bytes of `fd` (kept open by the caller), from `begin` on, in pieces of `window`
+  /// bytes.
+  SoundInput(int fd, std::uint64_t begin, std::uint64_t size, std::size_t window)
+      : fd_(fd), window_(window), begin_(begin), size_(size) {}
 
   /// Reads up to out.size() bytes from at() on, and moves at() past them. Returns their number.
   std::size_t read(std::span<std::byte> out);
@@ -56,7 +57,7 @@ class SoundInput {
   std::vector<std::byte> window_;
   std::uint64_t window_at_ = 0;
   std::size_t window_size_ = 0;
-  std::uint64_t size_ = 0;
+  std::uint64_t begin_ = 0, size_ = 0;
   std::uint64_t at_ = 0;
   std::vector<Replaced> replaced_;
   int error_ = 0;

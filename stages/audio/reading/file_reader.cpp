@@ -1,12 +1,15 @@
 #include "stages/audio/reading/file_reader.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "stages/containers/archive.h"
 
 namespace melflow {
 namespace {
@@ -61,9 +64,9 @@ ItemError FileReader::read_error(int error) {
   return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(error)));
 }
 
-ItemError FileReader::shorter(const RawBytes& bytes, std::uint64_t got) {
+ItemError FileReader::shorter(const Reading& reading, std::uint64_t got) {
   return ItemError::failed(
-      fmt::format("changed while it was read: {} bytes when opened, {} now", bytes.size, got));
+      fmt::format("changed while it was read: {} bytes when opened, {} now", reading.size, got));
 }
 
 std::optional<ItemError> FileReader::check_unchanged(int fd, const FileState& before) {
@@ -75,30 +78,91 @@ std::optional<ItemError> FileReader::check_unchanged(int fd, const FileState& be
       "be of two recordings");
 }
 
-Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRef> file,
-                                                    UniqueFd& fd, BufferPool& pool,
-                                                    FileState& before) const {
+Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
+                                              BufferPool& pool) const {
   struct stat st {};
   if (fstat(fd.get(), &st) != 0) return read_error(errno);
   if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + kind_of(st.st_mode));
-  const auto size = static_cast<std::uint64_t>(st.st_size);
+  const FilePart* part = file->part ? &*file->part : nullptr;
+  const auto in_file = static_cast<std::uint64_t>(st.st_size);
+  if (part != nullptr && (part->begin > in_file || part->stored > in_file - part->begin))
+    return ItemError::failed("its archive is damaged here, or has changed since it was listed");
+  const std::uint64_t size = part != nullptr ? file->size : in_file;
   if (size == 0) return ItemError::failed("empty file (0 bytes)");
-  auto out = std::make_shared<RawBytes>();
-  out->size = size;
-  before = FileState(st);
-  out->window = window();
-  if (size > settings_.whole) {
+  Reading reading;
+  reading.before = FileState(st);
+  reading.out = std::make_shared<RawBytes>();
+  RawBytes& out = *reading.out;
+  out.size = size;
+  out.window = window();
+  const bool is_packed = part != nullptr && part->is_deflated;
+  const std::uint64_t begin = part != nullptr ? part->begin : 0;
+  if (size > settings_.whole && !is_packed) {
     if (file->size <= settings_.whole) return changed(*file, size);
-    advise(fd.get());
-    out->fd = std::move(fd);
+    advise(fd.get(), begin, size);
+    out.fd = std::move(fd);
+    out.begin = begin;
   } else {
     // Only as much memory as was admitted may be held.
     if (size > file->size) return changed(*file, size);
-    if (size > settings_.buffer) advise(fd.get());
-    out->data = pool.lease(size);
+    reading.from = begin;
+    reading.size = is_packed ? part->stored : size;
+    if (reading.size > settings_.buffer) advise(fd.get(), begin, reading.size);
+    if (is_packed) reading.packed.resize(reading.size);
+    if (size <= settings_.whole) out.data = pool.lease(size);
+    reading.to = is_packed ? reading.packed.data() : out.data.data();
   }
-  out->file = std::move(file);
-  return out;
+  out.file = std::move(file);
+  return reading;
+}
+
+std::optional<ItemError> FileReader::finish(Reading& reading, int fd) {
+  if (auto changed = check_unchanged(fd, reading.before)) return changed;
+  RawBytes& out = *reading.out;
+  if (!out.file->part) return std::nullopt;
+  const FilePart& part = *out.file->part;
+  std::vector<std::byte> large;  // of a deflated member, which has to be in memory while inflated
+  std::byte* bytes = out.data.data();
+  if (!out.data) {
+    large.resize(out.size);
+    bytes = large.data();
+  }
+  const bool is_whole = !part.is_deflated || inflate_member(reading.packed.data(),
+                                                            reading.packed.size(), bytes, out.size);
+  if (!is_whole || (part.crc && crc_of(bytes, out.size) != *part.crc))
+    return ItemError::failed("is damaged in its archive: its checksum is another one");
+  if (!large.empty() && !(out.fd = temporary_file(large)))
+    return ItemError::failed(
+        fmt::format("cannot be unpacked into a temporary file: {}", std::strerror(errno)));
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<const RawBytes>> FileReader::read(std::shared_ptr<const FileRef> file,
+                                                         BufferPool& pool) const {
+  if (file->container) {
+    auto given = file->container->read(std::move(file), pool, settings_.whole);
+    if (!given) return std::move(given.error());
+    (*given)->window = window();
+    return std::shared_ptr<const RawBytes>(std::move(*given));
+  }
+  int error = 0;
+  UniqueFd fd = open(file_of(*file), error);
+  if (!fd) return open_error(*file, error);
+  auto admitted = admit(std::move(file), fd, pool);
+  if (!admitted) return std::move(admitted.error());
+  Reading& reading = *admitted;
+  if (reading.to == nullptr) return std::shared_ptr<const RawBytes>(std::move(reading.out));
+  for (std::uint64_t got = 0; got < reading.size;) {
+    const std::size_t want = std::min<std::size_t>(reading.size - got, settings_.buffer);
+    const ssize_t n =
+        ::pread(fd.get(), reading.to + got, want, static_cast<off_t>(reading.from + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return read_error(errno);
+    if (n == 0) return shorter(reading, got);
+    got += static_cast<std::uint64_t>(n);
+  }
+  if (auto wrong = finish(reading, fd.get())) return std::move(*wrong);
+  return std::shared_ptr<const RawBytes>(std::move(reading.out));
 }
 
 std::size_t FileReader::window() const {
@@ -115,10 +179,10 @@ std::optional<Result<std::shared_ptr<const RawBytes>>> FileReader::unread(
   return std::shared_ptr<const RawBytes>(std::move(out));
 }
 
-void FileReader::advise(int fd) const {
+void FileReader::advise(int fd, std::uint64_t begin, std::uint64_t size) const {
   if (settings_.advise == Advise::none) return;
   posix_fadvise(
-      fd, 0, 0,
+      fd, static_cast<off_t>(begin), static_cast<off_t>(size),
       settings_.advise == Advise::sequential ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_WILLNEED);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/result.h"
@@ -73,15 +74,31 @@ class FileReader {
   // changed. Only a file's owner may open it with O_NOATIME. A corpus mostly has one owner, so
   // after one refusal the flag is omitted for all files.
   bool retry(int error, int flags) const;
+  // The path of the file that has the bytes.
+  static const std::string& file_of(const FileRef& file) {
+    return file.part ? file.part->file : file.path;
+  }
   // Opens a file with these flags. On failure, the result is empty and `error` has the errno.
   UniqueFd open(const std::string& path, int& error) const;
   static ItemError open_error(const FileRef& file, int error);
 
+  // What is to be read of an open file.
+  struct Reading {
+    std::shared_ptr<RawBytes> out;
+    FileState before;
+    std::vector<std::byte> packed;     // of a deflated member
+    std::byte* to = nullptr;           // null: nothing, as `out` has the open file
+    std::uint64_t from = 0, size = 0;  // [bytes] of the file
+  };
   // Checks an open file against its listing. For a small file, leases memory, and `fd` stays with
-  // the caller; for a large one, takes ownership of `fd`. `before` gets the state for
-  // check_unchanged().
-  Result<std::shared_ptr<RawBytes>> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
-                                          BufferPool& pool, FileState& before) const;
+  // the caller; for a large one, takes ownership of `fd`.
+  Result<Reading> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd, BufferPool& pool) const;
+  // Called after the last byte was read: unpacks a member of an archive, and checks it. Returns the
+  // error for a file that was written to meanwhile, since its bytes may be a mixture.
+  static std::optional<ItemError> finish(Reading& reading, int fd);
+  // Does all of this: returns the bytes of a file, small or large, or of a container's recording.
+  Result<std::shared_ptr<const RawBytes>> read(std::shared_ptr<const FileRef> file,
+                                               BufferPool& pool) const;
 
   // The result for a file that is not to be opened because its samples are stored or it is known to
   // be unreadable; nullopt for any other file.
@@ -90,13 +107,12 @@ class FileReader {
 
   static ItemError read_error(int error);
   // The error for a file that ended after `got` bytes.
-  static ItemError shorter(const RawBytes& bytes, std::uint64_t got);
-  // Called after the last byte was read: returns the error for a file that was written to
-  // meanwhile, since its bytes may be a mixture.
+  static ItemError shorter(const Reading& reading, std::uint64_t got);
+  // Returns the error for a file that was written to since its state was `before`.
   static std::optional<ItemError> check_unchanged(int fd, const FileState& before);
 
  private:
-  void advise(int fd) const;
+  void advise(int fd, std::uint64_t begin, std::uint64_t size) const;
 
   Settings settings_;
   mutable std::atomic<bool> noatime_refused_{false};

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "pipeline/base/threads.h"
+#include "stages/containers/container.h"
 #include "stages/files/mapped_range.h"
 
 namespace melflow {
@@ -104,19 +105,27 @@ void ReadAhead::work() {
 void ReadAhead::load(std::size_t file) {
   if (ledger_.outcome(file) != Outcome::open || files_.follows_in_recording(file)) return;
   int error = 0;
-  const UniqueFd fd = reader_.open(files_.path(file), error);
+  FileRef ref;
+  ref.path = files_.path(file);
+  if (const ContainedItem item = contained_item(ref.path); item.container)
+    item.container->locate(item.name, ref);
+  if (ref.container) return;
+  const UniqueFd fd = reader_.open(FileReader::file_of(ref), error);
   struct stat st {};
   if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
-  const auto size = static_cast<std::uint64_t>(st.st_size);
+  const std::uint64_t begin = ref.part ? ref.part->begin : 0,
+                      size = ref.part ? ref.part->stored : static_cast<std::uint64_t>(st.st_size);
+  if (size == 0 || begin > static_cast<std::uint64_t>(st.st_size) - size) return;
   // Only the beginning of a large file: the system itself prefetches a file read in order.
   const bool is_whole = size <= reader_.settings().whole;
   const std::uint64_t bytes = is_whole ? size : std::min<std::uint64_t>(size, reader_.window());
-  if (is_in_page_cache(fd.get(), bytes - 1) == PageCache::holds) {
+  if (is_in_page_cache(fd.get(), begin + bytes - 1) == PageCache::holds) {
     if (warm_.fetch_add(1) + 1 >= kWarm) rest();
     return;
   }
   warm_.store(0);
-  posix_fadvise(fd.get(), 0, static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+  posix_fadvise(fd.get(), static_cast<off_t>(begin), static_cast<off_t>(bytes),
+                POSIX_FADV_WILLNEED);
   ++loaded_;
 }
 

@@ -81,6 +81,14 @@ class UringEngine final : public Engine {
         unread_.push_back({tag, std::move(unread->error())});
       return;
     }
+    if (auto file = payload_of<FileRef>(item); file->container) {
+      auto given = reader_.read(std::move(file), context.run().pool);
+      if (given)
+        unread_.push_back({tag, emission<RawBytes>(std::move(*given))});
+      else
+        unread_.push_back({tag, std::move(given.error())});
+      return;
+    }
     Request& r = *free_.back();
     free_.pop_back();
     r.tag = tag;
@@ -131,8 +139,7 @@ class UringEngine final : public Engine {
     BufferPool* pool = nullptr;
     int flags = 0;
     UniqueFd fd;
-    FileState before;
-    std::shared_ptr<RawBytes> out;  // while it is read; null while it is opened
+    FileReader::Reading reading;  // `out` is null while it is opened
     std::size_t got = 0;
   };
 
@@ -155,15 +162,15 @@ class UringEngine final : public Engine {
   void open(Request& r) {
     r.flags = reader_.flags();
     io_uring_sqe* sqe = next_sqe();
-    io_uring_prep_openat(sqe, AT_FDCWD, r.file->path.c_str(), r.flags, 0);
+    io_uring_prep_openat(sqe, AT_FDCWD, FileReader::file_of(*r.file).c_str(), r.flags, 0);
     sqe->user_data = reinterpret_cast<std::uint64_t>(&r);
   }
 
   void read(Request& r) {
     io_uring_sqe* sqe = next_sqe();
-    const std::size_t want = std::min<std::size_t>(r.out->size - r.got, 1U << 30);
-    io_uring_prep_read(sqe, r.fd.get(), r.out->data.data() + r.got, static_cast<unsigned>(want),
-                       r.got);
+    const std::size_t want = std::min<std::size_t>(r.reading.size - r.got, 1U << 30);
+    io_uring_prep_read(sqe, r.fd.get(), r.reading.to + r.got, static_cast<unsigned>(want),
+                       r.reading.from + r.got);
     sqe->user_data = reinterpret_cast<std::uint64_t>(&r);
   }
 
@@ -175,10 +182,11 @@ class UringEngine final : public Engine {
 
   void step(Request& r, int result, std::vector<Done>& done) {
     try {
-      auto error = r.out ? after_read(r, result) : after_open(r, result);
+      const FileReader::Reading& reading = r.reading;
+      auto error = reading.out ? after_read(r, result) : after_open(r, result);
       if (error) return finish(r, std::move(*error), done);
-      if (r.out && (r.out->fd || r.got == r.out->size))
-        finish(r, emission<RawBytes>(std::move(r.out)), done);
+      if (reading.out && (reading.to == nullptr || r.got == reading.size))
+        finish(r, emission<RawBytes>(std::move(r.reading.out)), done);
     } catch (const std::bad_alloc&) {
       finish(r, ItemError::failed("out of memory"), done);
     }
@@ -191,25 +199,25 @@ class UringEngine final : public Engine {
     }
     if (result < 0) return FileReader::open_error(*r.file, -result);
     r.fd = UniqueFd(result);
-    auto admitted = reader_.admit(r.file, r.fd, *r.pool, r.before);
+    auto admitted = reader_.admit(r.file, r.fd, *r.pool);
     if (!admitted) return std::move(admitted.error());
-    r.out = std::move(*admitted);
-    if (!r.out->fd) read(r);
+    r.reading = std::move(*admitted);
+    if (r.reading.to != nullptr) read(r);
     return std::nullopt;
   }
 
   std::optional<ItemError> after_read(Request& r, int result) {
-    if (result == 0) return FileReader::shorter(*r.out, r.got);
+    if (result == 0) return FileReader::shorter(r.reading, r.got);
     if (result < 0 && result != -EINTR && result != -EAGAIN) return FileReader::read_error(-result);
     r.got += static_cast<std::size_t>(std::max(result, 0));
-    if (r.got == r.out->size) return FileReader::check_unchanged(r.fd.get(), r.before);
+    if (r.got == r.reading.size) return FileReader::finish(r.reading, r.fd.get());
     read(r);
     return std::nullopt;
   }
 
   void finish(Request& r, Result<Emission> result, std::vector<Done>& done) {
     if (r.fd) close(r);
-    r.out.reset();
+    r.reading = {};
     r.file.reset();
     done.push_back({r.tag, std::move(result)});
     free_.push_back(&r);

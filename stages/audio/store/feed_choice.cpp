@@ -15,6 +15,7 @@
 #include "pipeline/options/schema.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
+#include "stages/containers/container.h"
 #include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"
 
@@ -47,18 +48,22 @@ class Look {
   explicit Look(double rate) : rate_(rate) {}
 
   void at(const std::string& path) {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const FileRef file = located(path);
+    if (file.container || (file.part && file.part->is_deflated)) return;
+    const UniqueFd fd(
+        ::open((file.part ? file.part->file : path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat st {};
     if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
-    const auto size = static_cast<std::uint64_t>(st.st_size);
+    const std::uint64_t begin = file.part ? file.part->begin : 0,
+                        size = file.part ? file.size : static_cast<std::uint64_t>(st.st_size);
     for (int i = 0; i < kProbes; ++i) {  // before anything is read
       const PageCache answer =
-          is_in_page_cache(fd.get(), (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
+          is_in_page_cache(fd.get(), begin + (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
       if (answer == PageCache::does_not_say) continue;
       ++probed_;
       warm_ += answer == PageCache::holds ? 1 : 0;
     }
-    const SoundFile sound(SoundInput(fd.get(), size, kWindow));
+    const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
     if (!sound.ok() || sound.info().samplerate <= 0) return;
     ++files_;
     file_bytes_ += static_cast<double>(size);

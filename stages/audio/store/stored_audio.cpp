@@ -49,16 +49,7 @@ std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
 Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool) {
   const FileReader reader(
       {.buffer = raw.window, .whole = 0, .noatime = true, .advise = Advise::sequential});
-  int flags = reader.flags();
-  UniqueFd fd(::open(raw.file->path.c_str(), flags));
-  if (!fd && reader.retry(errno, flags))
-    fd = UniqueFd(::open(raw.file->path.c_str(), reader.flags()));
-  if (!fd) return FileReader::open_error(*raw.file, errno);
-  FileState before;  // decode makes its own
-  auto out = reader.admit(raw.file, fd, pool, before);
-  if (!out) return std::move(out.error());
-  (*out)->window = raw.window;
-  return std::shared_ptr<const RawBytes>(std::move(*out));
+  return reader.read(raw.file, pool);
 }
 
 }  // namespace melflow

@@ -1,0 +1,207 @@
+"""Corpora that Python gives: the option `call` of the stage file_list, and Graph.items.
+
+    def clips():
+        for row in table:
+            yield {"path": row.id, "audio": row.bytes, "label": row.word}
+
+An item is a dict. `audio`: bytes of a sound file; an array [samples] or [samples, channels] of floats or int16, with the item's
+`sample_rate`; the path or URL of a file; or a function that gives one of these when it is needed. Without it, `path` is the
+path of the file. `path`: its name in the corpus; where items have none they are numbered, and cannot be updated. `version`: any
+text or number; an item with another one has changed. `bytes`: the size, where it is known before. All other keys are columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import posixpath
+import struct
+import tempfile
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _melflow, calls, stores
+from ._melflow import RunError
+
+_OWN = ("audio", "sample_rate", "sampling_rate", "version", "bytes", "path")
+_LIST = "\x1f"  # between the values of a list
+_LARGEST = (1 << 32) - 4096  # of a WAV file
+
+
+def _hash(data: Any) -> int:
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
+
+
+def _text(value: Any) -> str:
+    """A cell of a table."""
+    if value is None:
+        return ""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a number of NumPy or torch
+        value = value.item()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
+        return _LIST.join(_text(one) for one in value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return json.dumps(value, default=str)
+
+
+def _wav(audio: Any, rate: Any) -> bytes:
+    """An array of samples as a WAV file."""
+    samples = np.asarray(audio)
+    if isinstance(audio, np.ndarray) and not rate:
+        raise TypeError("an array of samples needs `sample_rate`")
+    if samples.ndim == 2 and samples.shape[0] < samples.shape[1]:  # [channels, samples]
+        samples = samples.T
+    if samples.dtype.kind == "f":
+        samples = samples.astype("<f4", copy=False)
+    if samples.ndim not in (1, 2) or samples.dtype not in (np.float32, np.int16) or not rate:
+        raise TypeError(f"audio is {calls._shown(audio)}; it is bytes of a sound file, an array [samples] or [samples, channels] of "
+                        "floats or int16 with `sample_rate`, a path, or a function that gives one of these")
+    if float(rate) != int(rate) or int(rate) <= 0:
+        raise ValueError(f"sample_rate is {rate!r}; it is a whole number of Hz")
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    data = np.ascontiguousarray(samples).tobytes()
+    if len(data) > _LARGEST:
+        raise ValueError("an array of more than 4 GiB; give a file")
+    width = samples.dtype.itemsize
+    form = struct.pack("<HHIIHH", 3 if width == 4 else 1, channels, int(rate), int(rate) * channels * width, channels * width,
+                       8 * width)
+    return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + \
+        struct.pack("<I", len(data)) + data
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path
+
+
+def _fetched(path: str) -> bytes:
+    if not _is_url(path):
+        with open(path, "rb") as file:
+            return file.read()
+    return stores.fetched(path)
+
+
+def encoded(audio: Any, rate: Any = None) -> Union[bytes, bytearray, memoryview]:
+    """The bytes of a sound file of what an item has as audio."""
+    if callable(audio) and not hasattr(audio, "__array__"):
+        audio = audio()
+    if isinstance(audio, tuple) and len(audio) == 2:
+        audio, rate = audio
+    if isinstance(audio, Mapping):  # as the package datasets has it
+        if audio.get("bytes") is not None:
+            return encoded(audio["bytes"])
+        return encoded(*((audio["array"], audio["sampling_rate"]) if audio.get("array") is not None else (audio["path"],)))
+    if isinstance(audio, (bytes, bytearray, memoryview)):
+        return audio
+    if isinstance(audio, (str, os.PathLike)):
+        return _fetched(os.fspath(audio))
+    return _wav(audio, rate)
+
+
+class Items:
+    """The corpus of a call. next() lists it; read() gives the bytes of an item by its path."""
+
+    def __init__(self, function: str, arguments: str) -> None:
+        target = calls._load(function)
+        try:
+            self._corpus = target(**json.loads(arguments))
+        except Exception as error:
+            raise RunError(f"{function}: {calls._described(error)}") from None
+        corpus = self._corpus
+        self._is_indexed = hasattr(corpus, "__len__") and hasattr(corpus, "__getitem__")
+        if isinstance(corpus, (str, bytes)) or not (self._is_indexed or hasattr(corpus, "__iter__")):
+            raise RunError(f"{function}: gives {calls._shown(corpus)}; a corpus is an iterable of dicts, one for each recording")
+        self._function = function
+        self._pairs = self._listed()
+        self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
+        self._kept: Any = None  # a file with what an iterable has given
+        self.has_paths = True
+
+    def _listed(self) -> Iterator[Tuple[Any, Any]]:
+        if isinstance(self._corpus, Mapping):
+            for key in self._corpus:
+                yield key, self._corpus[key]
+        elif self._is_indexed:
+            for i in range(len(self._corpus)):
+                yield i, self._corpus[i]
+        else:
+            yield from enumerate(self._corpus)
+
+    def next(self) -> Optional[Tuple[str, List[Tuple[str, str]], int, int, str, str]]:
+        """path, cells, size, time, file and problem of the next item."""
+        try:
+            key, item = next(self._pairs)
+        except StopIteration:
+            return None
+        except Exception as error:
+            raise RunError(f"{self._function}: {calls._described(error)}") from None
+        try:
+            return self._entry(key, item)
+        except (TypeError, ValueError) as error:
+            name = key if isinstance(key, str) else f"{key:08}"
+            return name, [("path", name)], 0, 0, "", f"item {key}: {error}"
+
+    def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
+        if not isinstance(item, Mapping):
+            raise TypeError(f"is {calls._shown(item)}; an item is a dict")
+        audio, path = item.get("audio"), item.get("path")
+        rate = item.get("sample_rate", item.get("sampling_rate"))
+        if path is None and isinstance(key, str):
+            path = key
+        if audio is None:
+            audio = path
+        if audio is None:
+            raise ValueError(f"has neither `audio` nor `path`, but {', '.join(map(str, item)) or 'nothing'}")
+        if path is None:
+            path = f"{key:08}"
+            self.has_paths = False
+        name = posixpath.normpath(_text(path)).lstrip("/")
+        if not name or name == "." or name.startswith("../") or "\0" in name:
+            raise ValueError(f"has the path {path!r}, which is no name")
+        if isinstance(audio, Mapping) and audio.get("bytes") is None and audio.get("array") is None:
+            audio = audio.get("path")
+        version, size, file = item.get("version"), int(item.get("bytes") or 0), ""
+        time = 0 if version is None else _hash(_text(version).encode())
+        if isinstance(audio, (str, os.PathLike)) and not _is_url(os.fspath(audio)):
+            file = os.path.abspath(os.fspath(audio))
+        elif callable(audio) and not hasattr(audio, "__array__") or isinstance(audio, str):
+            self._at.setdefault(name, ("later", audio if rate is None or isinstance(audio, str) else (lambda: (audio(), rate))))
+        else:
+            data = encoded(audio, rate)
+            size = len(data)
+            time = time or _hash(data)
+            self._at.setdefault(name, ("index", key) if self._is_indexed else ("kept", self._keep(data)))
+        cells = [("path", name), *((_text(k), _text(v)) for k, v in item.items() if k not in _OWN)]
+        return name, cells, size, time, file, ""
+
+    def _keep(self, data: Any) -> Tuple[int, int]:
+        if self._kept is None:
+            self._kept = tempfile.TemporaryFile()
+        at = self._kept.seek(0, os.SEEK_END)
+        self._kept.write(data)
+        return at, len(data)
+
+    def read(self, path: str) -> Tuple[Any, str, bool]:
+        """The bytes of the item, or None, why there are none, and whether it is left out. From any thread."""
+        try:
+            how, what = self._at[path]
+            if how == "index":
+                item = self._corpus[what]
+                return encoded(item["audio"], item.get("sample_rate", item.get("sampling_rate"))), "", False
+            if how == "later":
+                return encoded(what), "", False
+            self._kept.flush()
+            return os.pread(self._kept.fileno(), what[1], what[0]), "", False
+        except calls.Skipped as error:
+            return None, str(error), True
+        except BaseException as error:
+            return None, calls._described(error), False
+
+
+_melflow.set_items(Items)

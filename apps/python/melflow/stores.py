@@ -1,0 +1,87 @@
+"""Recordings of object stores and the web: the function that file_list calls where `root` is a URL.
+
+By the package fsspec, with what it takes for the scheme (s3fs, gcsfs, aiohttp, ...), which also finds credentials in the usual
+variables and profiles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import time
+from typing import Any, Callable, Dict, Iterator, Optional
+
+from ._melflow import RunError
+
+_TRIES = 5
+_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError)
+
+
+def _without_secrets(text: str) -> str:
+    """Without the credentials and signatures that a URL may have."""
+    return re.sub(r"(?<=://)[^/@\s]*@|\?[^\s'\"]*", "", text)
+
+
+def _tried(what: str, call: Callable[[], Any]) -> Any:
+    for i in range(_TRIES):
+        try:
+            return call()
+        except _FINAL as error:
+            raise RunError(_without_secrets(f"{what}: {type(error).__name__}: {error}")) from None
+        except Exception as error:  # each package has its own
+            if i == _TRIES - 1:
+                raise RunError(_without_secrets(f"{what}: {type(error).__name__}: {error}; tried {_TRIES} times")) from None
+            time.sleep(0.1 * 2 ** i * (1 + random.random()))
+
+
+def _version(info: Dict[str, Any]) -> Optional[str]:
+    for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created"):
+        if info.get(key) is not None:
+            return str(info[key]).strip('"')
+    return None
+
+
+def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -> bytes:
+    """The bytes of an object. Raises OSError where they are not those of the object that was listed."""
+    data = store.cat_file(name)
+    if size is not None and len(data) != size:
+        raise OSError(f"{len(data)} bytes came, of {size}")
+    # The ETag of most objects is a hash; where it is none, or another one, the store says whether the object has changed.
+    if version is not None and version != hashlib.md5(data, usedforsecurity=False).hexdigest():
+        store.invalidate_cache(store._parent(name))
+        if _version(store.info(name)) not in (version, None):
+            raise OSError("has changed since it was listed")
+    return data
+
+
+def fetched(url: str) -> bytes:
+    """The bytes behind one URL."""
+    store, name = _opened(url)
+    return _tried(url, lambda: _whole(store, name, None, None))
+
+
+def _opened(url: str) -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise RunError(f"{url.partition('://')[0]}:// takes the package fsspec: pip install fsspec") from None
+    try:
+        return fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:  # says which package is missing, or that there is no such scheme
+        raise RunError(_without_secrets(f"{url}: {error}")) from None
+
+
+def recordings(root: str) -> Iterator[Dict[str, Any]]:
+    """The files below a URL, by their names."""
+    store, folder = _opened(root)
+    found = _tried(root, lambda: store.find(folder, detail=True))
+    folder = folder.rstrip("/") + "/"
+    for name in sorted(found):
+        info = found[name]
+        if info.get("type", "file") != "file":
+            continue
+        size, version = info.get("size"), _version(info)
+        yield {"path": name[len(folder):] if name.startswith(folder) else name, "bytes": size,
+               "version": None if size is None and version is None else f"{size} {version}",
+               "audio": lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))}

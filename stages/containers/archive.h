@@ -1,0 +1,81 @@
+// The members of a tar or zip archive, as recordings: where the bytes of each one are in the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/containers/container.h"
+
+namespace melflow {
+
+class Archive final : public Container {
+ public:
+  struct Member {
+    std::uint64_t name = 0;     ///< where the name begins in `names_`; it ends in '\0'
+    std::uint64_t begin = 0;    ///< of its bytes in the file
+    std::uint64_t stored = 0;   ///< bytes in the file
+    std::uint64_t size = 0;     ///< [bytes], when inflated
+    std::uint32_t crc = 0;      ///< CRC-32 of the bytes, in a zip
+    std::uint32_t problem = 0;  ///< 1 + the number of the reason why it cannot be read; 0: it can
+    bool is_deflated = false;
+  };
+
+  /// Reads the index of the archive, a .tar or .zip. Throws RunError where the file cannot be read
+  /// or is no archive.
+  explicit Archive(std::string path);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The number of members that are files, in the order of their names, each name once.
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] std::string_view name(std::size_t i) const { return text(members_[i]); }
+  /// Why a member cannot be read; "" if it can.
+  [[nodiscard]] std::string problem(std::size_t i) const;
+  /// The stretches of the file in which headers are damaged, so that members may be missing.
+  struct Damage {
+    std::uint64_t begin = 0, end = 0;
+  };
+  [[nodiscard]] const std::vector<Damage>& damages() const { return damages_; }
+  /// Warnings about the archive as a whole.
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
+  /// Whether the file is still the one that the index is of.
+  [[nodiscard]] bool is_current() const;
+
+  [[nodiscard]] FileStamp stamp(const std::string& name) const override;
+  void locate(const std::string& name, FileRef& file) const override;
+
+ private:
+  friend class TarIndex;
+  friend class ZipIndex;
+  void add(std::string_view name, Member member, std::string problem = "");
+  void add_damage(std::uint64_t begin, std::uint64_t end) { damages_.push_back({begin, end}); }
+  void sort();
+  [[nodiscard]] const Member* find(std::string_view name) const;
+  [[nodiscard]] std::string_view text(const Member& m) const { return names_.c_str() + m.name; }
+
+  std::string path_;
+  FileStamp stamp_;
+  bool is_zip_ = false;
+  std::vector<Member> members_;
+  std::string names_;
+  std::vector<Damage> damages_;
+  std::vector<std::string> problems_, remarks_;
+};
+
+/// Whether a path ends in .tar or .zip, in upper or lower case.
+bool is_archive_name(std::string_view path);
+/// Returns the index of an archive, which is kept while the file stays the same. Throws RunError.
+std::shared_ptr<const Archive> archive_at(const std::string& path);
+/// The member that a path names, /data/corpus.tar/a.wav; no container where there is no archive
+/// that can be read.
+ContainedItem archived_item(const std::string& path);
+
+/// Inflates the bytes of a deflated member into `out`, which has its size. False: they are damaged.
+bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,
+                    std::size_t out_size);
+std::uint32_t crc_of(const std::byte* bytes, std::size_t size);
+
+}  // namespace melflow

@@ -1,0 +1,114 @@
+#include "stages/containers/container.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/memory.h"
+#include "stages/audio/reading/file_reader.h"
+#include "stages/containers/archive.h"
+#include "stages/files/content_hash.h"
+#include "stages/files/whole_io.h"
+
+namespace melflow {
+namespace {
+
+struct Known {
+  std::shared_mutex mutex;
+  std::map<std::string, std::weak_ptr<const Container>, std::less<>> containers;
+};
+Known& known() {
+  static Known of_process;
+  return of_process;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RawBytes>> Container::read(std::shared_ptr<const FileRef>, BufferPool&,
+                                                  std::uint64_t) const {
+  return ItemError::failed("is in no file");
+}
+
+void add_container(const std::string& path, const std::shared_ptr<const Container>& container) {
+  Known& all = known();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.containers, [](const auto& one) { return one.second.expired(); });
+  all.containers[path] = container;
+}
+
+ContainedItem contained_item(const std::string& path) {
+  if (!path.starts_with(kPythonScheme)) return archived_item(path);
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  Known& all = known();
+  const std::shared_lock lock(all.mutex);
+  const auto it = all.containers.find(std::string_view(path).substr(0, slash));
+  if (it == all.containers.end()) return {};
+  return {it->second.lock(), path.substr(std::min(slash + 1, path.size()))};
+}
+
+FileRef located(std::string path, FileStamp* stamp) {
+  FileRef out;
+  out.path = std::move(path);
+  FileStamp now;
+  if (const ContainedItem item = contained_item(out.path); item.container == nullptr) {
+    now = stamp_of(out.path);
+    out.size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
+  } else if (now = item.container->stamp(item.name); now.size >= 0) {
+    item.container->locate(item.name, out);
+  }
+  if (stamp != nullptr) *stamp = now;
+  return out;
+}
+
+UniqueFd temporary_file(std::span<const std::byte> bytes) {
+  std::error_code ignored;
+  std::string folder = std::filesystem::temp_directory_path(ignored);
+  if (folder.empty()) folder = "/tmp";
+  UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd) return fd;
+  const int error = write_whole(fd.get(), bytes.data(), bytes.size(), 0);
+  errno = error;
+  return error == 0 ? std::move(fd) : UniqueFd();
+}
+
+Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> file,
+                                               std::span<const std::byte> bytes, BufferPool& pool,
+                                               std::uint64_t whole) {
+  if (bytes.empty()) return ItemError::failed("empty file (0 bytes)");
+  auto out = std::make_shared<RawBytes>();
+  out->size = bytes.size();
+  // Only as much memory as was admitted may be held.
+  if (out->size <= std::min(file->size, whole)) {
+    out->data = pool.lease(bytes.size());
+    std::memcpy(out->data.data(), bytes.data(), bytes.size());
+  } else if (!(out->fd = temporary_file(bytes))) {
+    return ItemError::failed(
+        fmt::format("cannot be kept in a temporary file: {}", std::strerror(errno)));
+  }
+  out->file = std::move(file);
+  return out;
+}
+
+std::uint64_t recording_hash(const std::string& path, int* error) {
+  const ContainedItem item = contained_item(path);
+  if (item.container == nullptr) return content_hash_of(path, error);
+  static const FileReader reader({.buffer = 1 << 20, .whole = 4 << 20});
+  BufferPool pool(0);
+  auto read = reader.read(std::make_shared<const FileRef>(located(path)), pool);
+  if (error != nullptr) *error = read ? 0 : EIO;
+  if (!read) return 0;
+  const RawBytes& raw = **read;
+  return raw.fd ? content_hash(raw.fd.get(), raw.begin, raw.size)
+                : content_hash({raw.data.data(), static_cast<std::size_t>(raw.size)});
+}
+
+}  // namespace melflow

@@ -1,0 +1,62 @@
+// Recordings that are not files of their own: members of archives, items of Python. Each has a
+// path, that of its container and then its name: /data/corpus.tar/talk/1.wav.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pipeline/base/result.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+class BufferPool;
+
+class Container {
+ public:
+  virtual ~Container() = default;
+  /// The stamp of a recording; -1 in both members where there is none of that name.
+  [[nodiscard]] virtual FileStamp stamp(const std::string& name) const = 0;
+  /// Fills in where the bytes of a recording are: `size`, and `part` or `container`.
+  virtual void locate(const std::string& name, FileRef& file) const = 0;
+  /// Gives the bytes of a recording that is in no file (FileRef::container); at most `whole` in
+  /// memory, else in a temporary file.
+  [[nodiscard]] virtual Result<std::shared_ptr<RawBytes>> read(std::shared_ptr<const FileRef> file,
+                                                               BufferPool& pool,
+                                                               std::uint64_t whole) const;
+};
+
+/// The recording that a path names in a container.
+struct ContainedItem {
+  std::shared_ptr<const Container> container;  ///< null: the path is that of a file
+  std::string name;
+};
+/// Finds the container that a path goes through, an archive that can be read or what was added.
+ContainedItem contained_item(const std::string& path);
+
+/// How paths of Python's items begin. Such a container is known from the time when it is added.
+inline constexpr std::string_view kPythonScheme = "python:";
+/// Makes a container known by its path, "python:NAME", until it is destroyed.
+void add_container(const std::string& path, const std::shared_ptr<const Container>& container);
+
+/// A file, or a recording of a container, to be read: its size and place as they are now. `stamp`
+/// gets its stamp, unless null.
+FileRef located(std::string path, FileStamp* stamp = nullptr);
+
+/// Puts bytes where a reader looks for those of a recording: up to `whole` in memory, more in a
+/// temporary file.
+Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> file,
+                                               std::span<const std::byte> bytes, BufferPool& pool,
+                                               std::uint64_t whole);
+/// A file without a name, in $TMPDIR or /tmp, with these bytes; without a value, with errno, where
+/// that is not possible.
+UniqueFd temporary_file(std::span<const std::byte> bytes);
+
+/// The hash of a recording's bytes, of a file or in a container; as content_hash_of().
+std::uint64_t recording_hash(const std::string& path, int* error = nullptr);
+
+}  // namespace melflow

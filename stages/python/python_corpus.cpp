@@ -1,0 +1,132 @@
+#include "stages/python/python_corpus.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/problem.h"
+#include "stages/files/content_hash.h"
+
+namespace melflow {
+
+// A row for each item; the keys of items are the columns.
+class PythonTable final : public TableReader {
+ public:
+  explicit PythonTable(PythonCorpus& corpus) : corpus_(corpus) { is_waiting_ = read(); }
+
+  bool next() override {
+    if (!std::exchange(is_waiting_, false) && !read()) return false;
+    if (!problem_.empty()) throw BadLine(fmt::format("{}: {}", corpus_.path_, problem_));
+    return true;
+  }
+  [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
+  [[nodiscard]] int column(std::string_view name) const override {
+    const auto it = std::find(names_.begin(), names_.end(), name);
+    return it == names_.end() ? -1 : static_cast<int>(it - names_.begin());
+  }
+  [[nodiscard]] const std::string& cell(int column) const override {
+    return row_[static_cast<std::size_t>(column)];
+  }
+  using TableReader::cell;
+  [[nodiscard]] int line() const override { return items_; }
+  [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>&) const override {
+    return {};
+  }
+
+ private:
+  void add(std::string name) {
+    names_.push_back(std::move(name));
+    row_.emplace_back();
+  }
+  bool read() {
+    std::optional<PythonItem> item = corpus_.next();
+    if (!item) return false;
+    ++items_;
+    for (std::string& cell : row_) cell.clear();
+    for (auto& [name, text] : item->cells) {
+      if (column(name) < 0) add(name);
+      row_[static_cast<std::size_t>(column(name))] = std::move(text);
+    }
+    problem_ = std::move(item->problem);
+    return true;
+  }
+
+  PythonCorpus& corpus_;
+  std::vector<std::string> names_, row_;
+  std::string problem_;  // of the row last read
+  int items_ = 0;
+  bool is_waiting_ = false;  // the first row is still to be returned by next()
+};
+
+std::string PythonCorpus::path_of(const std::string& call, const Value& arguments) {
+  std::string name = call.substr(call.rfind('/') + 1);
+  const bool is_elsewhere = name.size() < call.size();
+  // Calls that differ in their folder or arguments only are told apart.
+  if (const std::string text = to_json(arguments); is_elsewhere || text.size() > 2) {
+    const std::string whole = call + text;
+    name += fmt::format("-{:08x}", content_hash(std::as_bytes(std::span(whole))) & 0xffffffff);
+  }
+  return fmt::format("{}{}", kPythonScheme, name);
+}
+
+std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments) {
+  if (python_host() == nullptr) throw NeedsPython{call};
+  const std::shared_ptr<PythonCorpus> out(new PythonCorpus(
+      path_of(call, arguments), python_host()->open_items(call, to_json(arguments))));
+  out->self_ = out;
+  add_container(out->path_, out);
+  return out;
+}
+
+std::unique_ptr<TableReader> PythonCorpus::table() { return std::make_unique<PythonTable>(*this); }
+
+void PythonCorpus::list() {
+  while (next()) {
+  }
+}
+
+std::optional<PythonItem> PythonCorpus::next() {
+  std::optional<PythonItem> item = items_->next();
+  if (!item) return item;
+  Item& known = known_[item->path];
+  known.stamp = {item->size, item->modified};
+  known.file = item->file;
+  return item;
+}
+
+FileStamp PythonCorpus::stamp(const std::string& name) const {
+  const auto it = known_.find(name);
+  if (it == known_.end()) return {};
+  if (it->second.file.empty()) return it->second.stamp;
+  return stamp_of(it->second.file);
+}
+
+void PythonCorpus::locate(const std::string& name, FileRef& file) const {
+  const auto it = known_.find(name);
+  if (it == known_.end()) return;
+  constexpr std::uint64_t kUnknown = 4 << 20;  // [bytes] a recording of unknown size may have
+  if (!it->second.file.empty()) {
+    const FileRef other = located(it->second.file);
+    file.size = other.size;
+    file.part = other.part ? other.part : std::optional(FilePart{other.path, 0, other.size});
+    return;
+  }
+  const std::int64_t size = it->second.stamp.size;
+  file.size = size > 0 ? static_cast<std::uint64_t>(size) : kUnknown;
+  file.container = self_.lock();
+}
+
+Result<std::shared_ptr<RawBytes>> PythonCorpus::read(std::shared_ptr<const FileRef> file,
+                                                     BufferPool& pool, std::uint64_t whole) const {
+  std::optional<Result<std::shared_ptr<RawBytes>>> out;
+  const PythonAnswer answer =
+      items_->read(contained_item(file->path).name, [&](std::span<const std::byte> bytes) {
+        out.emplace(as_raw_bytes(file, bytes, pool, whole));
+      });
+  if (answer.outcome == PythonAnswer::Outcome::skipped) return ItemError::skipped(answer.reason);
+  if (!out) return ItemError::failed(answer.reason);
+  return std::move(*out);
+}
+
+}  // namespace melflow

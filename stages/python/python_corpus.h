@@ -1,0 +1,56 @@
+// The recordings that a function of Python gives: a table of them for the listing, and the bytes of
+// each for the reader.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "pipeline/base/value.h"
+#include "stages/containers/container.h"
+#include "stages/corpus/table_reader.h"
+#include "stages/python/python_functions.h"
+
+namespace melflow {
+
+class PythonCorpus final : public Container {
+ public:
+  /// The path of the container for such a call: "python:corpora:clips".
+  static std::string path_of(const std::string& call, const Value& arguments);
+  /// Calls the function, and makes its recordings known as a container until this is destroyed.
+  /// Throws RunError, also with the function's exception.
+  static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments);
+
+  /// Reads the items, of which this object keeps where they are. Once only.
+  std::unique_ptr<TableReader> table();
+  /// Does so where the list of recordings is known already.
+  void list();
+  /// Whether items have paths of their own, by which an update finds them again; else they are
+  /// numbered. After the last row of the table.
+  [[nodiscard]] bool has_paths() const { return items_->has_paths(); }
+
+  [[nodiscard]] FileStamp stamp(const std::string& name) const override;
+  void locate(const std::string& name, FileRef& file) const override;
+  [[nodiscard]] Result<std::shared_ptr<RawBytes>> read(std::shared_ptr<const FileRef> file,
+                                                       BufferPool& pool,
+                                                       std::uint64_t whole) const override;
+
+ private:
+  friend class PythonTable;
+  struct Item {
+    FileStamp stamp;
+    std::string file;  // with its bytes; "": Python gives them
+  };
+  explicit PythonCorpus(std::string path, std::shared_ptr<PythonItems> items)
+      : path_(std::move(path)), items_(std::move(items)) {}
+  // The next item; its cells are moved out.
+  std::optional<PythonItem> next();
+
+  std::string path_;
+  std::shared_ptr<PythonItems> items_;
+  std::unordered_map<std::string, Item> known_;
+  std::weak_ptr<const Container> self_;
+};
+
+}  // namespace melflow

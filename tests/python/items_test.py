@@ -1,0 +1,369 @@
+"""Recordings that Python gives, and members of archives: the same rows as those of files."""
+
+import functools
+import io
+import os
+import tarfile
+import textwrap
+import unittest
+import wave
+import zipfile
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+
+def samples_of(path):
+    with wave.open(path) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+class Corpus(corpus.CorpusTest):
+    def setUp(self):
+        self.names = sorted(os.path.relpath(os.path.join(folder, name), self.root)
+                            for folder, _, names in os.walk(self.root) for name in names)
+        self.whole = [n for n in self.names if self.is_whole(n)]
+
+    def is_whole(self, name):
+        path = os.path.join(self.root, name)
+        with open(path, "rb") as file:
+            head = file.read(44)
+        return int.from_bytes(head[40:44], "little") == os.path.getsize(path) - 44 > 0
+
+    def bytes_of(self, name):
+        with open(os.path.join(self.root, name), "rb") as file:
+            return file.read()
+
+    def written(self, name, node, **options):
+        path = os.path.join(self.folder.name, name + ".h5")
+        decoded = node.disk_read(**options).decode(truncated="fail")
+        node = decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        report = node.hdf5_write(path=path, overwrite=True).graph.run()
+        return melflow.open(path), report
+
+    def reasons(self, rows):
+        """Why recordings are not there, by their paths."""
+        with h5py.File(rows.file) as file:
+            said = dict(zip(file["remarks/path"].asstr()[:], file["remarks/reason"].asstr()[:]))
+            return {path: said.get(path, "") for path in file["files/path"].asstr()[:]}
+
+    @functools.cached_property
+    def expected(self):
+        return self.written("files", melflow.Graph().file_list(root=self.root, labels="top_dir"))[0]
+
+
+class ItemsTest(Corpus):
+    def rows_of(self, items, name="items", **options):
+        return self.written(name, melflow.Graph().items(items, **options))
+
+    def assertSame(self, rows, names):
+        self.assertEqual(list(rows.path), names)
+        of = {path: i for i, path in enumerate(self.expected.path)}
+        for i, name in enumerate(names):
+            np.testing.assert_array_equal(rows.recording(i), self.expected.recording(of[name]))
+
+    def test_every_kind_of_audio(self):
+        def audio_of(name, kind):
+            path = os.path.join(self.root, name)
+            return {"bytes": self.bytes_of(name), "path": path, "later": lambda: self.bytes_of(name),
+                    "path later": lambda: path, "int16": samples_of(path), "float": samples_of(path) / np.float32(32768),
+                    "datasets": {"bytes": None, "path": path}, "array": {"array": samples_of(path), "sampling_rate": 8000},
+                    "view": memoryview(self.bytes_of(name))}[kind]
+
+        for kind in ("bytes", "path", "later", "path later", "int16", "float", "datasets", "array", "view"):
+            with self.subTest(kind):
+                items = [{"path": n, "audio": audio_of(n, kind), "sample_rate": 8000} for n in self.whole]
+                rows, report = self.rows_of(items)
+                self.assertSame(rows, self.whole)
+                self.assertEqual(report["files"]["ok"], len(self.whole))
+
+    def test_every_kind_of_corpus(self):
+        items = [{"path": n, "audio": self.bytes_of(n)} for n in self.whole]
+
+        class Indexed:
+            def __len__(self):
+                return len(items)
+
+            def __getitem__(self, i):
+                return items[i]
+
+        for kind, given in {"list": items, "tuple": tuple(items), "iterator": iter(items), "generator": (i for i in items),
+                            "function": lambda: iter(items), "indexed": Indexed(),
+                            "dict": {i["path"]: {"audio": i["audio"]} for i in items}}.items():
+            for engine in ("auto", "threads", "io_uring"):
+                with self.subTest(kind, engine=engine):
+                    if kind in ("iterator", "generator"):
+                        given = iter(items)
+                    rows, _ = self.written("kinds", melflow.Graph().items(given), engine=engine)
+                    self.assertSame(rows, self.whole)
+
+    def test_several_channels(self):
+        one = samples_of(os.path.join(self.root, self.whole[0]))
+        for stereo in (np.stack([one, -one], 1), np.stack([one, -one])):
+            node = melflow.Graph().items([{"audio": stereo, "sample_rate": 8000}]).disk_read().decode(downmix="left")
+            path = os.path.join(self.folder.name, "stereo.h5")
+            node.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=path, overwrite=True).graph.run()
+            np.testing.assert_array_equal(melflow.open(path)[:], self.expected.recording(list(self.expected.path).index(self.whole[0])))
+
+    def test_columns_labels_splits_and_numbers(self):
+        items = [{"path": n, "audio": os.path.join(self.root, n), "label": n[:3], "split": "val" if i % 3 == 0 else "train",
+                  "speaker": None if i == 1 else f"s{i % 4}", "words": ["a", f"{i}"], "age": np.int64(i), "loud": i % 2 == 0}
+                 for i, n in enumerate(self.whole)]
+        rows, _ = self.rows_of(items, labels="manifest", columns=["speaker", "words", "loud"], targets=["age"])
+        order = [i for i in range(len(items)) if i % 3] + [i for i in range(len(items)) if i % 3 == 0]
+        self.assertSame(rows, [self.whole[i] for i in order])
+        with h5py.File(rows.file) as file:
+            texts = {name: list(file["columns"][name].asstr()[:]) for name in ("speaker", "words", "loud")}
+            self.assertEqual(list(np.asarray(file["files/targets"]).ravel()), order)
+        self.assertEqual(texts["speaker"], ["" if i == 1 else f"s{i % 4}" for i in order])
+        self.assertEqual(texts["words"], [f"a, {i}" for i in order])
+        self.assertEqual(texts["loud"], ["true" if i % 2 == 0 else "false" for i in order])
+        self.assertEqual([rows.label_names[k] for k in rows.label], [self.whole[i][:3] for i in order])
+
+    def test_an_item_that_is_wrong_fails_alone(self):
+        def breaks():
+            raise OSError("the link is down")
+
+        def leaves_out():
+            melflow.skip("is not wanted")
+
+        good = self.bytes_of(self.whole[0])
+        wrong = {"a tuple": ("x", good), "nothing": {}, "no audio": {"text": "x"}, "no rate": {"audio": np.zeros(9)},
+                 "three axes": {"audio": np.zeros((2, 2, 2)), "sample_rate": 8000}, "a number": {"audio": 3},
+                 "breaks": {"audio": breaks}, "empty": {"audio": b""}, "no sound": {"audio": b"abc" * 99},
+                 "gives nothing": {"audio": lambda: None}, "out": {"audio": leaves_out}, "no such file": {"audio": "/none/x.wav"},
+                 "half a Hz": {"audio": np.zeros(900, np.int16), "sample_rate": 7999.5}, "../up": {"audio": good}}
+        items = {"first": {"audio": good}, **wrong, "last": {"audio": good}}
+        rows, report = self.rows_of(items)
+        why = self.reasons(rows)
+        self.assertEqual((report["files"]["ok"], report["files"]["skipped"]), (2, 1))
+        for name, pattern in {"a tuple": "is tuple .*; an item is a dict", "nothing": "does not exist",
+                              "no rate": "needs `sample_rate`", "three axes": r"an array \(2, 2, 2\) of float64; it is bytes of",
+                              "a number": "audio is int 3; it is bytes of a sound file", "breaks": "OSError: the link is down",
+                              "gives nothing": "audio is None", "out": "is not wanted", "no such file": "does not exist",
+                              "half a Hz": "a whole number of Hz"}.items():
+            with self.subTest(name):
+                self.assertRegex(why[name], pattern)
+
+    def test_a_corpus_that_is_wrong(self):
+        for given, message in {(lambda: 3): "gives int 3; a corpus is an iterable of dicts", (lambda: []): "gives no recording",
+                               (lambda: 1 / 0): "ZeroDivisionError", "nowhere:clips": "cannot be imported",
+                               "nowhere": "names no function"}.items():
+            with self.subTest(message), self.assertRaisesRegex(Exception, message):
+                self.rows_of(given)
+
+        def ends_early():
+            yield {"audio": self.bytes_of(self.whole[0])}
+            raise OSError("the table ends here")
+
+        with self.assertRaisesRegex(melflow.RunError, "OSError: the table ends here"):
+            self.rows_of(ends_early)
+
+    def test_an_update_reads_what_has_changed(self):
+        asked = []
+
+        def item(name, version=None):
+            return {"path": name, "audio": lambda: (asked.append(name), self.bytes_of(name))[1], "version": version}
+
+        def update(items):
+            asked.clear()
+            g = melflow.Graph()
+            decoded = g.items(lambda: items, name="files").disk_read().decode(truncated="fail")
+            out = os.path.join(self.folder.name, "updated.h5")
+            decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=out, overwrite=not os.path.exists(out))
+            g.update() if os.path.exists(out) else g.run()
+            return melflow.open(out)
+
+        names = self.whole[:9]
+        update([item(n, 1) for n in names[:6]])
+        self.assertEqual(sorted(asked), names[:6])
+        rows = update([item(n, 2 if n == names[3] else 1) for n in names])
+        self.assertEqual(sorted(asked), [names[3], *names[6:]])
+        self.assertSame(rows, names)
+        update([item(n, 2 if n == names[3] else 1) for n in names])
+        self.assertEqual(asked, [])
+        with self.assertRaisesRegex(melflow.RunError, "have no `path`"):
+            update([{"audio": self.bytes_of(names[0])}])
+
+    def test_the_program_runs_a_corpus_of_a_file(self):
+        module = os.path.join(self.folder.name, "clips.py")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(f"""
+                import os
+                def clips(folder, words):
+                    for name in {self.whole!r}:
+                        if name[:3] in words:
+                            yield {{"path": name, "audio": os.path.join(folder, name), "word": name[:3]}}
+                """))
+        out = os.path.join(self.folder.name, "of_file.h5")
+        text = f"""
+            version: 1
+            graph:
+              files: {{stage: file_list, call: {module}:clips, arguments: {{folder: {self.root}, words: [ant, bee]}}, columns: [word]}}
+              read: {{stage: disk_read, from: files}}
+              decode: {{stage: decode, from: read}}
+              mel: {{stage: mel, from: decode, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}}
+              out: {{stage: hdf5_write, from: mel, path: {out}}}
+            """
+        melflow.run(textwrap.dedent(text))
+        self.assertSame(melflow.open(out), [n for n in self.whole if not n.startswith("cat")])
+        with h5py.File(out) as file:
+            stored = file.attrs["config"]
+        with self.assertRaisesRegex(Exception, "Python gave its recordings|would run the function"):
+            melflow.verify(out, recompute=1.0)
+        self.assertIn("clips.py:clips", stored)
+
+    def test_large_items_are_read_piece_by_piece(self):
+        long = np.tile(samples_of(os.path.join(self.root, self.whole[0])), 100)[:4_000_000]
+        items = {"long": {"audio": lambda: (long, 8000)}, "known": {"audio": lambda: (long, 8000), "bytes": 2 * len(long) + 44}}
+        node = melflow.Graph(memory={"host": "256MiB"}).items(items)
+        rows, report = self.written("long", node, whole="1MiB")
+        self.assertEqual(report["files"]["ok"], 2)
+        np.testing.assert_array_equal(rows.recording(0), rows.recording(1))
+        with wave.open(os.path.join(self.folder.name, "long.wav"), "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(8000)
+            out.writeframes(long.tobytes())
+        expected, _ = self.written("of_long", melflow.Graph().file_list(root=self.folder.name, include=["long.wav"]))
+        np.testing.assert_array_equal(rows.recording(0), expected[:])
+
+
+class ArchivesTest(Corpus):
+    def tar(self, name, **options):
+        path = os.path.join(self.folder.name, name)
+        with tarfile.open(path, "w", **options) as out:
+            for n in self.names:
+                out.add(os.path.join(self.root, n), n)
+        return path
+
+    def zip(self, name, method):
+        path = os.path.join(self.folder.name, name)
+        with zipfile.ZipFile(path, "w", method) as out:
+            for n in self.names:
+                out.write(os.path.join(self.root, n), n)
+        return path
+
+    def test_the_rows_are_those_of_the_files(self):
+        for path in (self.tar("ustar.tar", format=tarfile.USTAR_FORMAT), self.tar("gnu.tar", format=tarfile.GNU_FORMAT),
+                     self.tar("pax.tar", format=tarfile.PAX_FORMAT), self.zip("stored.zip", zipfile.ZIP_STORED),
+                     self.zip("deflated.zip", zipfile.ZIP_DEFLATED)):
+            for options in ({}, {"engine": "threads"}, {"engine": "io_uring"}, {"whole": "4KiB", "buffer": "4KiB"}):
+                with self.subTest(os.path.basename(path), **options):
+                    rows, report = self.written("archive", melflow.Graph().file_list(root=path, labels="top_dir"), **options)
+                    self.assertEqual(list(rows.path), list(self.expected.path))
+                    np.testing.assert_array_equal(rows[:], self.expected[:])
+                    self.assertEqual(list(rows.label), list(self.expected.label))
+                    self.assertEqual(self.reasons(rows), self.reasons(self.expected))
+
+    def test_shards(self):
+        paths = []
+        for k in range(3):
+            paths.append(os.path.join(self.folder.name, f"shard-{k:03}.tar"))
+            with tarfile.open(paths[-1], "w") as out:
+                for n in self.whole[k::3]:
+                    out.add(os.path.join(self.root, n), n)
+        wanted = [f"shard-{k:03}.tar/{n}" for k in range(3) for n in self.whole[k::3]]
+        of = {path: i for i, path in enumerate(self.expected.path)}
+        for root in ("shard-{000..002}.tar", "shard-*.tar", "shard-{000,001,002}.tar", "shard-00?.tar"):
+            with self.subTest(root):
+                rows, _ = self.written("shards", melflow.Graph().file_list(root=os.path.join(self.folder.name, root)))
+                self.assertEqual(list(rows.path), wanted)
+                for i, name in enumerate(wanted):
+                    np.testing.assert_array_equal(rows.recording(i), self.expected.recording(of[name.partition("/")[2]]))
+        for root, message in {"shard-{000..003}.tar": "shard-003.tar", "shard-{0-2}.tar": "write {000..128}", "none-*.tar": "no such archive"}.items():
+            with self.subTest(root), self.assertRaisesRegex(Exception, message):
+                self.written("shards", melflow.Graph().file_list(root=os.path.join(self.folder.name, root)))
+
+    def test_names_links_and_what_is_no_file(self):
+        path = os.path.join(self.folder.name, "odd.tar")
+        data = self.bytes_of(self.whole[0])
+        long = "/".join(["folder" * 8] * 6) + "/ä.wav"
+
+        def add(out, name, kind=tarfile.REGTYPE, link="", data=b""):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size = kind, link, len(data)
+            out.addfile(info, io.BytesIO(data))
+
+        for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            with self.subTest(form), tarfile.open(path, "w", format=form) as out:
+                add(out, "./a.wav", data=data)
+                add(out, long, data=data)
+                add(out, "folder", tarfile.DIRTYPE)
+                add(out, "fifo.wav", tarfile.FIFOTYPE)
+                add(out, "folder/hard.wav", tarfile.LNKTYPE, "a.wav")
+                add(out, "folder/soft.wav", tarfile.SYMTYPE, "../a.wav")
+                add(out, "folder/nowhere.wav", tarfile.SYMTYPE, "gone.wav")
+                add(out, "twice.wav", data=b"first")
+                add(out, "twice.wav", data=data)
+                add(out, "notes.txt", data=b"text")
+            rows, report = self.written("odd", melflow.Graph().file_list(root=path))
+            self.assertEqual(list(rows.path), sorted(["a.wav", long, "folder/hard.wav", "folder/nowhere.wav", "folder/soft.wav", "twice.wav"]))
+            self.assertEqual(report["files"]["ok"], 5)
+            why = self.reasons(rows)
+            self.assertRegex(why["folder/nowhere.wav"], "a link to what is not in the archive")
+
+    def test_damaged_archives(self):
+        tar, packed = self.tar("damaged.tar", format=tarfile.USTAR_FORMAT), self.zip("damaged.zip", zipfile.ZIP_DEFLATED)
+        with tarfile.open(tar) as archive:
+            places = {m.name: m for m in archive.getmembers()}
+        with open(tar, "r+b") as file:  # a header in the middle, and the end
+            file.seek(places[self.names[20]].offset)
+            file.write(b"\xff" * 512)
+            file.truncate(places[self.names[50]].offset_data + 600)
+        rows, report = self.written("damaged", melflow.Graph().file_list(root=tar))
+        why = self.reasons(rows)
+        self.assertNotIn(self.names[20], why)
+        self.assertRegex(why[f"@{places[self.names[20]].offset}"], "the archive is damaged from byte")
+        self.assertRegex(why[self.names[50]], "is cut off: the archive ends in it")
+        self.assertEqual([n for n in self.names[:50] if n != self.names[20]], [n for n in why if n in self.names[:50]])
+
+        with zipfile.ZipFile(packed) as archive:
+            info = archive.getinfo(self.whole[5])
+            begin = archive.start_dir
+        with open(packed, "r+b") as file:
+            file.seek(info.header_offset + 30 + len(info.filename) + 100)
+            file.write(b"\x55" * 20)
+        rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed))
+        why = self.reasons(rows)
+        self.assertRegex(why[self.whole[5]], "is damaged in its archive")
+        self.assertEqual(list(why), self.names)
+        with open(packed, "r+b") as file:  # without its directory
+            file.truncate(begin)
+        rows, report = self.written("damaged", melflow.Graph().file_list(root=packed))
+        self.assertEqual(list(rows.path), self.names)
+        self.assertRegex(str(report["warnings"] if "warnings" in report else report), "its directory is damaged")
+
+    def test_archives_that_cannot_be_read(self):
+        empty = os.path.join(self.folder.name, "empty.tar")
+        open(empty, "wb").close()
+        text = os.path.join(self.folder.name, "text.zip")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no archive" * 100)
+        none = self.tar("other.tar", format=tarfile.USTAR_FORMAT)
+        for root, options, message in ((empty, {}, "is empty"), (text, {}, "is no zip archive"), (empty + "x.tar", {}, "cannot be read|no such"),
+                                       (none, {"include": ["**/*.mp3"]}, r"no member that matches \*\*/\*.mp3 in it \(there are")):
+            with self.subTest(root), self.assertRaisesRegex(Exception, message):
+                self.written("unreadable", melflow.Graph().file_list(root=root, **options))
+
+    def test_an_update_and_other_readers(self):
+        path = self.tar("grows.tar")
+        g = melflow.Graph()
+        out = os.path.join(self.folder.name, "grows.h5")
+        decoded = g.file_list(root=path).disk_read().decode(truncated="fail")
+        decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=out, overwrite=True)
+        g.run()
+        self.assertEqual(g.update(dry_run=True)["kept_files"], len(self.whole))
+        np.testing.assert_array_equal(melflow.open(out)[:], self.expected[:])
+        melflow.verify(out, recompute=1.0)
+        g = melflow.Graph()
+        decoded = g.file_list(root=path).disk_read().decode(truncated="fail")
+        rows = melflow.open(decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).batches().graph)
+        np.testing.assert_array_equal(rows[:50], self.expected[:50])  # computed when they are asked for
+
+
+if __name__ == "__main__":
+    unittest.main()

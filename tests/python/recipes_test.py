@@ -1,0 +1,233 @@
+"""The recipes of docs/python.md for corpora of other packages, and object stores against a server on this machine."""
+
+import importlib.util
+import os
+import re
+import threading
+import unittest
+
+import h5py
+import melflow
+import numpy as np
+
+import items_test
+
+DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md")
+
+
+def has(*packages):
+    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    return unittest.skipIf(missing, f"{', '.join(missing)}: not installed")
+
+
+def recipe(name):
+    """The function of that name in the docs."""
+    with open(DOCS, encoding="utf-8") as file:
+        blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+    scope = {}
+    exec(next(block for block in blocks if f"\ndef {name}(" in block), scope)
+    return scope[name]
+
+
+class RecipesTest(items_test.Corpus):
+    rows_of, assertSame = items_test.ItemsTest.rows_of, items_test.ItemsTest.assertSame
+
+    def assertTexts(self, rows, name, expected):
+        with h5py.File(rows.file) as file:
+            self.assertEqual(list(file["columns"][name].asstr()[:]), expected)
+
+    @has("datasets", "soundfile")
+    def test_datasets(self):
+        import datasets
+
+        folder = os.path.join(self.folder.name, "hub")
+        os.makedirs(folder)
+        audio = [{"bytes": self.bytes_of(n), "path": n} for n in self.whole]
+        features = datasets.Features({"audio": datasets.Audio(decode=False), "word": datasets.Value("string")})
+        datasets.Dataset.from_dict({"audio": audio, "word": [n[:3] for n in self.whole]}, features=features).to_parquet(
+            os.path.join(folder, "train-00000-of-00001.parquet"))
+        rows, _ = self.rows_of(lambda: recipe("minds")(folder), columns=["word"])
+        self.assertEqual(list(rows.path), [f"{i:06}" for i in range(len(self.whole))])
+        of = {path: i for i, path in enumerate(self.expected.path)}
+        for i, n in enumerate(self.whole):
+            np.testing.assert_array_equal(rows.recording(i), self.expected.recording(of[n]))
+        self.assertTexts(rows, "word", [n[:3] for n in self.whole])
+
+    @has("pyarrow")
+    def test_parquet(self):
+        import pyarrow
+        import pyarrow.parquet
+
+        path = os.path.join(self.folder.name, "clips.parquet")
+        pyarrow.parquet.write_table(pyarrow.table({"path": self.whole, "audio": [self.bytes_of(n) for n in self.whole],
+                                                   "text": [n.upper() for n in self.whole]}), path, row_group_size=7)
+        rows, _ = self.rows_of(lambda: recipe("parquet")(path), columns=["text"])
+        self.assertSame(rows, self.whole)
+        self.assertTexts(rows, "text", [n.upper() for n in self.whole])
+
+    @has("lhotse", "soundfile")
+    def test_lhotse(self):
+        import lhotse
+
+        path = os.path.join(self.folder.name, "cuts.jsonl")
+        cuts = []
+        for n in self.whole:
+            recording = lhotse.Recording.from_file(os.path.join(self.root, n), recording_id=n)
+            cut = recording.to_cut()
+            cut.id = n
+            cut.supervisions = [lhotse.SupervisionSegment(n, n, 0, recording.duration, text=n.upper(), speaker=n[:3])]
+            cuts.append(cut)
+        lhotse.CutSet.from_cuts(cuts).to_file(path)
+        rows, _ = self.rows_of(lambda: recipe("cuts")(path), columns=["text", "speaker"])
+        self.assertSame(rows, self.whole)
+        self.assertTexts(rows, "speaker", [n[:3] for n in self.whole])
+
+    @has("fsspec")
+    def test_fsspec(self):
+        import fsspec
+
+        memory = fsspec.filesystem("memory")
+        for n in self.whole:
+            memory.pipe(f"/clips/{n.replace('.wav', '.flac')}", self.bytes_of(n))
+        rows, report = self.rows_of(lambda: recipe("store")("memory://clips"))
+        self.assertEqual(report["files"]["ok"], len(self.whole))
+
+
+@has("moto", "s3fs", "flask")
+class StoreTest(items_test.Corpus):
+    """A server of S3 on this machine, with a fault at each request in turn."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import boto3
+        from moto.server import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        server = DomainDispatcherApplication(create_backend_app)
+        cls.requests, cls.fault, cls.lock = [], lambda number, path: None, threading.Lock()
+
+        def application(environ, start):
+            with cls.lock:
+                number = len(cls.requests)
+                cls.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+            fault = cls.fault(number, environ["PATH_INFO"])
+            if fault is None:
+                return server(environ, start)
+            if isinstance(fault, int):
+                start(f"{fault} fault", [("Content-Length", "0")])
+                return [b""]
+            sent = {}
+
+            def keep(status, headers, *rest):
+                sent.update(status=status, headers=headers)
+                return lambda data: None
+
+            body = b"".join(server(environ, keep))
+            return fault(sent["status"], sent["headers"], body, start)
+
+        class Quiet(WSGIRequestHandler):
+            def log_request(self, *args):
+                pass
+
+        cls.server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.server.shutdown)
+        cls.url = f"http://127.0.0.1:{cls.server.port}"
+        settings = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret-of-tests", "AWS_DEFAULT_REGION": "us-east-1",
+                    "AWS_ENDPOINT_URL": cls.url, "AWS_RETRY_MODE": "standard", "AWS_MAX_ATTEMPTS": "1"}
+        before = dict(os.environ)
+        os.environ.update(settings)
+        cls.addClassCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
+        cls.s3 = boto3.client("s3", endpoint_url=cls.url)
+        cls.s3.create_bucket(Bucket="clips")
+
+    def setUp(self):
+        super().setUp()
+        type(self).fault = lambda number, path: None
+        for n in self.names:
+            self.s3.put_object(Bucket="clips", Key=f"all/{n}", Body=self.bytes_of(n))
+        self.requests.clear()
+
+    def read(self, name="store", **options):
+        import s3fs
+
+        s3fs.S3FileSystem.clear_instance_cache()
+        return self.written(name, melflow.Graph().file_list(root="s3://clips/all", labels="top_dir", **options))
+
+    def test_the_rows_are_those_of_the_files(self):
+        rows, _ = self.read()
+        self.assertEqual(list(rows.path), list(self.expected.path))
+        np.testing.assert_array_equal(rows[:], self.expected[:])
+        self.assertEqual(list(rows.label), list(self.expected.label))
+        with open(rows.file, "rb") as file:
+            self.assertNotIn(b"secret-of-tests", file.read())
+
+    def test_patterns(self):
+        rows, _ = self.read(include=["bee/*.wav"])
+        self.assertEqual(list(rows.path), [p for p in self.expected.path if p.startswith("bee/")])
+        with self.assertRaisesRegex(melflow.RunError, r"there is no recording \(there are .*\.wav\)"):
+            self.read(include=["**/*.flac"])
+
+    def test_a_fault_at_every_request(self):
+        def short(status, headers, body, start):  # says less than there is
+            half = body[: len(body) // 2]
+            start(status, [h for h in headers if h[0].lower() != "content-length"] + [("Content-Length", str(len(half)))])
+            return [half]
+
+        def cut(status, headers, body, start):  # ends before what it says
+            start(status, headers)
+            return [body[: len(body) // 2]]
+
+        self.read()
+        count = len(self.requests)
+        self.assertGreater(count, len(self.names))
+        for fault in (500, 503, short, cut):
+            for at in range(0, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
+                with self.subTest(getattr(fault, "__name__", fault), at=at):
+                    self.requests.clear()
+                    type(self).fault = lambda number, path: fault if number == at else None
+                    rows, _ = self.read()
+                    self.assertEqual(list(rows.path), list(self.expected.path))
+                    np.testing.assert_array_equal(rows[:], self.expected[:])
+
+    def test_objects_that_are_gone_changed_or_refused(self):
+        gone, refused = self.whole[3], self.whole[5]
+        type(self).fault = lambda number, path: {gone: 404, refused: 403}.get(path.partition("all/")[2]) if number > 2 else None
+        rows, report = self.read()
+        why = self.reasons(rows)
+        self.assertRegex(why[gone], "FileNotFoundError")
+        self.assertRegex(why[refused], "PermissionError")
+        self.assertEqual(report["files"]["ok"], len(self.whole) - 2)
+
+    def test_an_update_reads_what_has_changed(self):
+        g = melflow.Graph()
+        out = os.path.join(self.folder.name, "updated.h5")
+        decoded = g.file_list(root="s3://clips/all").disk_read().decode(truncated="fail")
+        decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=out)
+        g.run()
+        self.s3.put_object(Bucket="clips", Key=f"all/{self.whole[4]}", Body=self.bytes_of(self.whole[8]))
+        import s3fs
+
+        s3fs.S3FileSystem.clear_instance_cache()
+        self.requests.clear()
+        g.update()
+        read = {r for r in self.requests if r.startswith("GET") and r.endswith(".wav")}
+        self.assertIn(f"GET /clips/all/{self.whole[4]}", read)
+        self.assertLess(len(read), len(self.names) - len(self.whole) + 3)
+        rows = melflow.open(out)
+        of = list(rows.path).index
+        np.testing.assert_array_equal(rows.recording(of(self.whole[4])), rows.recording(of(self.whole[8])))
+
+    def test_a_store_that_is_not_there(self):
+        import s3fs
+
+        s3fs.S3FileSystem.clear_instance_cache()
+        with self.assertRaisesRegex(melflow.RunError, "s3://nowhere/x"):
+            melflow.Graph().file_list(root="s3://nowhere/x").disk_read().decode().mel(sample_rate=8000).discard().graph.run()
+        with self.assertRaisesRegex(melflow.RunError, "Protocol not known|nosuch"):
+            melflow.Graph().file_list(root="nosuch://x/y").disk_read().decode().mel(sample_rate=8000).discard().graph.run()
+
+
+if __name__ == "__main__":
+    unittest.main()
