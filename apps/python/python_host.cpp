@@ -45,12 +45,9 @@ class Function final : public PythonFunction {
 
   [[nodiscard]] std::string source_hash() const override { return hash_; }
 
-  [[nodiscard]] PythonAnswer call(const float* values, const std::vector<std::size_t>& shape,
+  [[nodiscard]] PythonAnswer call(std::vector<float> values, const std::vector<std::size_t>& shape,
                                   int sample_rate) const override {
-    std::size_t count = 1;
-    for (const std::size_t n : shape) count *= n;
-    // The function may keep or change the array.
-    auto owner = std::make_unique<std::vector<float>>(values, values + count);
+    auto owner = std::make_unique<std::vector<float>>(std::move(values));
     const WithinPython python;
     if (!python) return {PythonAnswer::Outcome::failed, "Python is shutting down", {}, {}};
     try {
@@ -75,9 +72,10 @@ class Function final : public PythonFunction {
     out.reason = nb::cast<std::string>(parts[1]);
     for (const nb::handle one : nb::cast<nb::list>(parts[2])) {
       const auto result = nb::cast<Array>(one);
-      PythonArray& to = out.results.emplace_back();
-      for (std::size_t i = 0; i < result.ndim(); ++i) to.shape.push_back(result.shape(i));
-      to.values.assign(result.data(), result.data() + result.size());
+      std::vector<std::size_t>& shape = out.results.shapes.emplace_back();
+      for (std::size_t i = 0; i < result.ndim(); ++i) shape.push_back(result.shape(i));
+      std::vector<float>& to = out.results.values;
+      to.insert(to.end(), result.data(), result.data() + result.size());
     }
     out.notes = nb::cast<std::vector<std::string>>(parts[3]);
     return out;

@@ -84,11 +84,10 @@ StageResources PythonCaller::resources() const {
   return {.size_option = "block"};
 }
 
-Result<std::vector<PythonArray>> PythonCaller::call(const float* values,
-                                                    const std::vector<std::size_t>& shape,
-                                                    int sample_rate, const ItemContext& context,
-                                                    std::size_t part) const {
-  PythonAnswer answer = function_->call(values, shape, sample_rate);
+Result<PythonResults> PythonCaller::call(std::vector<float> values,
+                                         const std::vector<std::size_t>& shape, int sample_rate,
+                                         const ItemContext& context, std::size_t part) const {
+  PythonAnswer answer = function_->call(std::move(values), shape, sample_rate);
   for (std::string& note : answer.notes) context.warn(std::move(note), part);
   switch (answer.outcome) {
     case PythonAnswer::Outcome::failed:
