@@ -66,6 +66,9 @@ class Calling : public Kind {
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return grown(input);
   }
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    return caller_.summary();
+  }
 
  protected:
   explicit Calling(PythonOptions options) : caller_(std::move(options)) {}

@@ -24,6 +24,12 @@ struct PythonAnswer {
   std::vector<std::string> notes;  ///< warnings about the recording
 };
 
+/// How often Python's lock was looked at since the first call, at equal intervals, and how often it
+/// was held while a call was under way.
+struct LockLooks {
+  std::size_t all = 0, held = 0;
+};
+
 class PythonFunction {
  public:
   virtual ~PythonFunction() = default;
@@ -34,6 +40,8 @@ class PythonFunction {
   [[nodiscard]] virtual PythonAnswer call(std::vector<float> values,
                                           const std::vector<std::size_t>& shape,
                                           int sample_rate) const = 0;
+  /// None where other processes are called.
+  [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
 
 /// How a pipeline names a function.

@@ -149,6 +149,17 @@ def holds_the_lock(samples, rate):
     for i in range(60000):
         total += i % 7
     return samples + np.float32(total * 0)
+
+
+def holds_the_lock_for_long(samples, rate):
+    for _ in range(5):
+        holds_the_lock(samples, rate)
+    return samples
+
+
+def releases_the_lock(samples, rate):
+    matrix = np.broadcast_to(samples[:600], (600, 600))
+    return samples + (matrix @ matrix)[0, 0] * np.float32(0)
 '''
 
 
@@ -402,6 +413,26 @@ class CallsTest(corpus.CorpusTest):
         self.assertIn("the process of the function ended by signal 9", reasons)
         self.assertIn("the function takes longer than 1 s (timeout)", reasons)
         self.assertGreater(report["files"]["ok"], 20)
+
+    def test_python_is_the_limit_where_functions_hold_its_lock(self):
+        import own
+
+        def limit(function, **options):
+            g = melflow.Graph(workers=2)
+            g.synthetic(count=60, duration="0.1s", rate="8kHz").map(function, name="f", **options).discard()
+            return g.run()["limit"]
+
+        said = "Python's lock (GIL): functions hold it"
+        held = limit("own:holds_the_lock_for_long")
+        self.assertEqual((held["cause"], held["node"]), ("lock", "f"), held)
+        self.assertIn(said, held["text"])
+        if os.cpu_count() > 1:
+            self.assertEqual(list(held["hints"][0]["set"]), ["f.processes"])
+        of_this_process = limit(lambda samples, rate: own.holds_the_lock_for_long(samples, rate))
+        self.assertIn("would help: f.processes, of a function that can be imported", of_this_process["text"])
+        for other in (limit("own:releases_the_lock"), limit("own:holds_the_lock_for_long", processes=2)):
+            self.assertNotEqual(other["cause"], "lock", other)
+            self.assertNotIn(said, other["text"])
 
     def test_the_fingerprint_has_the_code(self):
         def fingerprint():
