@@ -105,10 +105,12 @@ def first_fails_last(rows, of):
     return rows
 
 
-is_called, may_end = threading.Event(), threading.Event()
+is_called, may_end, waited = threading.Event(), threading.Event(), 0
 
 
 def waits(samples):
+    global waited
+    waited += 1
     is_called.set()
     may_end.wait(60)
     return samples
@@ -278,6 +280,33 @@ class CallsTest(corpus.CorpusTest):
         ended = subprocess.run([sys.executable, "-c", code, "waits.yaml"], capture_output=True, text=True, timeout=120,
                                cwd=self.folder.name)
         self.assertEqual((ended.stdout, ended.returncode), ("interrupted\n", 0), ended.stderr)
+
+    def test_verify_can_be_stopped(self):
+        code = textwrap.dedent("""
+            import os, signal, sys, threading
+            import melflow, own
+            class StoppedCall(melflow.program.VerbCall):
+                def stop(self):  # what the function waits for comes after the call that waits for it
+                    threading.Timer(0.3, own.may_end.set).start()
+                    super().stop()
+            def interrupt():
+                own.is_called.wait(60)
+                os.kill(os.getpid(), signal.SIGINT)
+            g = melflow.Graph(workers=1)
+            node = g.file_list(root=sys.argv[1]).disk_read().decode().map(own.waits)
+            node.samples(sample_rate=8000).hdf5_write(path="verified.h5")
+            own.may_end.set()
+            g.run()
+            own.is_called.clear(), own.may_end.clear()
+            melflow.program.VerbCall = StoppedCall
+            threading.Thread(target=interrupt).start()
+            before = own.waited
+            try: melflow.verify("verified.h5", recompute="100%", trust=True)
+            except KeyboardInterrupt: print("interrupted", own.waited - before < 10)
+            """)
+        ended = subprocess.run([sys.executable, "-c", code, self.root], capture_output=True, text=True, timeout=120,
+                               cwd=self.folder.name)
+        self.assertEqual((ended.stdout, ended.returncode), ("interrupted True\n", 0), ended.stderr)
 
     def test_one_to_many_utterances_and_rows(self):
         import own
