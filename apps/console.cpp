@@ -18,6 +18,7 @@ std::timed_mutex one_at_a_time;
 }  // namespace
 
 Console* console() { return present; }
+bool is_asked_to_stop() { return console() != nullptr && console()->is_stopped(); }
 
 ConsoleScope::ConsoleScope(Console& console) : folder_(-1) {
   while (!one_at_a_time.try_lock_for(std::chrono::milliseconds(50)))

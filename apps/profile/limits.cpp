@@ -10,6 +10,7 @@ namespace melflow {
 namespace {
 
 constexpr double kUsedUp = 0.9;       // use of a resource from which on it is a limit
+constexpr double kLockUsedUp = 0.6;   // nobody holds a lock while it passes to another thread
 constexpr double kLossNamed = 0.1;    // of the time; a smaller loss is not named
 constexpr double kMostOutside = 0.5;  // of the whole time, spent with no stage at work
 // Share of the whole time spent on loading audio before rows are computed, which a stream does
@@ -195,7 +196,7 @@ Limits find_limits(const RunReport& report) {
   } else if (const Loss program = lost_to_program(report); program.share >= kMostOutside) {
     name(program);
     out.reuse = {};
-  } else if (most_used >= kUsedUp) {
+  } else if (most_used >= kUsedUp || (lowest.cause == Cause::lock && lowest.used >= kLockUsedUp)) {
     name({lowest.cause, lowest.node, lowest.used});
     out.hints = hints_for_resources(demands);
   } else {

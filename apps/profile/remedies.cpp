@@ -49,12 +49,26 @@ std::optional<Setting> more_workers(Demands& d) {
   return Setting("workers", std::to_string(wanted));
 }
 
+// Returns as many processes as there are cores for the functions of a stage.
+std::optional<Setting> other_processes(Demands& d, const std::string& node) {
+  Demands::Stage& s = stage_of(d, node);
+  const int processes = std::min(d.cores, d.files);
+  if (!s.is_movable || processes < 2) return std::nullopt;
+  s.slots = processes;
+  s.on_workers = false;
+  s.busy = s.cpu;
+  s.lock = 0;
+  return Setting(node + ".processes", std::to_string(processes));
+}
+
 std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
   switch (ceiling.cause) {
     case Cause::workers:
       return more_workers(d);
     case Cause::slots:
       return more_slots(d, ceiling.node, next);
+    case Cause::lock:
+      return other_processes(d, ceiling.node);
     case Cause::disk: {
       const Demands::Stage& reader = stage_of(d, ceiling.node);
       if (reader.on_workers && reader.slots >= d.workers) return more_workers(d);

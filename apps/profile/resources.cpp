@@ -46,12 +46,32 @@ std::optional<CheaperValue> cheaper_value(const StageReport& s) {
   return CheaperValue{"compression", "none", saved(0), 1 / size};
 }
 
+// Finds for how long Python's lock was held. Waiting for it is no work of a stage.
+void find_lock(const RunReport& report, Demands& d) {
+  double held = 0, cpu = 0;
+  std::vector<Demands::Stage*> callers;
+  for (std::size_t i = 0; i < report.stages.size(); ++i)
+    for (const auto& [name, lock] : report.stages[i].summary) {
+      if (name != "lock") continue;
+      Demands::Stage& s = d.stages[i];
+      const Value* importable = lock.find("importable");
+      s.is_movable = s.option.is_settable && importable != nullptr && importable->text() == "true";
+      held = std::max(held, number_in(lock, "held") / number_in(lock, "looks"));
+      cpu += s.cpu;
+      callers.push_back(&s);
+    }
+  for (Demands::Stage* s : callers) {
+    if (cpu > 0) s->lock = held / d.files_per_second * s->cpu / cpu;
+    s->busy -= held * std::max(0.0, s->busy - s->cpu);
+  }
+}
+
 }  // namespace
 
 const char* to_text(Cause cause) {
   static constexpr const char* kNames[] = {
-      "cores",  "disk",      "workers", "concurrency", "memory",  "queue",   "few_files",
-      "ending", "beginning", "listing", "loading",     "closing", "program", "uneven"};
+      "cores",  "disk",      "lock",    "workers", "concurrency", "memory",  "queue", "few_files",
+      "ending", "beginning", "listing", "loading", "closing",     "program", "uneven"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Cause::uneven) + 1);
   return kNames[static_cast<std::size_t>(cause)];
 }
@@ -114,6 +134,7 @@ Demands demands_of(const RunReport& report) {
     if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
     out.stages.push_back(std::move(d));
   }
+  find_lock(report, out);
   std::size_t calls = 0;
   for (const StageReport& s : report.stages) calls += s.service.calls;
   out.between = std::clamp(report.graph_cpu_seconds / files - out.core_seconds(), 0.0,
@@ -136,6 +157,13 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
       out.front() = {Cause::cores, "", by_workers, d.files_per_second / by_workers};
   }
   for (const Demands::Stage& s : d.stages) add(Cause::disk, s.name, d.usable_slots(s), s.disk);
+  double lock = 0;
+  const Demands::Stage* most = nullptr;
+  for (const Demands::Stage& s : d.stages) {
+    lock += s.lock;
+    if (most == nullptr || s.lock > most->lock) most = &s;
+  }
+  if (most != nullptr) add(Cause::lock, most->name, 1, lock);
   add(Cause::workers, "", d.workers, d.worker_seconds());
   for (const Demands::Stage& s : d.stages) add(Cause::slots, s.name, s.slots, s.busy);
   std::stable_sort(out.begin(), out.end(), [](const Ceiling& a, const Ceiling& b) {

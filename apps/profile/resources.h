@@ -10,10 +10,11 @@
 
 namespace melflow {
 
-/// Causes that hold a run back. The first four are resources with a ceiling; the others lose time.
+/// Causes that hold a run back. The first five are resources with a ceiling; the others lose time.
 enum class Cause {
   cores,      ///< the processor
   disk,       ///< waiting while reading
+  lock,       ///< Python's lock, which one thread at a time has
   workers,    ///< the run's threads, all of them busy in stages
   slots,      ///< a stage's concurrency
   memory,     ///< files wait for the budget
@@ -36,7 +37,7 @@ constexpr double kAllWorking = 0.8;
 /// The most files per second that a resource can serve, while the stages work.
 struct Ceiling {
   Cause cause = Cause::slots;
-  std::string node;  ///< for slots and disk
+  std::string node;  ///< for slots, disk and lock
   double files_per_second = 0;
   double used = 0;  ///< share that was used: 0 to 1, or slightly more
 };
@@ -59,6 +60,8 @@ struct Demands {
     double cpu = 0;   ///< on a core
     double disk = 0;  ///< on a slot, waiting for the disk
     std::optional<CheaperValue> cheaper;
+    double lock = 0;          ///< with Python's lock
+    bool is_movable = false;  ///< whether other processes can make its calls of Python
   };
   std::vector<Stage> stages;
   int workers = 1, cores = 1;

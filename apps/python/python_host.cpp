@@ -1,8 +1,13 @@
 // Calls of Python functions from stages: through melflow/calls.py.
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,6 +16,7 @@
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 #include "stages/python/python_functions.h"
 
 using namespace melflow;
@@ -27,12 +33,81 @@ std::string text_of(const nb::python_error& error) {
   return nb::cast<std::string>(nb::str(error.value()));
 }
 
+// Looks every 20 ms from the first call on whether Python's lock is held while a call is under way.
+class LockSampler final : public EndsWithPython {
+ public:
+  ~LockSampler() {
+    const WithoutLockIfHeld free;
+    stop();
+  }
+  class Call {
+   public:
+    explicit Call(LockSampler* sampler) : sampler_(sampler) {
+      if (sampler_ != nullptr && sampler_->under_way_++ == 0) sampler_->start();
+    }
+    ~Call() {
+      if (sampler_ != nullptr) --sampler_->under_way_;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    LockSampler* const sampler_;
+  };
+  [[nodiscard]] LockLooks looks() const { return {looks_, held_}; }
+
+  void stop() override {
+    std::unique_lock lock(mutex_);
+    is_over_ = true;
+    changed_->notify_all();
+    std::thread thread = std::move(thread_);
+    lock.unlock();
+    if (!thread.joinable()) return;
+    if (is_forked_off())
+      thread.detach();  // a forked process does not have it
+    else
+      thread.join();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kBetween = std::chrono::milliseconds(20);
+  static constexpr auto kFree = std::chrono::microseconds(50);  // a lock nobody has takes less
+
+  void start() {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable() && !is_over_) thread_ = std::thread([this] { look(); });
+  }
+  void look() {
+    name_this_thread(thread_name("lock", 1));
+    std::unique_lock lock(mutex_);
+    while (!changed_->wait_for(lock, kBetween, [this] { return is_over_; })) {
+      lock.unlock();
+      ++looks_;
+      if (under_way_ > 0) {
+        const Clock::time_point asked = Clock::now();
+        const WithinPython python;
+        if (python && Clock::now() - asked > kFree) ++held_;
+      }
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;  // guards `is_over_` and `thread_`
+  Condition changed_{new std::condition_variable};
+  bool is_over_ = false;
+  std::thread thread_;
+  std::atomic<int> under_way_ = 0;
+  std::atomic<std::size_t> looks_ = 0, held_ = 0;
+};
+
 class Function final : public PythonFunction {
  public:
-  explicit Function(nb::object call)
+  Function(nb::object call, bool is_here)
       : call_(std::move(call)),
         function_(call_.attr("function")),
-        hash_(nb::cast<std::string>(call_.attr("source_hash"))) {}
+        hash_(nb::cast<std::string>(call_.attr("source_hash"))),
+        sampler_(is_here ? std::make_unique<LockSampler>() : nullptr) {}
   ~Function() override {
     if (const WithinPython python; python) {
       call_.reset();
@@ -44,26 +119,34 @@ class Function final : public PythonFunction {
   }
 
   [[nodiscard]] std::string source_hash() const override { return hash_; }
+  [[nodiscard]] LockLooks lock_looks() const override {
+    return sampler_ ? sampler_->looks() : LockLooks{};
+  }
 
-  [[nodiscard]] PythonAnswer call(const float* values, const std::vector<std::size_t>& shape,
+  [[nodiscard]] PythonAnswer call(std::vector<float> values, const std::vector<std::size_t>& shape,
                                   int sample_rate) const override {
-    std::size_t count = 1;
-    for (const std::size_t n : shape) count *= n;
-    // The function may keep or change the array.
-    auto owner = std::make_unique<std::vector<float>>(values, values + count);
+    auto owner = std::make_unique<std::vector<float>>(std::move(values));
+    const LockSampler::Call under_way(sampler_.get());
     const WithinPython python;
-    if (!python) return {PythonAnswer::Outcome::failed, "Python is shutting down", {}, {}};
+    if (!python) return failed("Python is shutting down");
     try {
       float* data = owner->data();
       return answer(
           function_(array(std::move(owner), data, shape, nb::dtype<float>()), sample_rate));
     } catch (const nb::python_error& error) {
-      return {PythonAnswer::Outcome::failed, text_of(error), {}, {}};
+      return failed(text_of(error));
     }
   }
 
  private:
   using Array = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+
+  static PythonAnswer failed(std::string why) {
+    PythonAnswer out;
+    out.outcome = PythonAnswer::Outcome::failed;
+    out.reason = std::move(why);
+    return out;
+  }
 
   static PythonAnswer answer(const nb::object& given) {
     const auto parts = nb::cast<nb::tuple>(given);
@@ -75,9 +158,10 @@ class Function final : public PythonFunction {
     out.reason = nb::cast<std::string>(parts[1]);
     for (const nb::handle one : nb::cast<nb::list>(parts[2])) {
       const auto result = nb::cast<Array>(one);
-      PythonArray& to = out.results.emplace_back();
-      for (std::size_t i = 0; i < result.ndim(); ++i) to.shape.push_back(result.shape(i));
-      to.values.assign(result.data(), result.data() + result.size());
+      std::vector<std::size_t>& shape = out.results.shapes.emplace_back();
+      for (std::size_t i = 0; i < result.ndim(); ++i) shape.push_back(result.shape(i));
+      std::vector<float>& to = out.results.values;
+      to.insert(to.end(), result.data(), result.data() + result.size());
     }
     out.notes = nb::cast<std::vector<std::string>>(parts[3]);
     return out;
@@ -85,6 +169,7 @@ class Function final : public PythonFunction {
 
   nb::object call_, function_;
   std::string hash_;
+  const std::unique_ptr<LockSampler> sampler_;  // null: other processes are called
 };
 
 // The class Items of melflow/items.py.
@@ -175,7 +260,8 @@ class Host final : public PythonHost {
     if (!python) throw RunError("Python is shutting down");
     try {
       return std::make_shared<Function>(class_of_calls()(call.function, call.arguments, call.gives,
-                                                         call.processes, call.timeout_seconds));
+                                                         call.processes, call.timeout_seconds),
+                                        call.processes == 0);
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

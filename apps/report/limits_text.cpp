@@ -77,6 +77,9 @@ std::string cause_text(const Limits& l, const RunReport& r) {
     case Cause::disk:
       return fmt::format("the disk: {} waited for it {} of the time, at {} MB/s", one_line(l.node),
                          percent(l.share), megabytes_text(run_figures(r).disk_read_per_second));
+    case Cause::lock:
+      return fmt::format("Python's lock (GIL): functions hold it {} of the time, most of all {}",
+                         percent(l.share), one_line(l.node));
     case Cause::workers:
       return workers_text(l, r);
     case Cause::slots:
@@ -119,6 +122,8 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
       return plural(static_cast<std::size_t>(r.workers), "worker");
     case Cause::disk:
       return "the disk, as fast as it was for " + one_line(c.node);
+    case Cause::lock:
+      return "Python's lock (GIL), held most of all by " + one_line(c.node);
     default: {
       const auto stage = std::find_if(r.stages.begin(), r.stages.end(),
                                       [&](const StageReport& s) { return s.name == c.node; });
@@ -135,6 +140,12 @@ std::string nothing_helps(const Limits& l, const RunReport& r) {
                                      [&](const StageReport& s) { return s.name == l.heaviest; });
   if (heaviest != r.stages.end() && heaviest->stage == "resample")
     out += fmt::format(" ({}.quality would change the rows)", one_line(heaviest->name));
+  for (const StageReport& s : r.stages)
+    for (const auto& [name, lock] : s.summary)
+      if (l.cause == Cause::lock && s.name == l.node && name == "lock" &&
+          lock.find("importable")->text() == "false")
+        out = fmt::format("{}.processes, of a function that can be imported (MODULE:NAME)",
+                          one_line(s.name));
   return out;
 }
 

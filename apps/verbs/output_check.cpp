@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/console.h"
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
@@ -122,9 +123,10 @@ CheckedRows check_rows(const FeatureFile& file) {
   std::vector<State> states(file.files().size(), State::no_rows);
   std::atomic<std::size_t> next{0};
   on_threads(available_cpus(), [&] {
-    for (std::size_t i = 0; (i = next.fetch_add(1)) < states.size();)
+    for (std::size_t i = 0; (i = next.fetch_add(1)) < states.size() && !is_asked_to_stop();)
       states[i] = checked(file, file.files()[i], type);
   });
+  if (is_asked_to_stop()) throw RunError("stopped before all rows were read");
   CheckedRows out;
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (states[i] == State::wrong) out.wrong.push_back(i);

@@ -9,6 +9,7 @@
 #include "apps/temporary_folder.h"
 #include "apps/verbs/output_check.h"
 #include "apps/verbs/output_corpus.h"
+#include "apps/verbs/watched_run.h"
 #include "config/load.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/run/runner.h"
@@ -119,8 +120,9 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   for (const std::size_t i : files) corpus->stamps.push_back(file.files()[i].stamp);
   set_task(plan.services, {.corpus = corpus, .part = part, .resume = {Resume::When::never}});
   Runner runner(std::move(plan));
-  const RunReport report = runner.run();
+  const RunReport report = run_watched(runner, kQuietly).report;
   if (report.ending == Ending::failed) throw RunError(report.error);
+  if (report.ending == Ending::stopped) throw RunError("stopped before all files were computed");
   const FeatureFile made(part->path);
   const NumberType type = file.type();
   for (std::size_t i = 0; i < files.size(); ++i) {

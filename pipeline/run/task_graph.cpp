@@ -102,6 +102,8 @@ bool TaskGraph::set_going() {
   if (moved) return true;
   if (gate_.is_telling() || gate_.told() != told) return true;
   if (all_ended() || error()) return false;
+  for (auto& n : nodes_)
+    if (HoldsItems* holds = n->plan().faces.holds) holds->drop_lost();
   if (gate_.wait(told)) return true;
   std::string state;
   const Clock::time_point now = Clock::now();

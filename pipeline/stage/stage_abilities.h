@@ -52,6 +52,9 @@ class HoldsItems {
   /// Drops waiting items; called after the last item, before any stage's finish(). This closes
   /// their records in the ledger, which calls all listeners.
   virtual void drop_waiting() = 0;
+  /// Drops those that wait for items which were lost before they came; called when nothing moves
+  /// and memory is waited for, as such a loss is not announced to the stage.
+  virtual void drop_lost() {}
 
  protected:
   ~HoldsItems() = default;

@@ -62,6 +62,7 @@ class RowSink : public Sink<MelBatch>,
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
                                    ItemContext& context) override;
   void drop_waiting() override;
+  void drop_lost() override { writer_->drop_lost(); }
   void left_out(std::size_t index, int stage, const ItemError& why) override;
   void finish(RunContext& run, Ending ending) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;

@@ -60,6 +60,8 @@ class RowWriter {
   void closed(std::size_t file, Outcome outcome);
   /// Notes that this sink does not get the file; does not throw either.
   void left_out(std::size_t file) { closed(file, Outcome::skipped); }
+  /// Drops parts of files of which others were lost before they came.
+  void drop_lost();
   /// Keeps the error that is being handled for the next consume().
   void keep_error();
   /// The number of bytes of rows written so far.
@@ -99,7 +101,6 @@ class RowWriter {
   void finish_values(const std::vector<PlacedPart>& ready);
   void hash_blocks(const std::vector<PlacedPart>& ready);
   void hash_overtaken(std::size_t file);
-  void drop_lost();
   void lose(std::span<const PlacedPart> parts);
   template <class F>
   void or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work);

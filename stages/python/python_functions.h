@@ -14,19 +14,25 @@
 
 namespace melflow {
 
-/// An array of float32, by rows.
-struct PythonArray {
-  std::vector<std::size_t> shape;
-  std::vector<float> values;
+/// Arrays of float32.
+struct PythonResults {
+  std::vector<std::vector<std::size_t>> shapes;  ///< of each
+  std::vector<float> values;                     ///< of all, one after the other
 };
 
 /// What a function made of a recording.
 struct PythonAnswer {
   enum class Outcome { made, skipped, failed };
   Outcome outcome = Outcome::made;
-  std::string reason;                ///< why it was skipped, or the exception and its place
-  std::vector<PythonArray> results;  ///< one, or several where the function gives several
-  std::vector<std::string> notes;    ///< warnings about the recording
+  std::string reason;              ///< why it was skipped, or the exception and its place
+  PythonResults results;           ///< one, or several where the function gives several
+  std::vector<std::string> notes;  ///< warnings about the recording
+};
+
+/// How often Python's lock was looked at since the first call, at equal intervals, and how often it
+/// was held while a call was under way.
+struct LockLooks {
+  std::size_t all = 0, held = 0;
 };
 
 class PythonFunction {
@@ -34,10 +40,13 @@ class PythonFunction {
   virtual ~PythonFunction() = default;
   /// A hash of the code, and of the files that it says it depends on; "" where it cannot be known.
   [[nodiscard]] virtual std::string source_hash() const = 0;
-  /// Calls it with an array of float32. `sample_rate`: 0 for rows. From any thread.
-  [[nodiscard]] virtual PythonAnswer call(const float* values,
+  /// Calls it with an array, which it may keep or change. `sample_rate`: 0 for rows. From any
+  /// thread.
+  [[nodiscard]] virtual PythonAnswer call(std::vector<float> values,
                                           const std::vector<std::size_t>& shape,
                                           int sample_rate) const = 0;
+  /// None where other processes are called.
+  [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
 
 /// How a pipeline names a function.

@@ -84,11 +84,20 @@ StageResources PythonCaller::resources() const {
   return {.size_option = "block"};
 }
 
-Result<std::vector<PythonArray>> PythonCaller::call(const float* values,
-                                                    const std::vector<std::size_t>& shape,
-                                                    int sample_rate, const ItemContext& context,
-                                                    std::size_t part) const {
-  PythonAnswer answer = function_->call(values, shape, sample_rate);
+std::vector<std::pair<std::string, Value>> PythonCaller::summary() const {
+  const LockLooks looks = function_ ? function_->lock_looks() : LockLooks{};
+  if (looks.all == 0) return {};
+  Value lock = Value::map({});
+  lock.set("looks", Value::scalar(std::to_string(looks.all)));
+  lock.set("held", Value::scalar(std::to_string(looks.held)));
+  lock.set("importable", Value::scalar(options_.call.front() == '@' ? "false" : "true"));
+  return {{"lock", std::move(lock)}};
+}
+
+Result<PythonResults> PythonCaller::call(std::vector<float> values,
+                                         const std::vector<std::size_t>& shape, int sample_rate,
+                                         const ItemContext& context, std::size_t part) const {
+  PythonAnswer answer = function_->call(std::move(values), shape, sample_rate);
   for (std::string& note : answer.notes) context.warn(std::move(note), part);
   switch (answer.outcome) {
     case PythonAnswer::Outcome::failed:

@@ -70,10 +70,11 @@ class PythonCaller {
   [[nodiscard]] Value settings() const;
   [[nodiscard]] StageResources resources() const;
   /// Calls the function; its notes become warnings. An error where it gave nothing.
-  [[nodiscard]] Result<std::vector<PythonArray>> call(const float* values,
-                                                      const std::vector<std::size_t>& shape,
-                                                      int sample_rate, const ItemContext& context,
-                                                      std::size_t part = 0) const;
+  [[nodiscard]] Result<PythonResults> call(std::vector<float> values,
+                                           const std::vector<std::size_t>& shape, int sample_rate,
+                                           const ItemContext& context, std::size_t part = 0) const;
+  /// `lock`: how often Python's lock was held.
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 
  private:
   PythonOptions options_;

@@ -1,7 +1,8 @@
 """Kills runs, lets the same command go on, and compares the output with that of a run that was never interrupted.
 
-In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J]
-     LIBRARY: fail_call.cpp, built. N runs are killed in all, spread over the cases: half of them at a call of the
+In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J] [--python PYTHON]
+     LIBRARY: fail_call.cpp, built. PYTHON: one with the package melflow; then the cases are pipelines that call
+     functions of Python, run by it in place of MELFLOW. N runs are killed in all, spread over the cases: half of them at a call of the
      system that changes files, from the first on, the others at any call. Every third is killed again while it goes on.
 Out: a line for each that ended wrong, and a table; exit status 0 when there is none, 1 else.
 
@@ -28,7 +29,7 @@ OTHERS = ["open", "stat", "pread", "read", "close", "flock"]
 
 PIPELINE = """
 version: 1
-memory: {{host: 64MiB}}
+memory: {{host: {memory}}}
 graph:
   files: {{stage: file_list, root: {root}, include: {include}, labels: top_dir{files}}}
   read: {{stage: disk_read, from: files{read}}}
@@ -51,7 +52,7 @@ class Case:
                  samples=False, checkpoint="1KiB"):
         self.updates = updates  # an output of the folders a and b
         self.verb = (["update", *verb] if updates else ["run"])
-        self.text = dict(sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint, include=include,
+        self.text = dict(memory="64MiB", sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint, include=include,
                          ending="npy" if sink == "npy_write" else "h5",
                          before=SAMPLES if samples else MEL % mel,
                          last="rows" if samples else "mel")
@@ -86,6 +87,56 @@ CASES = {
                        "  third: {stage: hdf5_write, from: mel, path: a_third.h5}\n"),
 }
 
+# The processes of a function are not killed: that fails a recording.
+FUNCTIONS = """
+import os
+
+import melflow
+
+os.environ.pop("MELFLOW_FAULT", None)
+
+
+def quieter(samples, rate):
+    if len(samples) % 7 == 0:
+        melflow.skip("has a multiple of 7 samples")
+    return samples / 2
+
+
+def twice(samples, rate):
+    yield samples
+    yield samples[::2]
+
+
+def halves(samples, rate):
+    middle, end = len(samples) / 2 / rate, len(samples) / rate
+    return [(0, middle), (middle, end)]
+
+
+def odd(rows):
+    if len(rows) % 5 == 0:
+        raise ValueError("has a multiple of 5 rows")
+    return rows[1::2]
+"""
+
+NODE = "  %s: {stage: python, from: %s, call: functions.py:%s%s}\n"
+
+
+def calls(function, more="", rows="", last="mel", **options):
+    out = Case(checkpoint="1", **options)
+    before = NODE % ("function", "decode", function, more) + MEL % ""
+    before = before.replace("from: decode}", "from: function}")
+    out.text.update(memory="1GiB", before=before + rows, last=last)
+    return out
+
+
+PYTHON_CASES = {
+    "samples": calls("quieter"),
+    "processes": calls("quieter", ", processes: 2"),
+    "many": calls("twice", ", gives: waveforms, grows: 2"),
+    "rows": calls("quieter", rows=NODE % ("last", "mel", "odd", ", takes: rows, gives: rows"), last="last"),
+    "update_many": calls("twice", ", gives: waveforms, grows: 2", updates=True),
+}
+
 
 def make_corpus(folder):
     noise = random.Random(1)
@@ -101,14 +152,19 @@ def make_corpus(folder):
 class Walk:
     def __init__(self, work, program, library, name):
         self.program, self.library, self.name = program, library, name
+        self.case = CASES.get(name) or PYTHON_CASES[name]
         self.work = os.path.join(work, name)
         os.makedirs(self.work)
         self.yaml = os.path.join(self.work, "job.yaml")
+        text = PIPELINE.format(root=os.path.join(work, "corpus"), **self.case.text)
+        functions = os.path.join(self.work, "functions.py")  # its path is in what a run says of a failure
+        with open(functions, "w") as f:
+            f.write(FUNCTIONS)
         with open(self.yaml, "w") as f:
-            f.write(PIPELINE.format(root=os.path.join(work, "corpus"), **CASES[name].text))
+            f.write(text.replace("functions.py", functions))
         self.early = os.path.join(self.work, "early")
         os.makedirs(self.early)
-        if CASES[name].updates:
+        if self.case.updates:
             made = self.start(self.early, {}, ["run", "--set", "files.include=[a/*, b/*]"])
             assert made.returncode in (0, 3), made.stderr
         clean = self.folder("clean")
@@ -124,8 +180,9 @@ class Walk:
         return out
 
     def start(self, folder, environment, verb=None):
-        verb, *more = verb or CASES[self.name].verb
-        command = [self.program, verb, self.yaml, "--workers", "2", "--json", *more]
+        verb, *more = verb or self.case.verb
+        program = [self.program, "-m", "melflow"] if self.name in PYTHON_CASES else [self.program]
+        command = [*program, verb, self.yaml, "--workers", "2", "--json", *more]
         return walks.run(command, folder, SECONDS, LD_PRELOAD=self.library, **environment)
 
     @staticmethod
@@ -173,16 +230,17 @@ class Walk:
 
 
 def main():
-    arguments = walks.arguments(kills=1000, seed=1, cases=",".join(CASES))
+    arguments = walks.arguments(kills=1000, seed=1, cases="", python="")
     red = runs = 0
-    names = arguments.cases.split(",")
+    names = arguments.cases.split(",") if arguments.cases else list(PYTHON_CASES if arguments.python else CASES)
+    program = os.path.abspath(arguments.python) if arguments.python else arguments.melflow
     with tempfile.TemporaryDirectory(prefix="melflow_kills_") as work, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         make_corpus(os.path.join(work, "corpus"))
         for k, name in enumerate(names):
             chance = random.Random(f"{arguments.seed} {name}")
             count = arguments.kills // len(names) + (k < arguments.kills % len(names))
-            walk = Walk(work, arguments.melflow, arguments.library, name)
+            walk = Walk(work, program, arguments.library, name)
             kills = walk.kills(count, chance)
             rounds, i = [], 0
             while i < len(kills):

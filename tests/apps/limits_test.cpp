@@ -293,6 +293,38 @@ TEST_CASE("limits: the same with cores that other programs had: more workers wou
   CHECK(has(limits_text(l, r), "\n            other programs had the cores for 73% of the time"));
 }
 
+TEST_CASE("limits: Python's lock, which other processes do not need") {
+  // Two workers of four cores: of 19 s in the function, 9.5 s are waiting for the lock.
+  RunReport r = run_of({{"f", 2, 19, 9.5, true, kFollows}, {"write", 1, 0.5, 0.5}});
+  r.workers = 2;
+  const auto lock = [&](const char* held, const char* importable) {
+    Value out = Value::map({});
+    out.set("looks", Value::scalar("500"));
+    out.set("held", Value::scalar(held));
+    out.set("importable", Value::scalar(importable));
+    stage(r, "f").summary = {{"lock", std::move(out)}};
+    return find_limits(r);
+  };
+  Limits l = lock("480", "true");
+  CHECK(l.cause == Cause::lock);
+  CHECK(l.node == "f");
+  CHECK(l.share == doctest::Approx(0.96));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"f.processes", "4"}});
+  CHECK(l.hints[0].high == doctest::Approx(4 / 10.1 * 1000));  // 4 cores
+  const std::string held =
+      "limited by: Python's lock (GIL): functions hold it 96% of the time, most of all f\n";
+  CHECK(has(limits_text(l, r), held + "would help: f.processes: 4 → about "));
+  CHECK(limits_json(l)["cause"] == "lock");
+  CHECK(has(ceilings_text(l, r), "96% used  Python's lock (GIL), held most of all by f\n"));
+  l = lock("480", "false");
+  CHECK(limits_text(l, r) ==
+        held + "would help: f.processes, of a function that can be imported (MODULE:NAME)\n");
+  CHECK(lock("350", "true").cause == Cause::lock);
+  CHECK(lock("50", "true").cause == Cause::workers);
+  CHECK(lock("0", "true").cause == Cause::workers);
+}
+
 TEST_CASE("limits: the disk") {
   // read waits 38 of 40 s; half of 4 GB came from the disk.
   RunReport r = run_of({{"read", 4, 39, 1, false}, {"mel", 4, 5, 5}});

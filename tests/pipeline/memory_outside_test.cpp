@@ -112,6 +112,40 @@ TEST_CASE("memory outside: a run waits until a sink's own thread lets go of item
   }
 }
 
+TEST_CASE("memory outside: a sink lets go of what waits for lost items when nothing else moves") {
+  const Watchdog watchdog("memory outside: lost");
+  for (const int workers : test::kWorkers) {
+    CAPTURE(workers);
+    World world;
+    world.check_edges = false;
+    std::mutex mutex;
+    std::deque<Item> held;
+    std::size_t most = 0;
+    const auto let_go = [&] {
+      std::deque<Item> mine;  // dropped without the mutex
+      const std::lock_guard lock(mutex);
+      most = std::max(most, held.size());
+      mine.swap(held);
+    };
+    world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
+      const std::lock_guard lock(mutex);
+      held.push_back(context->item());
+      return {};
+    };
+    world.on_drop_lost["out"] = world.on_drop_waiting["out"] = let_go;
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "30"}})
+                                     .node("a", "step", "files")
+                                     .node("out", "keep", "a")
+                                     .memory(1000)
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.counts.ok == 30);
+    CHECK(most < 30);
+  }
+}
+
 TEST_CASE("memory outside: a stop ends the waiting") {
   const Watchdog watchdog("memory outside: stop");
   for (const int workers : test::kWorkers) {

@@ -216,6 +216,10 @@ class Bounded : public Base, public HoldsItems, protected Common {
         it != world_.on_drop_waiting.end())
       it->second();
   }
+  void drop_lost() override {
+    if (const auto it = world_.on_drop_lost.find(options_.node); it != world_.on_drop_lost.end())
+      it->second();
+  }
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 

@@ -116,9 +116,9 @@ class World {
   /// Called inside pull() of a `gather` node.
   using Pull = std::function<std::optional<ItemError>(const Batch&, ItemContext&)>;
   std::map<std::string, Pull> on_pull;
-  /// Called in start(), drop_waiting() and finish() of that node.
+  /// Called in start(), drop_waiting(), drop_lost() and finish() of that node.
   std::map<std::string, std::function<void(RunContext&)>> on_start;
-  std::map<std::string, std::function<void()>> on_drop_waiting;
+  std::map<std::string, std::function<void()>> on_drop_waiting, on_drop_lost;
   std::map<std::string, std::function<void(RunContext&, Ending)>> on_finish;
   /// The size of the item with this index in a `numbers` node [bytes].
   std::function<std::size_t(std::size_t)> file_bytes = [](std::size_t) { return 1000; };

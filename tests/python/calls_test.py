@@ -105,10 +105,12 @@ def first_fails_last(rows, of):
     return rows
 
 
-is_called, may_end = threading.Event(), threading.Event()
+is_called, may_end, waited = threading.Event(), threading.Event(), 0
 
 
 def waits(samples):
+    global waited
+    waited += 1
     is_called.set()
     may_end.wait(60)
     return samples
@@ -149,6 +151,17 @@ def holds_the_lock(samples, rate):
     for i in range(60000):
         total += i % 7
     return samples + np.float32(total * 0)
+
+
+def holds_the_lock_for_long(samples, rate):
+    for _ in range(5):
+        holds_the_lock(samples, rate)
+    return samples
+
+
+def releases_the_lock(samples, rate):
+    matrix = np.broadcast_to(samples[:600], (600, 600))
+    return samples + (matrix @ matrix)[0, 0] * np.float32(0)
 '''
 
 
@@ -267,6 +280,33 @@ class CallsTest(corpus.CorpusTest):
         ended = subprocess.run([sys.executable, "-c", code, "waits.yaml"], capture_output=True, text=True, timeout=120,
                                cwd=self.folder.name)
         self.assertEqual((ended.stdout, ended.returncode), ("interrupted\n", 0), ended.stderr)
+
+    def test_verify_can_be_stopped(self):
+        code = textwrap.dedent("""
+            import os, signal, sys, threading
+            import melflow, own
+            class StoppedCall(melflow.program.VerbCall):
+                def stop(self):  # what the function waits for comes after the call that waits for it
+                    threading.Timer(0.3, own.may_end.set).start()
+                    super().stop()
+            def interrupt():
+                own.is_called.wait(60)
+                os.kill(os.getpid(), signal.SIGINT)
+            g = melflow.Graph(workers=1)
+            node = g.file_list(root=sys.argv[1]).disk_read().decode().map(own.waits)
+            node.samples(sample_rate=8000).hdf5_write(path="verified.h5")
+            own.may_end.set()
+            g.run()
+            own.is_called.clear(), own.may_end.clear()
+            melflow.program.VerbCall = StoppedCall
+            threading.Thread(target=interrupt).start()
+            before = own.waited
+            try: melflow.verify("verified.h5", recompute="100%", trust=True)
+            except KeyboardInterrupt: print("interrupted", own.waited - before < 10)
+            """)
+        ended = subprocess.run([sys.executable, "-c", code, self.root], capture_output=True, text=True, timeout=120,
+                               cwd=self.folder.name)
+        self.assertEqual((ended.stdout, ended.returncode), ("interrupted True\n", 0), ended.stderr)
 
     def test_one_to_many_utterances_and_rows(self):
         import own
@@ -402,6 +442,26 @@ class CallsTest(corpus.CorpusTest):
         self.assertIn("the process of the function ended by signal 9", reasons)
         self.assertIn("the function takes longer than 1 s (timeout)", reasons)
         self.assertGreater(report["files"]["ok"], 20)
+
+    def test_python_is_the_limit_where_functions_hold_its_lock(self):
+        import own
+
+        def limit(function, **options):
+            g = melflow.Graph(workers=2)
+            g.synthetic(count=60, duration="0.1s", rate="8kHz").map(function, name="f", **options).discard()
+            return g.run()["limit"]
+
+        said = "Python's lock (GIL): functions hold it"
+        held = limit("own:holds_the_lock_for_long")
+        self.assertEqual((held["cause"], held["node"]), ("lock", "f"), held)
+        self.assertIn(said, held["text"])
+        if os.cpu_count() > 1:
+            self.assertEqual(list(held["hints"][0]["set"]), ["f.processes"])
+        of_this_process = limit(lambda samples, rate: own.holds_the_lock_for_long(samples, rate))
+        self.assertIn("would help: f.processes, of a function that can be imported", of_this_process["text"])
+        for other in (limit("own:releases_the_lock"), limit("own:holds_the_lock_for_long", processes=2)):
+            self.assertNotEqual(other["cause"], "lock", other)
+            self.assertNotIn(said, other["text"])
 
     def test_the_fingerprint_has_the_code(self):
         def fingerprint():

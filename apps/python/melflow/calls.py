@@ -15,6 +15,8 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
+import mmap
 import os
 import pickle
 import queue
@@ -285,15 +287,48 @@ class _Here:
                 _of_thread.notes = before
 
 
+class _SharedArrays:
+    """Arrays that two processes pass to each other in memory of both, one list at a time; their shapes go another way."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._values = np.zeros(0, np.float32)
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+    def _room(self, count: int) -> np.ndarray:
+        if len(self._values) < count:
+            os.ftruncate(self.descriptor, max(4 * count, os.fstat(self.descriptor).st_size))
+            self._values = np.frombuffer(mmap.mmap(self.descriptor, 0), np.float32)
+        return self._values
+
+    def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
+        """Gives their shapes."""
+        room, at = self._room(sum(array.size for array in arrays)), 0
+        for array in arrays:
+            room[at:at + array.size] = array.reshape(-1)
+            at += array.size
+        return [array.shape for array in arrays]
+
+    def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
+        """Copies of them."""
+        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
+        room = self._room(ends[-1] if shapes else 0)
+        return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
+
+
 class _Child:
     """A process that calls the function."""
 
     def __init__(self) -> None:
         ours, theirs = socketpair()
+        self.arrays = _SharedArrays(os.memfd_create("melflow arrays"))
+        handed = [theirs.fileno(), self.arrays.descriptor]
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from melflow import calls; calls.serve({theirs.fileno()})"],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+            [sys.executable, "-c", f"from melflow import calls; calls.serve(*{handed})"], pass_fds=handed,
+            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
             start_new_session=True)  # Ctrl-C is for this process, which lets calls end
         theirs.close()
         self.connection = Connection(ours.detach())
@@ -332,10 +367,11 @@ class _Children:
             if child is None:
                 child = _Child()
                 child.prepare(self._spec, self._timeout)
-            child.connection.send_bytes(pickle.dumps((array, rate), protocol=5))
+            child.connection.send_bytes(pickle.dumps((child.arrays.put([array]), rate)))
             if not child.connection.poll(self._timeout):
                 raise TimeoutError
-            return pickle.loads(child.connection.recv_bytes())
+            outcome, reason, shapes, notes = pickle.loads(child.connection.recv_bytes())
+            return outcome, reason, child.arrays.take(shapes), notes
         except TimeoutError:
             if child is not None:
                 child.process.kill()
@@ -356,18 +392,19 @@ class _Children:
                 child.end()
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, memory: int) -> None:
     """In a process of _Children."""
-    connection = Connection(descriptor)
+    connection, arrays = Connection(descriptor), _SharedArrays(memory)
     call, arguments, gives = pickle.loads(connection.recv_bytes())
     function = _Here(_load(call), arguments, gives)
     connection.send_bytes(b"ready")
     while True:
         try:
-            array, rate = pickle.loads(connection.recv_bytes())
+            shapes, rate = pickle.loads(connection.recv_bytes())
         except EOFError:
             return
-        connection.send_bytes(pickle.dumps(function(array, rate), protocol=5))
+        outcome, reason, results, notes = function(arrays.take(shapes)[0], rate)
+        connection.send_bytes(pickle.dumps((outcome, reason, arrays.put(results), notes)))
 
 
 class Call:

@@ -276,9 +276,10 @@ def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
     return _documented(["inspect", arguments.path("path", path)])
 
 
-def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None) -> Dict[str, Any]:
+def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None, trust: bool = False) -> Dict[str, Any]:
     """Compares the rows of a file with their hashes, like `melflow verify`; recompute: also computes some again, such as "1%" or
-    100 files. Gives what was found: rows that are not what was written, too."""
-    words = ["verify", arguments.path("path", path)]
+    100 files. trust: also by functions and plug-ins that the file names. Gives what was found: rows that are not what was
+    written, too."""
+    words = ["verify", arguments.path("path", path), *_flag("trust", trust)]
     words += [] if recompute is None else ["--recompute", str(recompute)]
     return _documented(words, accepts=(0, 1))

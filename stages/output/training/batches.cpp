@@ -246,6 +246,16 @@ class Batches final : public Sink<MelBatch>,
     return std::nullopt;
   }
 
+  // A recording that fails stays open while parts of it wait for the one that was lost.
+  void drop_lost() override {
+    const auto lost = [this] {
+      const std::lock_guard lock(mutex_);
+      return order_->take_lost(node_);
+    };
+    while (!lost().empty()) {  // dropped without the mutex: that calls closed()
+    }
+  }
+
   void drop_waiting() override {
     join();
     drop_lost();
@@ -373,16 +383,6 @@ class Batches final : public Sink<MelBatch>,
       if (auto error = unstorable(part->values(), part->first_row, part->row_count,
                                   *inputs_[context.input()].rows, options_.dtype))
         context.fail(i, std::move(*error));
-    }
-  }
-
-  // A recording that fails stays open while parts of it wait for the one that was lost.
-  void drop_lost() {
-    const auto lost = [this] {
-      const std::lock_guard lock(mutex_);
-      return order_->take_lost(node_);
-    };
-    while (!lost().empty()) {  // dropped without the mutex: that calls closed()
     }
   }
 
