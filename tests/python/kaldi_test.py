@@ -149,6 +149,23 @@ class KaldiTest(corpus.CorpusTest):
         back = table(os.path.join(out, "spk2utt"))
         self.assertEqual({u: s for s, us in back.items() for u in us.split(b" ")}, speakers)
 
+    def test_a_data_folder_comes_out_as_it_went_in(self):
+        data, out = self.out("data"), self.out("fbank")
+        wav = os.path.join(self.root, "bee", "001.wav")
+        tables = {"wav.scp": f"ann-a {wav}\nbob-b {os.path.join(self.root, 'cat', '002.wav')}\n",
+                  "segments": "ann-a-1 ann-a 0 0.3\nann-a-2 ann-a 0.3 0.5\nbob-b-1 bob-b 0.1 0.4\n",
+                  "utt2spk": "ann-a-1 ann\nann-a-2 ann\nbob-b-1 bob\n", "text": "ann-a-1 one two\nann-a-2 three\nbob-b-1 four\n"}
+        for name, lines in tables.items():
+            pathlib.Path(data, name).write_text(lines, encoding="utf-8")
+        self.run_program(self.text(out, ", utterance: utterance, speaker: speaker, text: text",
+                                   f", manifest: {data}/segments, utterances: {{}}, columns: [utterance, speaker, text]").replace(
+            f"root: {self.root}, labels: top_dir, ", ""))
+        for name in ("utt2spk", "text"):
+            self.assertEqual(pathlib.Path(out, name).read_text(encoding="utf-8"), tables[name])
+        self.assertEqual(pathlib.Path(out, "spk2utt").read_text(encoding="utf-8"), "ann ann-a-1 ann-a-2\nbob bob-b-1\n")
+        self.assertEqual({key: v.shape for key, (_, v) in matrices(os.path.join(out, "feats.ark")).items()},
+                         {b"ann-a-1": (31, 20), b"ann-a-2": (21, 20), b"bob-b-1": (31, 20)})
+
     def test_same_bytes_whatever_the_run(self):
         more = ", utterance: id, speaker: who, text: words, normalize: true"
         a, b = self.out("same1"), self.out("same2")
