@@ -4,6 +4,7 @@
 // In: MelBatch.
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -16,6 +17,8 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
+#include "stages/files/files_read.h"
+#include "stages/files/own_file.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/kaldi_ark.h"
 #include "stages/output/recording_names.h"
@@ -87,6 +90,7 @@ class KaldiWrite final : public RowSink {
     if (!options_.speaker.empty()) names->speakers = column(run, "speaker", '_');
     if (!options_.texts.empty()) names->texts = column(run, "text", ' ');
     names_ = std::move(names);
+    if (names_->speakers || names_->texts) check_no_data_folder(run);
     RowSink::start(run);
   }
 
@@ -116,6 +120,21 @@ class KaldiWrite final : public RowSink {
       out.push_back(blank == '\0' ? std::string(text) : words_of(text, blank));
     }
     return out;
+  }
+
+  // The tables of a folder of data that is read belong to its list, and are not named by it.
+  void check_no_data_folder(const RunContext& run) const {
+    namespace fs = std::filesystem;
+    const std::string folder = folder_of(without_links(target().path));
+    for (const std::string& input : files_read(run)) {
+      const std::string name = fs::path(input).filename();
+      const bool is_in_one = name == "segments" || name == "wav.scp";
+      if (is_same_file(is_in_one ? folder_of(without_links(input)) : input, folder))
+        throw RunError(fmt::format(
+            "{}: this run reads the folder of data that it lies in, whose utt2spk, spk2utt or text "
+            "would be replaced; omit speaker and text, or write into another folder",
+            target().path));
+    }
   }
 
   static void check_keys(const std::vector<std::string>& keys,

@@ -239,6 +239,35 @@ class ExportsTest(corpus.CorpusTest):
             with open(os.path.join(a, name), "rb") as one, open(os.path.join(b, name), "rb") as other:
                 self.assertEqual(one.read(), other.read(), name)
 
+    def test_rows_of_npy_are_those_of_hdf5(self):
+        case = dict(CASES["half"])
+        corpus.write_rows(self.folder.name, "npy", corpus.pipeline(
+            self.root, f"stage: npy_write, path: {self.folder.name}/npy.npy, {case.pop('sink')}", **case))
+        folders = [os.path.join(self.folder.name, name) for name in ("of_npy", "of_hdf5")]
+        for source, folder in zip((os.path.join(self.folder.name, "npy.npy"), self.files["half"]), folders):
+            melflow.export(source, folder, "tar")
+        for name in os.listdir(folders[0]):
+            if name.endswith((".tar", ".csv")):
+                with open(os.path.join(folders[0], name), "rb") as one, open(os.path.join(folders[1], name), "rb") as other:
+                    self.assertEqual(one.read(), other.read(), name)
+
+    def test_an_output_of_one_recording(self):
+        silent = os.path.join(self.folder.name, "silent")
+        os.mkdir(silent)
+        with open(os.path.join(self.root, "cat", "002.wav"), "rb") as file:
+            data = file.read()
+        for name, audio in (("a.wav", data), ("b.wav", data[:46])):
+            with open(os.path.join(silent, name), "wb") as out:
+                out.write(audio)
+        text = corpus.pipeline(silent, f"stage: hdf5_write, path: {self.folder.name}/one.h5")
+        path = corpus.write_rows(self.folder.name, "one", text)
+        for format, library in (("parquet", "pyarrow"), ("arrow", "pyarrow"), ("zarr", "zarr"), ("kaldi", "kaldiio"), ("tar", "tarfile"),
+                                ("safetensors", "safetensors"), ("hf", "datasets")):
+            if importlib.util.find_spec(library):
+                with self.subTest(format):
+                    done = melflow.export(path, os.path.join(self.folder.name, "one." + format), format)
+                    self.assertEqual((done["recordings"], done["without_rows"]), (1, 1))
+
     def test_damaged_rows_are_refused(self):
         path = os.path.join(self.folder.name, "damaged.h5")
         with open(self.files["half"], "rb") as file, open(path, "wb") as out:

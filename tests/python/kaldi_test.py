@@ -222,6 +222,36 @@ class KaldiTest(corpus.CorpusTest):
         self.run_program(self.text(out))
         self.assertEqual(contents(out)["feats.ark"], contents(whole)["feats.ark"])
 
+    def test_work_of_a_killed_run_is_known(self):
+        more = ", utterance: id, speaker: who, text: words"
+        whole, out = self.out("known"), self.out("left")
+        self.run_program(self.text(whole, more, self.listed("id, who, words")))
+        for name, data in contents(whole).items():
+            pathlib.Path(out, name + ".part").write_bytes(data)
+        self.run_program(self.text(out, more, self.listed("id, who, words")))
+        self.assertEqual(contents(out)["feats.ark"], contents(whole)["feats.ark"])
+        self.assertEqual(sorted(os.listdir(out)), sorted(os.listdir(whole)))
+        for name in ("feats.scp", "utt2spk", "text"):
+            letter = pathlib.Path(out, name + ".part")
+            letter.write_text("Dear Ann,\n" * 100, encoding="utf-8")
+            ended = self.run_program(self.text(out, more, self.listed("id, who, words")), accepts=(1,))
+            self.assertIn(f"{name}.part: this exists already and is not melflow's", ended.stderr)
+            self.assertTrue(letter.exists())
+            letter.unlink()
+
+    def test_what_is_read_is_not_replaced(self):
+        data = self.out("own")
+        pathlib.Path(data, "wav.scp").write_text(f"a {os.path.join(self.root, 'bee', '001.wav')}\n", encoding="utf-8")
+        pathlib.Path(data, "segments").write_text("a-1 a 0 0.3\n", encoding="utf-8")
+        pathlib.Path(data, "utt2spk").write_text("a-1 ann\n", encoding="utf-8")
+        listed = f", manifest: {data}/segments, utterances: {{}}, columns: [speaker]"
+        text = self.text(data, ", speaker: speaker", listed).replace(f"root: {self.root}, labels: top_dir, ", "")
+        ended = self.run_program(text, accepts=(1,))
+        self.assertRegex(ended.stderr, "own/feats.ark: this run reads the folder of data that it lies in, whose utt2spk")
+        self.assertEqual(sorted(os.listdir(data)), ["segments", "utt2spk", "wav.scp"])
+        self.run_program(text.replace(", speaker: speaker", ""))
+        self.assertIn("feats.ark", os.listdir(data))
+
     def test_update(self):
         root = os.path.join(self.folder.name, "grows")
         shutil.copytree(self.root, root)

@@ -166,6 +166,22 @@ class TarTest(corpus.CorpusTest):
                 self.run_program(text)
                 self.assertEqual(contents(out), contents(whole))
 
+    def test_work_of_a_killed_run_is_known(self):
+        whole, out = self.out("known"), self.out("left")
+        self.run_program(self.text(os.path.join(whole, "l-{0..2}.tar")))
+        for name in os.listdir(whole):
+            shutil.copy(os.path.join(whole, name), os.path.join(out, name + ".part"))
+        self.run_program(self.text(os.path.join(out, "l-{0..2}.tar")))
+        self.assertEqual(contents(out), contents(whole))
+
+    def test_more_shards_than_recordings(self):
+        out = self.out("many")
+        self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar")))
+        paths = sorted(glob.glob(os.path.join(out, "*.tar")))
+        self.assertEqual(len(paths), 1500)
+        index = np.load(os.path.join(out, "m.index.npy"))
+        self.assertEqual(sum(n.endswith(".npy") for n in members(paths)), (index["count"] > 0).sum())
+
     def test_a_run_without_rows_replaces_nothing(self):
         out = self.out("kept")
         text = self.text(os.path.join(out, "k-{0..1}.tar"))
