@@ -60,9 +60,9 @@ class KaldiTest(corpus.CorpusTest):
         os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
         shutil.copy(os.path.join(cls.root, "ant", "009.wav"), os.path.join(cls.root, "ant", "009.WAV"))
         with open(os.path.join(cls.folder.name, "list.csv"), "wb") as out:
-            out.write(b"path,id,who,words\n")
+            out.write(b"path,id,who,words,kind\n")
             for i, at in enumerate(sorted(os.path.relpath(os.path.join(d, f), cls.root) for d, _, fs in os.walk(cls.root) for f in fs)):
-                out.write(os.fsencode(f"{at},utt{i:03},{'ann lee' if i % 2 else 'bob'},{'' if i == 4 else f' said   {i} '}\n"))
+                out.write(os.fsencode(f"{at},utt{i:03},{'ann lee' if i % 2 else 'bob'},{'' if i == 4 else f' said   {i} '},same\n"))
 
     def run_program(self, text, *words, accepts=(0, 3)):
         yaml = os.path.join(self.folder.name, "p.yaml")
@@ -276,6 +276,7 @@ class KaldiTest(corpus.CorpusTest):
                 (", utterance: name", self.listed("id, who"), r"kaldi_write.utterance: the list has no column 'name', there are id, who"),
                 (", speaker: who", "", "kaldi_write.speaker: the list has no column 'who'; name one that"),
                 (", utterance: who", self.listed("id, who"), "has the name 'ann lee', which is no word"),
+                (", utterance: kind", self.listed("id, kind"), "has the name 'same', which another one has"),
                 (", utterance: label", self.listed("id, who"), "the list has no column 'label'")):
             with self.subTest(why):
                 ended = self.run_program(self.text(out, more, listed), accepts=(1, 78))
