@@ -138,6 +138,26 @@ class KaldiTest(corpus.CorpusTest):
             for key, values in read.items():
                 self.assertEqual(values.tobytes(), expected[key].tobytes())
 
+    @unittest.skipUnless(importlib.util.find_spec("kaldi_native_io"), "kaldi_native_io: not installed")
+    def test_kaldis_own_code_reads_it(self):
+        import kaldi_native_io
+        for name, reader in (("whole", kaldi_native_io.SequentialFloatMatrixReader),
+                             ("waves", kaldi_native_io.SequentialFloatVectorReader)):
+            out = self.out("native")
+            self.run_program(self.text(out, listed=", include: ['*/0*.wav'], exclude: ['*/caf*']", **CASES[name]))
+            expected = {key.decode(): values for key, (_, values) in matrices(os.path.join(out, "feats.ark")).items()}
+            before = os.getcwd()
+            os.chdir(out)
+            try:
+                for source in ("ark:feats.ark", "scp:feats.scp"):
+                    with reader(source) as there:
+                        read = {key: np.array(values) for key, values in there}
+                    self.assertEqual(sorted(read), sorted(expected))
+                    for key, values in read.items():
+                        self.assertEqual(values.tobytes(), expected[key].tobytes())
+            finally:
+                os.chdir(before)
+
     def test_tables_of_columns(self):
         out = self.out("tables")
         self.run_program(self.text(out, ", utterance: id, speaker: who, text: words", self.listed("id, who, words")))
