@@ -326,6 +326,13 @@ class KaldiTest(corpus.CorpusTest):
         check("feats.scp", there["feats.scp"] + there["feats.scp"], "lines, and there are")
         check("feats.scp", there["feats.scp"].replace(b"ark:", b"ark:x"), "line 1 has no offset")
         check("feats.scp", there["feats.scp"].replace(b"ark:%d\n" % at, b"ark:%d\n" % (len(data) + 9)), "which is none of")
+        index = np.load(os.path.join(out, "feats.index.npy"))
+        rows, last = int(index["count"].sum()), int(np.argmax(index["offset"]))
+        index["count"][last] += 1 << 40
+        np.save(os.path.join(out, "feats.index.npy"), index)
+        document = there["feats.index.json"].replace(b"[%d," % rows, b"[%d," % (rows + (1 << 40)))
+        check("feats.index.json", document, "the file has [0-9]+ bytes, its rows [0-9]+|is not a list of")
+        pathlib.Path(out, "feats.index.npy").write_bytes(there["feats.index.npy"])
         os.rename(os.path.join(out, "feats.index.json"), os.path.join(out, "away"))
         self.assertIn("no rows that melflow wrote", self.program("inspect", ark, code=1))
         os.rename(os.path.join(out, "away"), os.path.join(out, "feats.index.json"))

@@ -45,7 +45,7 @@ class Parquet(Format):
         fields = [pa.field(name, self._type_of(value)) for name, value in self._typical(source).items()]
         schema = pa.schema([*fields, pa.field("rows", pa.list_(kind))], {"melflow": json.dumps(source.about())})
         os.mkdir(os.path.join(folder, "data"))
-        for name, numbers in source.files(self._ENDING):
+        for name, numbers, _ in source.files(self._ENDING):
             with self._writer(os.path.join(folder, "data", name), schema) as out:
                 for group in source.shards(numbers, _GROUP):
                     records = [source.record(i) for i in group]
@@ -87,11 +87,15 @@ class Parquet(Format):
     def read(self, source: Source, folder: str) -> Read:
         for name in sorted(os.listdir(os.path.join(folder, "data"))):
             for batch in self._batches(os.path.join(folder, "data", name)):
-                for number, rows in zip(batch.column("number").to_pylist(), batch.column("rows")):
-                    values = rows.values
-                    for _ in source.rows.shape[1:]:
-                        values = values.flatten()
-                    yield number, values.to_numpy(zero_copy_only=False).reshape(-1, *source.rows.shape[1:])
+                yield from self._recordings(source, batch)
+
+    @staticmethod
+    def _recordings(source: Source, batch: Any) -> Read:
+        for number, rows in zip(batch.column("number").to_pylist(), batch.column("rows")):
+            values = rows.values
+            for _ in source.rows.shape[1:]:
+                values = values.flatten()
+            yield number, values.to_numpy(zero_copy_only=False).reshape(-1, *source.rows.shape[1:])
 
 
 class _Groups:
@@ -126,47 +130,41 @@ class Arrow(Parquet):
                 yield file.get_batch(i).select(["number", "rows"])
 
 
-class HuggingFace(Format):
+class HuggingFace(Parquet):
     """A DatasetDict of the splits, or a Dataset: datasets.load_from_disk reads it."""
 
     libraries = ("datasets",)
+    _ENDING = ".arrow"
+
+    def _writer(self, path: str, schema: Any) -> Any:
+        import pyarrow as pa
+        return pa.ipc.new_stream(path, schema)  # which the library maps
 
     def write(self, source: Source, folder: str) -> None:
         import datasets
-        width = source.rows.shape[1:]
-        kind = datasets.Value(source.usual_type)
-        rows = (getattr(datasets, f"Array{len(width) + 1}D")((None, *width), source.usual_type) if width else datasets.List(kind))
-        named = Parquet._typical(source)
-        features = {name: datasets.List(datasets.Value("string")) if isinstance(value, list) else
-                    datasets.Value("int64" if isinstance(value, int) else "float64" if isinstance(value, float) else "string")
-                    for name, value in named.items()}
-        cache, shown = os.path.join(folder, ".cache"), datasets.are_progress_bars_disabled()
+        cache, are_hidden = os.path.join(folder, ".cache"), datasets.are_progress_bars_disabled()
+        os.mkdir(cache)
+        super().write(source, cache)
+        files: Dict[str, List[Any]] = {}
+        for name, _, split in source.files(self._ENDING):
+            files.setdefault(split or "rest", []).append(datasets.Dataset.from_file(os.path.join(cache, "data", name)))
+        parts = {split: datasets.concatenate_datasets(of_split) for split, of_split in files.items()}
         datasets.disable_progress_bars()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                parts = {split: self._dataset(source, numbers, datasets.Features({**features, "rows": rows}), cache)
-                         for split, numbers in source.parts.items()}
-                whole = datasets.DatasetDict({split or "rest": part for split, part in parts.items()})
-                one = parts.get("") if len(parts) == 1 else None
-                (whole if one is None else one).save_to_disk(folder, max_shard_size=source.shard)
+            whole = parts["rest"] if list(parts) == ["rest"] else datasets.DatasetDict(parts)
+            whole.save_to_disk(folder, max_shard_size=source.shard)
         finally:
-            if not shown:
+            if not are_hidden:
                 datasets.enable_progress_bars()
-        shutil.rmtree(cache, ignore_errors=True)
-
-    @staticmethod
-    def _dataset(source: Source, numbers: List[int], features: Any, cache: str) -> Any:
-        import datasets
-        return datasets.Dataset.from_generator(
-            lambda: ({**source.record(i), "rows": source.usual(i)} for i in numbers), features=features, cache_dir=cache)
+        del files, parts, whole
+        shutil.rmtree(cache)
 
     def read(self, source: Source, folder: str) -> Read:
         import datasets
         there = datasets.load_from_disk(folder)
         for part in there.values() if isinstance(there, datasets.DatasetDict) else [there]:
-            for row in part.with_format("numpy").select_columns(["number", "rows"]):
-                yield int(row["number"]), np.asarray(row["rows"])
+            for batch in part.with_format("arrow").select_columns(["number", "rows"]).iter(64):
+                yield from self._recordings(source, batch)
 
 
 class Zarr(Format):
@@ -305,7 +303,7 @@ class Tar(Format):
 
     def write(self, source: Source, folder: str) -> None:
         rows = source.rows
-        for name, numbers in source.files(".tar"):
+        for name, numbers, _ in source.files(".tar"):
             with tarfile.open(os.path.join(folder, name), "w", format=tarfile.PAX_FORMAT) as out:
                 for i in numbers:
                     record, key, array = source.record(i), source.names[i], io.BytesIO()
@@ -318,7 +316,7 @@ class Tar(Format):
                         self._add(out, key + ".cls", str(int(rows.label[i])).encode())
 
     def read(self, source: Source, folder: str) -> Read:
-        for name, numbers in source.files(".tar"):
+        for name, numbers, _ in source.files(".tar"):
             with tarfile.open(os.path.join(folder, name)) as file:
                 for i in numbers:
                     member = file.extractfile(source.names[i] + ".npy")
@@ -335,7 +333,7 @@ class SafeTensors(Format):
         import safetensors
         index: Dict[str, str] = {}
         about = {"melflow": json.dumps(source.about())}
-        for name, numbers in source.files(".safetensors"):
+        for name, numbers, _ in source.files(".safetensors"):
             arrays = {text(source.names[i]): source.recording(i) for i in numbers}  # alive until they are written
             tensors = {key: self._tensor(safetensors, source.rows.dtype, rows) for key, rows in arrays.items()}
             safetensors.serialize_file(tensors, os.path.join(folder, name), about)
@@ -354,7 +352,7 @@ class SafeTensors(Format):
     def read(self, source: Source, folder: str) -> Read:
         import safetensors
         stored = np.dtype("uint16" if source.rows.dtype == "bfloat16" else source.rows.dtype)
-        for name, numbers in source.files(".safetensors"):
+        for name, numbers, _ in source.files(".safetensors"):
             with open(os.path.join(folder, name), "rb") as file:
                 there = dict(safetensors.deserialize(file.read()))
             for i in numbers:

@@ -122,12 +122,12 @@ class Source:
         if taken:
             yield taken
 
-    def files(self, ending: str) -> Iterator[Tuple[str, List[int]]]:
-        """The names of the shards, such as train-00000-of-00004.tar, and what is in them."""
+    def files(self, ending: str) -> Iterator[Tuple[str, List[int], str]]:
+        """The names of the shards, such as train-00000-of-00004.tar, what is in them, and their split."""
         for split, numbers in self.parts.items():
             shards = list(self.shards(numbers))
             for n, shard in enumerate(shards):
-                yield f"{split or 'rows'}-{n:05}-of-{len(shards):05}{ending}", shard
+                yield f"{split or 'rows'}-{n:05}-of-{len(shards):05}{ending}", shard, split
 
     def record(self, i: int) -> Dict[str, Any]:
         """What is known of a recording, by name."""

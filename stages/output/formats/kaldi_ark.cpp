@@ -245,6 +245,10 @@ FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
   return read_beside(path, kArkEnding, [&](FeatureData& data) {
     check_contents(data);
     if (data.dtype != to_text(NumberType::float32)) throw RunError("rows of type " + data.dtype);
+    const std::uint64_t bytes =
+        checked_product({checked_product(data.shape, "the rows"), sizeof(float)}, "the rows");
+    if (bytes > file_bytes)
+      throw RunError(fmt::format("the file has {} bytes, its rows {}", file_bytes, bytes));
     const std::uint64_t row_bytes = data.values_per_row() * sizeof(float);
     const auto offsets = offsets_in(scp_path(path));
     const std::vector<Matrix> matrices = matrices_of(
