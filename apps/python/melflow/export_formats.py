@@ -218,7 +218,7 @@ class Zarr(Format):
 
     def read(self, source: Source, folder: str) -> Read:
         import zarr
-        group = zarr.open_group(folder, mode="r")
+        group: Any = zarr.open_group(folder, mode="r")
         rows, count, offset = group["rows"], group["files/count"][:], group["files/offset"][:]
         first, held = 0, np.zeros((0, *source.rows.shape[1:]), source.usual_type)
         step = rows.shards[0]

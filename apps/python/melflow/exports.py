@@ -64,7 +64,8 @@ class Source:
     their recordings in the order of the rows; one without a name where there are no splits."""
 
     def __init__(self, rows: FileRows, shard: int) -> None:
-        self.rows, self.shard = rows, shard
+        self.rows: Any = rows
+        self.shard = shard
         self.names = _names(rows.path)
         by_split: Dict[str, List[int]] = {}
         for i in rows._by_offset.tolist():
@@ -76,7 +77,7 @@ class Source:
     def recording(self, i: int) -> np.ndarray:
         """Its rows as they are stored, bfloat16 as uint16; raises RunError where they are not what was written."""
         rows = self.rows
-        out = rows._reader.read(int(rows.offset[i]), int(rows.count[i]), True)
+        out: np.ndarray = rows._reader.read(int(rows.offset[i]), int(rows.count[i]), True)
         self.hashes[i] = rows_hash(out)
         if rows._hashes[i] not in (0, self.hashes[i]):
             raise RunError(f"{rows.file}: the rows of {rows.path[i]} are not what was written (`melflow verify` lists all such "
@@ -156,7 +157,7 @@ class Source:
             out["band_hz"] = [None if np.isnan(f) else f for f in rows._band_hz.tolist()]
         if rows.mean is not None and rows.std is not None:
             out["statistics"] = {"mean": rows.mean.tolist(), "std": rows.std.tolist(), "applied": rows.is_normalized}
-        return json.loads(json.dumps(out))
+        return dict(json.loads(json.dumps(out)))  # no arrays and tuples
 
     def write_table(self, path: str) -> None:
         """Every recording of the file, with rows or without, and why. Names and paths have their bytes."""
