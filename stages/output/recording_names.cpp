@@ -14,11 +14,13 @@ namespace {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Without an ending of a letter and up to four more letters or digits.
+// Without an ending of a letter and up to four more letters or digits, where a name is before it.
 std::string_view without_ending(std::string_view path) {
   constexpr std::size_t kLongest = 5;
   const std::size_t dot = path.rfind('.');
-  if (dot == path.npos || dot + 1 == path.size() || path.size() - dot - 1 > kLongest) return path;
+  if (dot == path.npos || dot == 0 || path[dot - 1] == '/' || dot + 1 == path.size() ||
+      path.size() - dot - 1 > kLongest)
+    return path;
   const std::string_view ending = path.substr(dot + 1);
   const bool is_one =
       is_letter(ending.front()) &&

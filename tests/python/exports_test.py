@@ -41,6 +41,7 @@ class ExportsTest(corpus.CorpusTest):
         os.rename(os.path.join(cls.root, "ant", "003.wav"), os.path.join(cls.root, "ant", "a b.c.wav"))
         os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
         os.rename(os.path.join(cls.root, "ant", "009.wav"), os.path.join(cls.root, "ant", "naïve.wav"))
+        os.rename(os.path.join(cls.root, "ant", "015.wav"), os.path.join(cls.root, "ant", ".wav"))
         cls.files = {}
         for name, case in CASES.items():
             case = dict(case)

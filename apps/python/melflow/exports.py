@@ -39,7 +39,7 @@ def _named(path: str) -> str:
 
 def _names(paths: List[str]) -> List[str]:
     """A name of its own for each path: without its ending, where no other path is alike then."""
-    short = [_named(re.sub(r"\.[A-Za-z][A-Za-z0-9]{0,4}\Z", "", path)) for path in paths]
+    short = [_named(re.sub(r"(?<=[^/])\.[A-Za-z][A-Za-z0-9]{0,4}\Z", "", path)) for path in paths]
     count = collections.Counter(short)
     out: List[str] = []
     taken = set()

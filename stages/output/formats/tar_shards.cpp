@@ -97,7 +97,7 @@ std::vector<std::string> shard_paths(const std::string& path) {
   const bool is_range = is_number(first) && is_number(last) && inner.substr(digits, 2) == "..";
   const long from = is_range ? std::stol(first) : 0, to = is_range ? std::stol(last) : -1;
   if (to < from || static_cast<std::size_t>(to - from) >= kMostShards ||
-      path.find_first_of("{}", end + 1) != path.npos)
+      path.find_first_of("{}", end + 1) != path.npos || path.find('}') < begin)
     throw RunError(
         fmt::format("'{}': braces stand for shards by two numbers of as many digits, at "
                     "most {} in all, as in train-{{000000..000127}}.tar",
