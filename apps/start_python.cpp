@@ -55,7 +55,7 @@ std::string start_in_python(int argc, char** argv) {
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
   if (const std::string version = version_in(python); version != kVersion)
     return fmt::format(
-        "a function of Python needs Python with the package melflow {}, and {} has {}; install it "
+        "this needs Python with the package melflow {}, and {} has {}; install it "
         "there (pip install), or name another Python by MELFLOW_PYTHON",
         kVersion, python, version.empty() ? "none" : "melflow " + version);
   restore_input();

@@ -229,6 +229,10 @@ constexpr OtherName kStages[] = {
     {"sink", "", "hdf5_write", "or npy_write"},
     {"npy", "", "npy_write"},
     {"numpy", "", "npy_write"},
+    {"kaldi", "", "kaldi_write"},
+    {"ark", "Kaldi", "kaldi_write"},
+    {"tar", "", "tar_write"},
+    {"webdataset", "", "tar_write"},
     {"wav_write", "", "audio_write"},
     {"cmvn", "Kaldi", "mel",
      "its option normalize: per_feature is by recording or segment; the stage normalize is by the "

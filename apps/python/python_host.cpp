@@ -266,6 +266,16 @@ class Host final : public PythonHost {
       throw RunError(text_of(error));
     }
   }
+  std::string export_rows(const std::string& arguments) override {
+    const WithinPython python;
+    if (!python) throw RunError("Python is shutting down");
+    try {
+      const auto of_verb = nb::module_::import_("melflow.exports").attr("of_verb");
+      return nb::cast<std::string>(of_verb(arguments));
+    } catch (const nb::python_error& error) {
+      throw RunError(text_of(error));
+    }
+  }
 };
 
 // The program, within Python: for `python3 -m melflow`.

@@ -12,6 +12,7 @@
 #include "apps/python/row_batches.h"
 #include "apps/python/text_caster.h"
 #include "stages/output/formats/root_attributes.h"
+#include "stages/output/rows/row_hash.h"
 
 using namespace melflow;
 
@@ -80,6 +81,8 @@ nb::dict index_of(const FeatureFile& file) {
   out["modified"] = column(file, [](const Entry& e) { return e.stamp.modified; });
   out["content"] = column(file, [](const Entry& e) { return e.content; });
   out["rows_hash"] = column(file, [](const Entry& e) { return e.rows_hash; });
+  out["duration"] = column(file, [](const Entry& e) { return e.duration; });
+  out["sample_rate"] = column(file, [](const Entry& e) { return e.sample_rate; });
   out["label"] = column(file, [](const Entry& e) { return e.label; });
   out["split"] = column(file, [](const Entry& e) { return e.split; });
   if (file.has_label_sets())
@@ -91,9 +94,16 @@ nb::dict index_of(const FeatureFile& file) {
     out["targets"] = table<float>(file, file.targets().size(), [](const Entry& e, float* to) {
       std::copy(e.targets.begin(), e.targets.end(), to);
     });
-  nb::list paths;
-  for (const Entry& e : file.files()) paths.append(e.path);
+  nb::list paths, results, remarks;
+  for (const Entry& e : file.files()) {
+    paths.append(e.path);
+    results.append(e.results);
+  }
+  for (const FeatureFile::Remark& r : file.remarks())
+    remarks.append(nb::make_tuple(r.file, to_text(r.status), r.stage, r.reason));
   out["path"] = paths;
+  out["results"] = results;
+  out["remarks"] = remarks;
   for (std::size_t t = 0; t < file.columns().size(); ++t) {
     nb::list texts;
     for (const Entry& e : file.files()) texts.append(e.texts[t]);
@@ -102,6 +112,9 @@ nb::dict index_of(const FeatureFile& file) {
   out["columns"] = columns;
   out["label_names"] = texts_of(file.labels());
   out["split_names"] = texts_of(file.splits());
+  out["target_names"] = texts_of(file.targets());
+  out["warnings"] = texts_of(file.warnings());
+  out["band_hz"] = array(file.band_hz());
   if (const auto& statistics = file.statistics()) {
     out["mean"] = array(statistics->mean);
     out["std"] = array(statistics->std);
@@ -117,7 +130,17 @@ nb::tuple open_file(const std::string& path) {
   return nb::make_tuple(opened.rows, index_of(opened.file));
 }
 
-nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t count) {
+// The hash that an output has of rows, of an array's bytes.
+std::uint64_t hash_of(const nb::ndarray<nb::c_contig, nb::ro, nb::device::cpu>& rows) {
+  const WithoutLock free;
+  RowHash hash;
+  hash.add(rows.data(), rows.nbytes());
+  return hash.value();
+}
+
+// `as_bits`: bfloat16 as uint16, which NumPy has.
+nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t count,
+                   bool as_bits) {
   auto rows = std::make_unique<std::vector<std::byte>>(count * reader.row_bytes());
   {
     const WithoutLock free;
@@ -128,7 +151,9 @@ nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t c
   std::vector<std::size_t> shape{count};
   for (const std::size_t n : reader.row_shape()) shape.push_back(n);
   void* data = rows->data();
-  return array(std::move(rows), data, shape, dtype_of(reader.type()));
+  const bool is_bits = as_bits && reader.type() == NumberType::bfloat16;
+  return array(std::move(rows), data, shape,
+               is_bits ? nb::dtype<std::uint16_t>() : dtype_of(reader.type()));
 }
 
 }  // namespace
@@ -136,12 +161,13 @@ nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t c
 void bind_rows(nb::module_& m);
 void bind_rows(nb::module_& m) {
   nb::class_<RowReader>(m, "RowReader")
-      .def("read", &rows_at, nb::arg("first"), nb::arg("count"))
+      .def("read", &rows_at, nb::arg("first"), nb::arg("count"), nb::arg("as_bits") = false)
       .def_prop_ro("dtype", [](const RowReader& r) { return std::string(to_text(r.type())); })
       .def_prop_ro("row_shape", &RowReader::row_shape)
       .def_prop_ro("row_bytes", &RowReader::row_bytes);
   nb::class_<FileRows, RowReader>(m, "FileRows");
   m.def("open_file", &open_file, nb::arg("path"));
+  m.def("rows_hash", &hash_of, nb::arg("rows"));
   m.def(
       "run_hash", [](const std::string& path) { return FeatureFile(path).text("run_hash"); },
       nb::arg("path"));

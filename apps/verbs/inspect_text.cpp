@@ -17,6 +17,7 @@
 #include "apps/verbs/feature_settings.h"
 #include "apps/verbs/output_check.h"
 #include "pipeline/base/text.h"
+#include "stages/output/formats/kaldi_ark.h"
 #include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/stored_json.h"
 
@@ -128,6 +129,7 @@ std::string settings_text(const FeatureFile& f) {
     const auto stage = options.find("stage");
     std::string name = stage == options.end() ? "" : excerpt(setting_text(*stage));
     // Settings of features name hdf5_write for every kind of file.
+    if (name == "hdf5_write" && f.path().ends_with(kArkEnding)) name = "kaldi_write";
     if (name == "hdf5_write" && is_npy(f.path())) name = "npy_write";
     out += fmt::format("{:<14}{}:{}\n", title, name, line);
     title = "";

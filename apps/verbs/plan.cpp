@@ -51,7 +51,8 @@ const PlanNode& only_sink(const Plan& plan) {
     if (node.info->traits.kind != StageKind::sink) continue;
     if (row_sink(node) == nullptr || out != nullptr)
       throw RunError(fmt::format(
-          "{}: a job has one output of rows (hdf5_write, npy_write); {}", node.name,
+          "{}: a job has one output of rows (hdf5_write, npy_write, kaldi_write, tar_write); {}",
+          node.name,
           out == nullptr ? "remove " + node.info->name : "plan a pipeline for each output"));
     out = &node;
   }

@@ -150,8 +150,9 @@ int repair(const RepairArguments& arguments) {
 
 Action add_repair(CLI::App& verb) {
   auto arguments = std::make_shared<RepairArguments>();
-  verb.add_option("FILE", arguments->file,
-                  "an output: .h5 or .npy; where each split has a file of its own, any of them")
+  verb.add_option(
+          "FILE", arguments->file,
+          "an output: .h5, .npy or .ark; where each split has a file of its own, any of them")
       ->required();
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
   add_trust(verb, arguments->trust);

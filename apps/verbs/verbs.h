@@ -37,6 +37,7 @@ Action add_show(CLI::App& verb);
 Action add_compare(CLI::App& verb);
 Action add_verify(CLI::App& verb);
 Action add_repair(CLI::App& verb);
+Action add_export(CLI::App& verb);
 Action add_verify_parity(CLI::App& verb);
 Action add_bench(CLI::App& verb);
 
@@ -99,6 +100,9 @@ inline constexpr Verb kVerbs[] = {
      "Checks that a file's rows are unchanged since they were written.", add_verify},
     {"repair", "Files of features", "Recomputes rows that are damaged; keeps all others.",
      add_repair},
+    {"export", "Files of features",
+     "Writes the rows for other libraries: Parquet, Arrow, Zarr, Kaldi, tar and others.",
+     add_export},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
     {"bench", "This machine",

@@ -121,7 +121,7 @@ int run_verify(const VerifyArguments& arguments) {
 
 Action add_verify(CLI::App& verb) {
   auto arguments = std::make_shared<VerifyArguments>();
-  verb.add_option("FILE", arguments->file, "an output: .h5 or .npy")->required();
+  verb.add_option("FILE", arguments->file, "an output: .h5, .npy or .ark")->required();
   CLI::Option* recompute =
       verb.add_option_function<std::string>(
               "--recompute",

@@ -314,7 +314,12 @@ void RowSink::finish(RunContext& run, Ending ending) {
       return leave_work(run);
     }
     if (!complete_ && plan_.copies_first) return leave_work(run);
-    if (complete_) check_gives_rows(run, sections_.paths());
+    if (complete_) {
+      std::vector<std::string> rows;
+      for (const std::string& path : sections_.paths())
+        rows.push_back(part_ ? path : files_of(path).front());
+      check_gives_rows(run, rows);
+    }
     // A power failure must not destroy what earlier runs have written.
     const bool updates = update_of(run) != Update::none;
     const auto timed = [&](const auto& act) {

@@ -74,7 +74,7 @@ class RowSink : public Sink<MelBatch>,
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
-  /// The paths of all files that make up the output at `path`.
+  /// The paths of all files that make up the output at `path`, one with rows first.
   [[nodiscard]] virtual std::vector<std::string> files_of(const std::string& path) const {
     return {path};
   }

@@ -89,14 +89,17 @@ class PythonHost {
   /// RunError with the reason.
   virtual std::shared_ptr<PythonItems> open_items(const std::string& function,
                                                   const std::string& arguments) = 0;
+  /// `melflow export`: returns what it prints. `arguments`: those of melflow.export, a JSON object.
+  /// Throws RunError.
+  virtual std::string export_rows(const std::string& arguments) = 0;
 };
 
 /// Sets the process's Python, once, before the first plan.
 void set_python_host(PythonHost* host);
 PythonHost* python_host();
 
-/// Thrown where a plan has a function of Python and the process has no Python. The program then
-/// starts itself within Python; not an exception that a stage or verb handles.
+/// Thrown where a plan has a function of Python, or a verb is one, and the process has no Python.
+/// The program then starts itself within Python; not an exception that a stage or verb handles.
 struct NeedsPython {
   std::string call;
 };

@@ -82,6 +82,7 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
            {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", {"o.h5"}},
            {"stage: npy_write, path: o.npy, split_files: false", "o.npy", {"o.npy"}},
            {"stage: npy_write, path: o.npy", "o.val.npy", {"o.train.npy", "o.val.npy"}},
+           {"stage: kaldi_write, path: o.ark", "o.ark", {"o.ark"}},
            {"stage: hdf5_write, path: o.h5, statistics: train, normalize: true", "o.h5", {"o.h5"}},
            {"stage: npy_write, path: o.npy, dtype: float16, statistics: all, normalize: true",
             "o.train.npy",
@@ -197,6 +198,8 @@ TEST_CASE("repair: whichever byte is another, the output is right again or refus
        {Kind{"stage: npy_write, path: o.npy", "o.train.npy", "o.train.npy"},
         {"stage: npy_write, path: o.npy", "o.val.npy", "o.train.index.npy"},
         {"stage: npy_write, path: o.npy", "o.train.npy", "o.train.index.json"},
+        {"stage: kaldi_write, path: o.ark", "o.ark", "o.ark"},
+        {"stage: kaldi_write, path: o.ark", "o.ark", "o.scp"},
         {"stage: hdf5_write, path: o.h5", "o.h5", "o.h5"},
         {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", "o.h5"}}) {
     const TempFolder folder;

@@ -499,7 +499,7 @@ class CallsTest(corpus.CorpusTest):
         ended = subprocess.run([program, "validate", path], env={**os.environ, "MELFLOW_PYTHON": "/nowhere/python"}, capture_output=True,
                                text=True)
         self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stderr, "louder: a function of Python needs Python with the package melflow .*MELFLOW_PYTHON")
+        self.assertRegex(ended.stderr, "louder: this needs Python with the package melflow .*MELFLOW_PYTHON")
 
     def test_stored_calls_are_not_run_without_trust(self):
         job = os.path.join(self.folder.name, "job")

@@ -2,8 +2,8 @@
 # Builds the Python package as users do, into a separate environment, and tests it. The program in it writes the rows
 # for comparison.
 #
-# In:  tests/python/run.sh [--more]     PYTHON: which Python; default: python3. --more: also the tests of types, the
-#      notebook, models, corpora of other packages and object stores, whose packages are installed.
+# In:  tests/python/run.sh [--more]     PYTHON: which Python; default: python3. --more: also the tests of exports, types,
+#      the notebook, models, corpora of other packages and object stores, whose packages are installed.
 # Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
 #      packages are not available.
 set -euo pipefail
@@ -28,8 +28,8 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 # Optional: without these, their tests are skipped. Most of them are wanted by --more alone, as they are large.
 more=(distributed)
 if [[ ${1:-} == --more ]]; then
-  more+=(mypy "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad" "datasets soundfile pyarrow" lhotse
-    "moto[server,s3] s3fs")
+  more+=(pyarrow zarr safetensors datasets kaldiio kaldi_native_io webdataset lhotse "moto[server,s3] s3fs" mypy
+    "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")
 fi
 for package in "${more[@]}"; do
   # shellcheck disable=SC2086

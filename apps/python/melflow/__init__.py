@@ -8,6 +8,7 @@ Loader: batches of a pipeline that ends in a node of the stage `batches`; its gr
 features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
+export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
 load_plugin: further stages, from a shared library.
 run, update, plan, work, merge, explain, tune, inspect and so on: the verbs of the program, in this process;
 melflow.distributed.run: a corpus on a Dask cluster.
@@ -21,6 +22,7 @@ from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows
 from .calls import note, skip
+from .exports import export
 from .features import Features, Picture, features, folder, show
 from .graph import Graph, Node
 from .loader import Loader
@@ -57,7 +59,7 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
 
 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
-           "explain", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
+           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
            "validate", "verify", "work"]
 
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/base/problem.h"
 #include "stages/manifest.h"
 #include "stages/output/rows/row_statistics.h"
 
@@ -91,6 +92,11 @@ struct RowPlaces {
   std::vector<Chunk> chunks;  ///< in the order of their rows
 };
 
+/// Thrown where rows are in none of these ways in their file.
+struct RowsApart : RunError {
+  using RunError::RunError;
+};
+
 /// Reads the rows of an open feature file.
 class FeatureRows {
  public:
@@ -102,7 +108,7 @@ class FeatureRows {
   /// bands].
   [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
                                                 std::uint64_t count) const = 0;
-  /// Throws RunError, naming them, where some of the rows are not in the file.
+  /// Throws RunError, naming them, where some of the rows are not in the file, and RowsApart.
   [[nodiscard]] virtual RowPlaces places() const = 0;
 };
 

@@ -18,10 +18,12 @@
 #include "stages/files/publication.h"
 #include "stages/output/formats/h5_reader.h"
 #include "stages/output/formats/index_hash.h"
+#include "stages/output/formats/kaldi_ark.h"
 #include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
+#include "stages/output/formats/tar_shards.h"
 #include "stages/output/output_sections.h"
 
 namespace melflow {
@@ -63,12 +65,14 @@ std::string advice(const std::string& path) {
   return {};
 }
 
-// Returns the path of the rows beside an index of .npy rows; "" where there are none.
+// Returns the path of the rows beside an index of .npy rows or an ark; "" where there are none.
 std::string rows_of_index(const std::string& path) {
   for (const std::string ending : {".index.json", ".index.npy"}) {
     if (!path.ends_with(ending)) continue;
-    const std::string rows = path.substr(0, path.size() - ending.size()) + kNpyEnding;
-    if (has_name(rows)) return rows;
+    for (const char* of_rows : {kNpyEnding, kArkEnding, kTarEnding})
+      if (const std::string rows = path.substr(0, path.size() - ending.size()) + of_rows;
+          has_name(rows))
+        return rows;
   }
   return {};
 }
@@ -87,19 +91,27 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
     const int error = errno;
     const std::string known = advice(path_);
     if (error == ENOENT && known.empty())
-      throw RunError(in_sentences(fmt::format("{}: {}; name an output of `melflow run`", path_,
-                                              no_such_file(path_, {".h5", ".hdf5", ".npy"}))));
+      throw RunError(
+          in_sentences(fmt::format("{}: {}; name an output of `melflow run`", path_,
+                                   no_such_file(path_, {".h5", ".hdf5", ".npy", ".ark"}))));
     throw RunError(fmt::format("{}: {}{}", path_,
                                error == ENOENT ? "there is no such file" : std::strerror(error),
                                known));
   }
   if (S_ISDIR(st.st_mode))
-    throw RunError(path_ + ": this is a folder; name the .h5 or .npy file in it");
+    throw RunError(path_ + ": this is a folder; name the .h5, .npy or .ark file in it");
   if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": this is a pipe or a device, not a file");
   if (const std::string rows = rows_of_index(path_); !rows.empty())
     throw RunError(fmt::format("{}: this is the index of {}; name that", path_, rows));
   file_bytes_ = static_cast<std::uint64_t>(st.st_size);
-  contents_ = is_npy(path_) ? read_npy(path_, file_bytes_) : read_h5(path_);
+  if (path_.ends_with(kTarEnding))
+    throw RunError(path_ +
+                   ": rows in archives are read by webdataset or tarfile; what became of every "
+                   "recording is in the .index.npy and .index.json beside it");
+  const bool is_ark = path_.ends_with(kArkEnding);
+  contents_ = is_ark          ? read_ark(path_, file_bytes_)
+              : is_npy(path_) ? read_npy(path_, file_bytes_)
+                              : read_h5(path_);
   try {
     check_contents(data());
   } catch (const RunError& e) {
@@ -121,6 +133,8 @@ NumberType FeatureFile::type() const {
 RowPlaces FeatureFile::places() const {
   try {
     return contents_.rows->places();
+  } catch (const RowsApart&) {
+    throw;
   } catch (const RunError& e) {
     throw RunError(fmt::format("{}: this file is damaged: {}", path_, e.what()));
   }

@@ -15,7 +15,7 @@
 namespace melflow {
 
 constexpr const char* kNpyEnding = ".npy";
-/// The paths of the index for rows at "features.npy": "features.index.npy" and
+/// The paths of the index for rows at "features.npy" or "features.ark": "features.index.npy" and
 /// "features.index.json".
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);

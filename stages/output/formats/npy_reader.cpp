@@ -192,15 +192,16 @@ bool is_npy(const std::string& path) {
   return read_at(file.get(), 0, std::strlen(kMagic), path) == kMagic;
 }
 
-FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
-  const bool has_name =
-      path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
+FeatureContents read_beside(
+    const std::string& path, const std::string& ending,
+    const std::function<std::unique_ptr<const FeatureRows>(FeatureData&)>& open) {
+  const bool has_name = path.ends_with(ending) || path.ends_with(ending + kPart);
   const std::string document = has_name ? beside(path, npy_document_path) : "";
   if (document.empty() || ::access(document.c_str(), F_OK) != 0)
     throw RunError(
-        fmt::format("{}: this is a .npy file, but no rows that melflow wrote{}; name an output of "
+        fmt::format("{}: this is a {} file, but no rows that melflow wrote{}; name an output of "
                     "`melflow run`",
-                    path, has_name ? fmt::format(" (there is no {})", document) : ""));
+                    path, ending, has_name ? fmt::format(" (there is no {})", document) : ""));
   FeatureContents out;
   FeatureData& data = out.data;
   Json about;
@@ -230,10 +231,6 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       out_s.std = numbers_or_nan(s.at("std"));
     }
     data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
-    std::uint64_t now = 0;
-    UniqueFd fd = open_regular(path, now);
-    check_rows(fd.get(), path, file_bytes, data);
-    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
     read_index(beside(path, npy_index_path), data);
     if (about.contains("columns")) read_texts(about.at("columns"), data);
     for (const Json& r : about.at("remarks")) {
@@ -244,10 +241,20 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     }
     if (about.contains("warnings"))
       data.warnings = about.at("warnings").get<std::vector<std::string>>();
-    out.rows =
-        std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype), data.values_per_row());
+    out.rows = open(data);
   });
   return out;
+}
+
+FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
+  return read_beside(path, kNpyEnding, [&](FeatureData& data) {
+    std::uint64_t now = 0;
+    UniqueFd fd = open_regular(path, now);
+    check_rows(fd.get(), path, file_bytes, data);
+    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
+    return std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype),
+                                     data.values_per_row());
+  });
 }
 
 }  // namespace melflow

@@ -1,0 +1,284 @@
+"""Rows of a file that melflow has written, as other libraries read them: melflow.export, and the verb of that name.
+
+A format writes the recordings into the folder DIR.part, each compared with its hash; what its library then reads back is
+compared, too, before the folder gets its name. Beside the rows lie recordings.csv, with every recording of the file and what
+became of it, and about.json, with what holds for all.
+"""
+
+from __future__ import annotations
+
+import collections
+import csv
+import fcntl
+import importlib
+import json
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from . import arguments
+from ._melflow import RunError, rows_hash
+from .rows import FileRows
+
+_ABOUT, _UNITS = "about.json", {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_STATUS = ("ok", "skipped", "failed", "not_run")
+
+
+def _named(path: str) -> str:
+    """Without bytes that end a name in a tar, a list or a URL, dots of the file's name among them: these come as %XX."""
+    def safe(part: str, kept: bytes) -> bytes:
+        return re.sub(rb"[^A-Za-z0-9_\-=+,@/" + kept + rb"\x80-\xff]", lambda m: b"%%%02X" % m[0][0], os.fsencode(part))
+    folder, slash, name = path.rpartition("/")
+    parts = (safe(folder + slash, b".") + safe(name, b"")).split(b"/")
+    return os.fsdecode(b"/".join(p.replace(b".", b"%2E") if p in (b".", b"..") else p for p in parts if p))
+
+
+def _names(paths: List[str]) -> List[str]:
+    """A name of its own for each path: without its ending, where no other path is alike then."""
+    short = [_named(re.sub(r"(?<=[^/])\.[A-Za-z][A-Za-z0-9]{0,4}\Z", "", path)) for path in paths]
+    count = collections.Counter(short)
+    out: List[str] = []
+    taken = set()
+    for path, name in zip(paths, short):
+        unique = name = name if count[name] == 1 else _named(path)
+        n = 0
+        while unique in taken:
+            n += 1
+            unique = f"{name}-{n}"
+        taken.add(unique)
+        out.append(unique)
+    return out
+
+
+def text(value: str) -> str:
+    """As UTF-8: bytes that are none as \\xNN."""
+    return os.fsencode(value).decode("utf-8", "backslashreplace")
+
+
+class Source:
+    """What a format writes. rows: the file. names: of the recordings, each once. parts: the splits with rows, and the numbers of
+    their recordings in the order of the rows; one without a name where there are no splits."""
+
+    def __init__(self, rows: FileRows, shard: int) -> None:
+        self.rows: Any = rows
+        self.shard = shard
+        self.names = _names(rows.path)
+        by_split: Dict[str, List[int]] = {}
+        for i in rows._by_offset.tolist():
+            by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
+        self.parts = by_split
+        self.hashes: Dict[int, int] = {}
+        self._reasons: Dict[int, Tuple[str, str]] = {file: (stage, why) for file, _, stage, why in rows._remarks}
+
+    def recording(self, i: int) -> np.ndarray:
+        """Its rows as they are stored, bfloat16 as uint16; raises RunError where they are not what was written."""
+        rows = self.rows
+        out: np.ndarray = rows._reader.read(int(rows.offset[i]), int(rows.count[i]), True)
+        self.hashes[i] = rows_hash(out)
+        if rows._hashes[i] not in (0, self.hashes[i]):
+            raise RunError(f"{rows.file}: the rows of {rows.path[i]} are not what was written (`melflow verify` lists all such "
+                           "files), so nothing is exported; `melflow repair` makes them again")
+        return out
+
+    def usual(self, i: int) -> np.ndarray:
+        """Likewise, bfloat16 as the float32 that it stands for."""
+        out = self.recording(i)
+        return (out.astype(np.uint32) << 16).view(np.float32) if self.rows.dtype == "bfloat16" else out
+
+    @property
+    def usual_type(self) -> str:
+        return "float32" if self.rows.dtype == "bfloat16" else self.rows.dtype
+
+    def confirm(self, i: int, read: np.ndarray) -> None:
+        """Compares what a library reads with what was written."""
+        if self.rows.dtype == "bfloat16" and read.dtype != np.uint16:
+            bits = np.ascontiguousarray(read, np.float32).view(np.uint32)
+            read = (bits >> 16).astype(np.uint16) if not (bits & 0xFFFF).any() else bits
+        elif self.rows.dtype != "bfloat16":
+            with np.errstate(all="ignore"):
+                as_stored = read.astype(self.rows.dtype)
+            same = np.array_equal(as_stored.astype(read.dtype), read, equal_nan=True)
+            read = as_stored if same else np.zeros(0)
+        shape = (int(self.rows.count[i]), *self.rows.shape[1:])
+        if read.shape != shape or rows_hash(np.ascontiguousarray(read)) != self.hashes.pop(i, None):
+            raise RunError(f"what is read back of {self.rows.path[i]} is not what was written: the disk, or the library that "
+                           "writes this format, makes errors")
+
+    def shards(self, numbers: List[int], most: Optional[int] = None) -> Iterator[List[int]]:
+        """Recordings in turn of at most `most` bytes (not given: a shard) together, or one."""
+        most = self.shard if most is None else most
+        taken: List[int] = []
+        held = 0
+        for i in numbers:
+            size = int(self.rows.count[i]) * self.rows._reader.row_bytes
+            if taken and held + size > most:
+                yield taken
+                taken, held = [], 0
+            taken.append(i)
+            held += size
+        if taken:
+            yield taken
+
+    def files(self, ending: str) -> Iterator[Tuple[str, List[int], str]]:
+        """The names of the shards, such as train-00000-of-00004.tar, what is in them, and their split."""
+        for split, numbers in self.parts.items():
+            shards = list(self.shards(numbers))
+            for n, shard in enumerate(shards):
+                yield f"{split or 'rows'}-{n:05}-of-{len(shards):05}{ending}", shard, split
+
+    def record(self, i: int) -> Dict[str, Any]:
+        """What is known of a recording, by name."""
+        rows = self.rows
+        out: Dict[str, Any] = {"number": i, "name": text(self.names[i]), "path": text(rows.path[i])}
+        if rows.labels is not None:
+            out["labels"] = [text(rows.label_names[n]) for n in np.flatnonzero(rows.labels[i])]
+        elif rows.label_names:
+            out["label"] = text(rows.label_names[rows.label[i]]) if rows.label[i] >= 0 else None
+        if rows.split_names:
+            out["split"] = text(rows.split_names[rows.split[i]]) if rows.split[i] >= 0 else None
+        out |= {"sample_rate": int(rows._sample_rate[i]), "duration": float(rows._duration[i])}
+        if any(rows._results):
+            out["results"] = rows._results[i]
+        more: Dict[str, Any] = {} if rows.target is None else dict(zip(rows._target_names, map(float, rows.target[i])))
+        more |= {name: text(texts[i]) for name, texts in rows.columns.items()}
+        for name, value in more.items():
+            out[name + "_" if name in out or name in ("rows", "status", "stage", "reason") else name] = value
+        return out
+
+    def about(self) -> Dict[str, Any]:
+        rows = self.rows
+        out = {"rows": rows.name, "unit": rows.unit, "shape": rows.shape, "dtype": rows.dtype, "labels": rows.label_names,
+               "splits": rows.split_names, "warnings": rows._warnings, "attributes": rows.attributes}
+        if rows._band_hz.size:
+            out["band_hz"] = [None if np.isnan(f) else f for f in rows._band_hz.tolist()]
+        if rows.mean is not None and rows.std is not None:
+            out["statistics"] = {"mean": rows.mean.tolist(), "std": rows.std.tolist(), "applied": rows.is_normalized}
+        return dict(json.loads(json.dumps(out)))  # no arrays and tuples
+
+    def write_table(self, path: str) -> None:
+        """Every recording of the file, with rows or without, and why. Names and paths have their bytes."""
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            out = csv.writer(file, lineterminator="\n")
+            for i, count in enumerate(self.rows.count.tolist()):
+                record = {**self.record(i), "name": self.names[i], "path": self.rows.path[i]}
+                stage, reason = self._reasons.get(i, ("", ""))
+                record |= {"rows": count, "status": _STATUS[self.rows.status[i]], "stage": stage, "reason": reason,
+                           "rows_hash": f"{int(self.rows._hashes[i]):016x}"}
+                if i == 0:
+                    out.writerow(record)
+                out.writerow(";".join(v) if isinstance(v, list) else "" if v is None else v for v in record.values())
+
+
+def _is_export(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, _ABOUT), encoding="utf-8") as file:
+            return "melflow_export" in json.load(file)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _folder(target: str, overwrite: bool) -> Iterator[str]:
+    """A folder that gets its name when all is in it."""
+    part, replaced = target + ".part", target + ".replaced"
+    if _is_export(replaced) and not os.path.lexists(target):
+        os.rename(replaced, target)  # an export was interrupted between two names
+    is_empty = os.path.isdir(target) and not os.path.islink(target) and not os.listdir(target)
+    if os.path.lexists(target) and not is_empty:
+        if not _is_export(target):
+            raise RunError(f"{target}: exists, and is no export of melflow, so it is left as it is; name a folder that is not there")
+        if not overwrite:
+            raise RunError(f"{target}: is an export already; replace it by overwrite=True (--overwrite), or name another folder")
+    if os.path.lexists(replaced):
+        raise RunError(f"{replaced}: is in the way; an export that is replaced is called so for a moment")
+    mark = os.path.join(part, ".melflow-export")
+    try:
+        os.mkdir(part)
+    except FileExistsError:
+        is_ours = os.path.isdir(part) and not os.path.islink(part) and (os.path.exists(mark) or not os.listdir(part))
+        if not is_ours:
+            raise RunError(f"{part}: is in the way, and no export of melflow began it; remove it, or name another folder") from None
+    except OSError as error:
+        raise RunError(f"{part}: cannot be made: {error.strerror}") from None
+    lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{part}: another export writes there") from None
+        open(mark, "wb").close()
+        for name in os.listdir(part):
+            path = os.path.join(part, name)
+            if path != mark:
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+        try:
+            yield part
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        os.unlink(mark)
+        if os.path.lexists(target) and not is_empty:
+            os.rename(target, replaced)
+        os.rename(part, target)
+        shutil.rmtree(replaced, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", format: str, *, shard: str = "256MiB",
+           overwrite: bool = False) -> Dict[str, Any]:
+    """Writes the rows of a file that melflow has written (.h5 or .npy) for other libraries, into a new folder.
+
+    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "safetensors",
+      or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after.
+    shard: about how many bytes of rows a file has. overwrite: replaces an earlier export.
+
+    All rows are compared with the hashes of the file, and again as the library reads them back. recordings.csv in the folder lists
+    every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows.
+    RunError: rows are damaged, a library is not installed, or the folder is no place for it; nothing is left then."""
+    from .export_formats import FORMATS  # which imports this module
+
+    if arguments.text("format", format) not in FORMATS:
+        raise ValueError(f"format: {format!r} is none. {arguments.meant(format, FORMATS)}")
+    match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", arguments.text("shard", shard))
+    if not match or int(match[1]) == 0:
+        raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
+    overwrite = arguments.flag("overwrite", overwrite)
+    target = os.path.abspath(arguments.path("folder", folder))
+    writer = FORMATS[format]()
+    for library in writer.libraries:
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise RunError(f"format {format} needs the library {library}, which cannot be imported ({error}); "
+                           f"install it: pip install {library}") from None
+    rows = FileRows(source)
+    if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
+        raise RunError(f"{target}: the file of rows lies in this folder; name another one")
+    given = Source(rows, int(match[1]) * _UNITS[match[2]])
+    try:
+        with _folder(target, overwrite) as part:
+            writer.write(given, part)
+            for i, read in writer.read(given, part):
+                given.confirm(i, read)
+            if given.hashes:
+                raise RunError(f"{rows.path[min(given.hashes)]} cannot be read back")
+            given.write_table(os.path.join(part, "recordings.csv"))
+            with open(os.path.join(part, _ABOUT), "w", encoding="utf-8") as file:
+                json.dump({"melflow_export": format, **given.about()}, file, indent=1)
+            size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(part) for name in names)
+    except OSError as error:
+        raise RunError(f"{target}: {error.strerror or error}") from None
+    return {"folder": target, "format": format, "recordings": int((rows.count > 0).sum()), "rows": len(rows), "bytes": size,
+            "without_rows": int((rows.count == 0).sum())}
+
+
+def of_verb(words: str) -> str:
+    """The verb: its arguments as JSON. Gives what it prints."""
+    done = export(**json.loads(words, strict=False))
+    return (f"{done['folder']}: {done['format']}, {done['recordings']} recordings, {done['rows']} rows, {done['bytes']} bytes" +
+            (f"; {done['without_rows']} recordings have no rows: recordings.csv says why" if done["without_rows"] else ""))

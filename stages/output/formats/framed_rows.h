@@ -1,0 +1,34 @@
+// Rows of which each piece has a head before it, as in archives. While a run writes, rows lie one
+// behind the other, so that what holds for all formats holds for these: any order, resuming,
+// statistics, normalising. At the end they are moved apart.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "stages/output/formats/row_part_file.h"
+#include "stages/output/rows/row_hash.h"
+
+namespace melflow {
+
+/// The first byte of rows that have not been moved yet. No head may be shorter.
+constexpr std::uint64_t kUnframedOffset = 16;
+static_assert(PartFile::kMark.size() <= kUnframedOffset);
+
+struct FramedPiece {
+  std::string head;
+  std::int64_t rows = 0;
+};
+
+/// Moves the rows of `file`, all of which are written, so that `pieces` of them lie behind their
+/// heads, and `tail` behind the last. `piece`: the pieces in the order of their rows; each is asked
+/// for twice. Throws RunError.
+void frame_rows(const RowPartFile& file, std::size_t pieces,
+                const std::function<FramedPiece(std::size_t)>& piece, std::string_view tail = {});
+
+/// Adds `bytes` bytes at byte `at` of a file to a hash; returns their end. Throws RunError.
+std::uint64_t add_bytes(RowHash& hash, const PartFile& file, std::uint64_t at, std::uint64_t bytes);
+
+}  // namespace melflow

@@ -1,0 +1,265 @@
+#include "stages/output/formats/tar_shards.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "stages/output/formats/appender.h"
+#include "stages/output/formats/framed_rows.h"
+#include "stages/output/formats/npy_file.h"
+#include "stages/output/formats/npy_header.h"
+#include "stages/output/formats/npy_layout.h"
+
+namespace melflow {
+namespace {
+
+constexpr const char* kTarStage = "tar_write";
+constexpr std::size_t kBlock = 512, kNpyHeader = 128;
+constexpr std::size_t kMostShards = 4096;
+
+std::string padding(std::uint64_t bytes) {
+  return std::string((kBlock - bytes % kBlock) % kBlock, '\0');
+}
+
+// A header of one block.
+std::string ustar(std::string_view name, std::uint64_t size, char type) {
+  std::string out(kBlock, '\0');
+  const auto put = [&](std::size_t at, std::string_view text) {
+    text.copy(out.data() + at, text.size());
+  };
+  put(0, name);
+  put(100, "0000644");
+  put(108, "0000000");  // user
+  put(116, "0000000");  // group
+  put(124, fmt::format("{:011o}", size));
+  put(136, "00000000000");  // time
+  put(148, "        ");     // the sum, as if of blanks
+  out[156] = type;
+  put(257, std::string_view("ustar\0"
+                            "00",
+                            8));
+  put(148,
+      fmt::format("{:06o}", std::accumulate(out.begin(), out.end(), 0U, [](unsigned sum, char c) {
+                    return sum + static_cast<unsigned char>(c);
+                  })));
+  out[154] = '\0';
+  return out;
+}
+
+// "LENGTH KEY=VALUE\n", where the length counts itself.
+std::string pax_record(std::string_view key, std::string_view value) {
+  const std::size_t rest = key.size() + value.size() + 3;
+  std::size_t length = rest;
+  while (length != rest + fmt::formatted_size("{}", length))
+    length = rest + fmt::formatted_size("{}", length);
+  return fmt::format("{} {}={}\n", length, key, value);
+}
+
+std::string member(const std::string& name, std::string_view data) {
+  return tar_header(name, data.size()).append(data) + padding(data.size());
+}
+
+Value json_text(std::string of) { return Value::scalar(std::move(of), {}, true); }
+
+// The place of the braces; npos, npos without.
+std::pair<std::size_t, std::size_t> braces_in(const std::string& path) {
+  const std::size_t begin = path.find('{');
+  return {begin, begin == path.npos ? begin : path.find('}', begin)};
+}
+
+// "a.tar" for "a-{000..127}.tar".
+std::string without_braces(std::string path) {
+  auto [begin, end] = braces_in(path);
+  if (begin == path.npos || end == path.npos) return path;
+  if (begin > 0 && (path[begin - 1] == '-' || path[begin - 1] == '_')) --begin;
+  return path.erase(begin, end + 1 - begin);
+}
+
+}  // namespace
+
+std::vector<std::string> shard_paths(const std::string& path) {
+  const auto [begin, end] = braces_in(path);
+  if (begin == path.npos) return {path};
+  const std::string inner = end == path.npos ? "" : path.substr(begin + 1, end - begin - 1);
+  const std::size_t digits = inner.size() < 4 ? 0 : (inner.size() - 2) / 2;
+  const std::string first = inner.substr(0, digits),
+                    last = inner.substr(std::min(inner.size(), digits + 2));
+  const auto is_number = [&](const std::string& t) {
+    return !t.empty() && t.size() == digits && digits < 10 &&
+           std::all_of(t.begin(), t.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  const bool is_range = is_number(first) && is_number(last) && inner.substr(digits, 2) == "..";
+  const long from = is_range ? std::stol(first) : 0, to = is_range ? std::stol(last) : -1;
+  if (to < from || static_cast<std::size_t>(to - from) >= kMostShards ||
+      path.find_first_of("{}", end + 1) != path.npos || path.find('}') < begin)
+    throw RunError(
+        fmt::format("'{}': braces stand for shards by two numbers of as many digits, at "
+                    "most {} in all, as in train-{{000000..000127}}.tar",
+                    excerpt(path, kLongestPath), kMostShards));
+  std::vector<std::string> out;
+  for (long n = from; n <= to; ++n)
+    out.push_back(
+        fmt::format("{}{:0{}}{}", path.substr(0, begin), n, digits, path.substr(end + 1)));
+  return out;
+}
+
+std::string tar_header(std::string_view name, std::uint64_t size) {
+  constexpr std::size_t kLongestName = 100;
+  constexpr std::uint64_t kSizes = std::uint64_t{1} << 33;
+  std::string records;
+  if (name.size() > kLongestName) records += pax_record("path", name);
+  if (size >= kSizes) records += pax_record("size", fmt::format("{}", size));
+  std::string out;
+  if (!records.empty()) out = ustar("pax", records.size(), 'x') + records + padding(records.size());
+  return out + ustar(name.substr(0, kLongestName), size < kSizes ? size : 0, '0');
+}
+
+std::vector<std::string> TarShards::files_of(const std::string& path) {
+  std::vector<std::string> out = shard_paths(path);
+  for (const auto& of : {npy_index_path, npy_document_path})
+    out.push_back(of(without_braces(path)));
+  return out;
+}
+
+TarShards::TarShards(const std::string& path, NumberType type, std::size_t values_per_row,
+                     const Opening& opening, std::shared_ptr<const std::vector<std::string>> names,
+                     std::string fingerprint)
+    : RowPartFile(shard_paths(path).front(), kTarStage, type, values_per_row, kUnframedOffset,
+                  opening, has_one_of({"\"feature_fingerprint\""})),
+      names_(std::move(names)),
+      fingerprint_(std::move(fingerprint)) {
+  std::vector<std::string> all = files_of(path);
+  std::rotate(all.begin(), all.end() - 2, all.end());  // the index first
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i != 2)
+      files_.push_back(
+          std::make_unique<PartFile>(all[i], kTarStage, opening.existing,
+                                     has_one_of({i == 0   ? "('offset', '<i8'), ('count', '<i8')"
+                                                 : i == 1 ? "\"melflow_version\""
+                                                          : "\"feature_fingerprint\""})));
+}
+
+std::vector<PartFile*> TarShards::parts() {
+  std::vector<PartFile*> out;
+  for (const auto& file : files_) out.push_back(file.get());
+  out.push_back(this);
+  return out;
+}
+
+std::string TarShards::about(const OutputIndex& x, std::size_t file) const {
+  const Manifest& manifest = x.manifest;
+  Value out = Value::map({});
+  const auto add = [&](std::string name, Value value) {
+    while (out.find(name) != nullptr) name += '_';
+    out.set(name, std::move(value));
+  };
+  const auto number = [](auto n) { return Value::scalar(fmt::format("{}", n)); };
+  add("path", json_text(x.path(file)));
+  if (manifest.has_label_sets()) {
+    std::vector<Value> labels;
+    for (const std::int32_t label : x.labels(file))
+      labels.push_back(json_text(manifest.label_names()[static_cast<std::size_t>(label)]));
+    add("labels", Value::list(std::move(labels)));
+  } else if (const std::int32_t label = x.label(file); label >= 0) {
+    add("label", json_text(manifest.label_names()[static_cast<std::size_t>(label)]));
+  }
+  if (const std::int8_t split = x.split(file); split >= 0)
+    add("split", json_text(manifest.split_names()[static_cast<std::size_t>(split)]));
+  add("rows", number(x.rows(file)));
+  add("sample_rate", number(x.sample_rate(file)));
+  add("duration", number(x.duration(file)));
+  add("feature_fingerprint", json_text(fingerprint_));
+  for (std::size_t t = 0; t < manifest.target_names().size(); ++t)
+    if (const float target = x.target(file, t); std::isfinite(target))
+      add(manifest.target_names()[t], number(target));
+  for (std::size_t t = 0; t < manifest.text_names().size(); ++t)
+    add(manifest.text_names()[t], json_text(x.text(file, t)));
+  return utf8_or_escaped(to_json(out));
+}
+
+// Everything of a recording that lies before its rows.
+std::string TarShards::members_before(const OutputIndex& x, std::size_t file,
+                                      std::span<const std::uint64_t> shape) const {
+  const std::string& name = (*names_)[x.first + file];
+  std::string out = member(name + ".json", about(x, file));
+  const auto& columns = x.manifest.text_names();
+  if (const auto at = std::find(columns.begin(), columns.end(), "text"); at != columns.end())
+    out += member(name + ".txt", x.text(file, static_cast<std::size_t>(at - columns.begin())));
+  if (const std::int32_t label = x.label(file); label >= 0 && !x.manifest.has_label_sets())
+    out += member(name + ".cls", fmt::format("{}", label));
+  std::vector<std::uint64_t> own(shape.begin(), shape.end());
+  own.front() = static_cast<std::uint64_t>(x.rows(file));
+  out += tar_header(name + ".npy", kNpyHeader + own.front() * row_bytes());
+  return out + npy_header(NpyFile::descr(type()), own, kNpyHeader);
+}
+
+void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index) {
+  write_npy_index(*files_[0], index);
+  write_npy_document(*files_[1], shape, type(), index);
+  if (!index.complete) return;
+  std::vector<std::size_t> files;  // in the order of their rows, which is that of the run
+  for (std::size_t i = 0; i < index.files(); ++i)
+    if (index.rows(i) > 0) files.push_back(i);
+  const auto bytes_of = [&](std::size_t file) {
+    return static_cast<std::uint64_t>(index.rows(file)) * row_bytes();
+  };
+  const auto padding_of = [&](std::size_t file) { return padding(kNpyHeader + bytes_of(file)); };
+  const auto check = [&](std::size_t file, std::uint64_t hash) {
+    if (const std::uint64_t written = index.rows_hash(file); written != 0 && hash != written)
+      fail_read_back(part_path());
+  };
+  // Shards of about as many rows. A file lies in the shard in which its first row would.
+  const std::size_t shards = files_.size() - 1;
+  std::vector<std::size_t> ends;
+  for (std::size_t s = 0, i = 0; s < shards; ++s) {
+    while (i < files.size() &&
+           static_cast<std::uint64_t>(index.offset(files[i])) * shards < (s + 1) * shape.front())
+      ++i;
+    ends.push_back(i);
+  }
+  const auto tail_of = [&](std::size_t begin, std::size_t end) {
+    return (begin == end ? "" : padding_of(files[end - 1])) + std::string(2 * kBlock, '\0');
+  };
+  std::vector<char> piece(1 << 20);
+  for (std::size_t s = 1; s < shards; ++s) {
+    Appender out(*files_[s + 1]);
+    for (std::size_t i = ends[s - 1]; i < ends[s]; ++i) {
+      out.add((i == ends[s - 1] ? "" : padding_of(files[i - 1])) +
+              members_before(index, files[i], shape));
+      RowHash hash;
+      std::uint64_t at =
+          kUnframedOffset + static_cast<std::uint64_t>(index.offset(files[i])) * row_bytes();
+      for (std::uint64_t left = bytes_of(files[i]); left > 0;) {
+        const std::size_t n = std::min<std::uint64_t>(piece.size(), left);
+        get(piece.data(), n, at);
+        hash.add(piece.data(), n);
+        out.add({piece.data(), n});
+        at += n;
+        left -= n;
+      }
+      check(files[i], hash.value());
+    }
+    out.add(tail_of(ends[s - 1], ends[s]));
+    out.finish();
+  }
+  const auto framed = [&](std::size_t i) {
+    return FramedPiece{
+        (i == 0 ? "" : padding_of(files[i - 1])) + members_before(index, files[i], shape),
+        index.rows(files[i])};
+  };
+  frame_rows(*this, ends[0], framed, tail_of(0, ends[0]));
+  std::uint64_t at = 0;
+  for (std::size_t i = 0; i < ends[0]; ++i) {
+    RowHash hash;
+    at = add_bytes(hash, *this, at + framed(i).head.size(), bytes_of(files[i]));
+    check(files[i], hash.value());
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,57 @@
+// Shards of WebDataset: tar archives in which rows of a recording lie beside what is known of it.
+//
+//   NAME.json   path, label or labels, split, targets, columns, rows, sample_rate, duration, and
+//               feature_fingerprint
+//   NAME.txt    its column `text`, NAME.cls the number of its label; where there are such
+//   NAME.npy    its rows
+//
+// Headers are POSIX's (pax, IEEE 1003.1-2001), without time and owner: the same rows are the same
+// bytes. The index of all recordings is that of npy_layout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/output/formats/output_index.h"
+#include "stages/output/formats/row_part_file.h"
+
+namespace melflow {
+
+constexpr const char* kTarEnding = ".tar";
+
+/// The paths that "a-{000..127}.tar" stands for; without braces the path itself. Throws RunError
+/// for braces without two numbers of as many digits, ascending, and for more than 4096 paths.
+std::vector<std::string> shard_paths(const std::string& path);
+/// The header of a member, its name and size [bytes] of any length.
+std::string tar_header(std::string_view name, std::uint64_t size);
+
+class TarShards final : public RowPartFile {
+ public:
+  /// The paths of all files, the first shard first.
+  static std::vector<std::string> files_of(const std::string& path);
+
+  /// `names`: of the recordings of the run. Throws RunError as PartFile does, for any of the files.
+  TarShards(const std::string& path, NumberType type, std::size_t values_per_row,
+            const Opening& opening, std::shared_ptr<const std::vector<std::string>> names,
+            std::string fingerprint);
+
+  /// Completes all files; of a run that was stopped only the index, since a later one goes on with
+  /// the rows. Throws RunError, also where rows read back are not those written.
+  void make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index);
+  [[nodiscard]] std::vector<PartFile*> parts() override;
+
+ private:
+  [[nodiscard]] std::string about(const OutputIndex& index, std::size_t file) const;
+  [[nodiscard]] std::string members_before(const OutputIndex& index, std::size_t file,
+                                           std::span<const std::uint64_t> shape) const;
+
+  std::shared_ptr<const std::vector<std::string>> names_;
+  std::string fingerprint_;
+  std::vector<std::unique_ptr<PartFile>> files_;  // the index, and all shards but the first
+};
+
+}  // namespace melflow

@@ -1,0 +1,382 @@
+"""melflow.export, beside h5py and the libraries that read the formats. A format whose library is not installed is skipped."""
+
+import csv
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+import warnings
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+SPLITS = ', splits: ratio, split_ratios: {train: 70, val: 30}'
+CASES = {
+    "whole": dict(sink="statistics: all", files=SPLITS),
+    "windows": dict(sink="dtype: float32", segment=", length: 2000, hop: 1500", files=SPLITS),
+    "half": dict(sink="dtype: float16"),
+    "brain": dict(sink="dtype: bfloat16"),
+    "int16": dict(sink="dtype: int16", segment=", length: 2000", chain=corpus.SAMPLES),
+    "waves": dict(sink="dtype: int16", chain=corpus.SAMPLES),
+}
+
+
+def needs(*names):
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    return unittest.skipIf(missing, f"{', '.join(missing)}: not installed")
+
+
+class ExportsTest(corpus.CorpusTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.rename(os.path.join(cls.root, "ant", "003.wav"), os.path.join(cls.root, "ant", "a b.c.wav"))
+        os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
+        os.rename(os.path.join(cls.root, "ant", "009.wav"), os.path.join(cls.root, "ant", "naïve.wav"))
+        os.rename(os.path.join(cls.root, "ant", "015.wav"), os.path.join(cls.root, "ant", ".wav"))
+        cls.files = {}
+        for name, case in CASES.items():
+            case = dict(case)
+            sink = f"stage: hdf5_write, path: {cls.folder.name}/{name}.h5, {case.pop('sink')}"
+            cls.files[name] = corpus.write_rows(cls.folder.name, name, corpus.pipeline(cls.root, sink, **case))
+
+    def exports(self, format, *cases):
+        """For each case: the folder, by number the rows as h5py has them and the path, and the names in recordings.csv."""
+        for case in cases or CASES:
+            with h5py.File(self.files[case]) as file:
+                folder = os.path.join(self.folder.name, f"{case}.{format}")
+                done = melflow.export(self.files[case], folder, format, shard="1MiB", overwrite=True)
+                rows, paths = file[file.attrs["rows"]][:], [os.fsdecode(p) for p in file["files/path"][:]]
+                expected = {i: rows[o:o + n] for i, (o, n) in enumerate(zip(file["files/offset"], file["files/count"])) if n}
+                splits = [s.decode() for s in file["splits/name"][:]]
+                split = {i: splits[file["files/split"][i]] if splits else "" for i in expected}
+                with open(os.path.join(folder, "recordings.csv"), encoding="utf-8", errors="surrogateescape") as table:
+                    listed = list(csv.DictReader(table))
+                reasons = {int(f): r.decode() for f, r in zip(file["remarks/file"], file["remarks/reason"])}
+                for i, row in enumerate(listed):
+                    status = ("ok", "skipped", "failed", "not_run")[file["files/status"][i]]
+                    self.assertEqual((int(row["number"]), row["status"], int(row["rows"]), row["reason"]),
+                                     (i, status, file["files/count"][i], reasons.get(i, "")))
+                self.assertEqual(len(listed), len(paths))
+                self.assertTrue({"failed", "skipped"} <= {row["status"] for row in listed} or case == "waves")
+                self.assertEqual(len({row["name"] for row in listed}), len(listed))
+                self.assertEqual((done["recordings"], done["rows"]), (len(expected), len(rows)))
+                with open(os.path.join(folder, "about.json"), encoding="utf-8") as about:
+                    self.assertEqual(json.load(about)["attributes"]["feature_fingerprint"], file.attrs["feature_fingerprint"])
+                self.assertEqual([n for n in os.listdir(folder) if n.startswith(".")], [])
+            yield folder, expected, split, [row["name"] for row in listed]
+
+    def check(self, read, expected):
+        """Bit by bit; wider types hold the same values."""
+        self.assertEqual(sorted(read), sorted(expected))
+        for i, rows in read.items():
+            want = expected[i].astype(rows.dtype)
+            self.assertEqual(rows.tobytes(), want.tobytes(), i)
+            self.assertEqual(rows.shape, want.shape)
+
+    @needs("pyarrow")
+    def test_parquet(self):
+        import pyarrow.dataset as ds
+        for folder, expected, split, _ in self.exports("parquet"):
+            shape = next(iter(expected.values())).shape[1:]
+            table = ds.dataset(os.path.join(folder, "data")).to_table().to_pydict()
+            read = {i: np.array(rows, next(iter(expected.values())).dtype).reshape(-1, *shape)
+                    for i, rows in zip(table["number"], table["rows"])}
+            self.check(read, expected)
+            self.assertEqual({i: s or "" for i, s in zip(table["number"], table.get("split", [""] * len(read)))}, split)
+
+    @needs("pyarrow")
+    def test_arrow(self):
+        import pyarrow as pa
+        for folder, expected, _, _ in self.exports("arrow"):
+            read = {}
+            for name in os.listdir(os.path.join(folder, "data")):
+                with pa.ipc.open_file(os.path.join(folder, "data", name)) as file:
+                    table = file.read_all().to_pydict()
+                read.update(zip(table["number"], table["rows"]))
+            kind = next(iter(expected.values())).dtype
+            self.check({i: np.array(rows, kind) for i, rows in read.items()}, expected)
+
+    @needs("datasets")
+    def test_hf(self):
+        import datasets
+        for folder, expected, split, _ in self.exports("hf"):
+            there = datasets.load_from_disk(folder)
+            parts = there if isinstance(there, dict) else {"": there}
+            read = {}
+            for name, part in parts.items():
+                for row in part.with_format("numpy"):
+                    read[int(row["number"])] = row["rows"]
+                    self.assertEqual(split[int(row["number"])], name)
+            self.check(read, expected)
+
+    @needs("datasets")
+    def test_datasets_finds_the_splits_of_parquet(self):
+        import datasets
+        datasets.disable_progress_bars()
+        for folder, expected, split, _ in self.exports("parquet", "whole"):
+            there = datasets.load_dataset(folder, cache_dir=os.path.join(self.folder.name, "cache"))
+            self.assertEqual({n: len(part) for n, part in there.items()},
+                             {n: list(split.values()).count(n) for n in ("train", "val")})
+
+    @needs("zarr")
+    def test_zarr(self):
+        import zarr
+        for folder, expected, _, _ in self.exports("zarr"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                group = zarr.open_group(folder, mode="r")
+                rows, offset, count = group["rows"][:], group["files/offset"][:], group["files/count"][:]
+                self.check({i: rows[o:o + n] for i, (o, n) in enumerate(zip(offset, count)) if n}, expected)
+                self.assertEqual(group["files/path"].shape, count.shape)
+            self.assertIsNotNone(group["rows"].shards)
+
+    @needs("kaldiio")
+    def test_kaldi(self):
+        import kaldiio
+        for folder, expected, split, names in self.exports("kaldi"):
+            read = {}
+            number = {name: i for i, name in enumerate(names)}
+            for part in set(split.values()):
+                where = os.path.join(folder, part)
+                before = os.getcwd()
+                os.chdir(where)
+                try:
+                    with open("feats.scp", "rb") as file:
+                        lines = [os.fsdecode(line).split() for line in file]
+                    by_scp = {key: kaldiio.load_mat(at) for key, at in lines}
+                    order = [os.fsencode(key) for key, _ in lines]
+                    with open("utt2spk", "rb") as file:
+                        self.assertEqual([line.split()[0] for line in file], order)
+                finally:
+                    os.chdir(before)
+                self.assertEqual(order, sorted(order))
+                for key, values in by_scp.items():
+                    name = key.rsplit("-", 1)[0] if key not in number else key
+                    self.assertEqual(split[number[name]], part)
+                    read.setdefault(number[name], []).append(values)
+            ragged = next(iter(expected.values())).ndim < 3
+            self.check({i: v[0] if ragged else np.stack(v) for i, v in read.items()}, expected)
+
+    @needs("kaldiio")
+    def test_arks_are_read_in_turn(self):
+        import kaldiio
+        for folder, expected, _, names in self.exports("kaldi", "int16"):
+            data = b""
+            for name in sorted(name for name in os.listdir(folder) if name.endswith(".ark")):
+                with open(os.path.join(folder, name), "rb") as file:
+                    data += file.read().replace(b"caf\xe9", b"cafe")  # the library's keys are UTF-8
+            ark = os.path.join(folder, "all.ark")
+            with open(ark, "wb") as file:
+                file.write(data)
+            number = {name.replace(os.fsdecode(b"\xe9"), "e"): i for i, name in enumerate(names)}
+            self.check({number[key]: values for key, values in kaldiio.load_ark(ark)}, expected)
+
+    def test_tar(self):
+        for folder, expected, split, names in self.exports("tar"):
+            read = {}
+            shards = [name for name in os.listdir(folder) if name.endswith(".tar")]
+            for name in shards:
+                with tarfile.open(os.path.join(folder, name)) as file:
+                    about = None
+                    for member in file:
+                        self.assertEqual((member.mtime, member.uid, member.uname), (0, 0, ""))
+                        if member.name.endswith(".json"):
+                            about = json.load(file.extractfile(member))
+                            self.assertEqual(split[about["number"]] or "rows", name.split("-")[0])
+                            read[about["number"]] = rows
+                        elif member.name.endswith(".npy"):
+                            rows = np.load(io.BytesIO(file.extractfile(member).read()))
+            self.check(read, expected)
+
+    @needs("webdataset")
+    def test_tar_is_one_of_webdataset(self):
+        import webdataset
+        for folder, expected, _, _ in self.exports("tar", "whole", "int16"):
+            shards = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tar"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)  # of the library's files
+                samples = list(webdataset.WebDataset(shards, shardshuffle=False).decode())
+            self.check({s["json"]["number"]: s["npy"] for s in samples}, expected)
+
+    @needs("safetensors")
+    def test_safetensors(self):
+        from safetensors import safe_open
+        for folder, expected, _, names in self.exports("safetensors", *(c for c in CASES if c != "brain")):
+            with open(os.path.join(folder, "rows.safetensors.index.json"), encoding="utf-8") as file:
+                index = json.load(file)["weight_map"]
+            read = {}
+            text = {os.fsencode(n).decode("utf-8", "backslashreplace"): i for i, n in enumerate(names)}
+            for name, at in index.items():
+                with safe_open(os.path.join(folder, at), "np") as file:
+                    read[text[name]] = file.get_tensor(name)
+            self.check(read, expected)
+
+    @needs("safetensors")
+    def test_safetensors_keeps_bfloat16(self):
+        import safetensors
+        for folder, expected, _, _ in self.exports("safetensors", "brain"):
+            count = 0
+            for name in os.listdir(folder):
+                if name.endswith(".safetensors"):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        for _, tensor in safetensors.deserialize(file.read()):
+                            self.assertEqual(tensor["dtype"], "BF16")
+                            count += tensor["shape"][0]
+            self.assertEqual(count, sum(map(len, expected.values())))
+
+    def test_same_rows_give_the_same_bytes(self):
+        a, b = (os.path.join(self.folder.name, name) for name in ("same_a", "same_b"))
+        for folder in (a, b):
+            melflow.export(self.files["whole"], folder, "tar")
+        for name in os.listdir(a):
+            with open(os.path.join(a, name), "rb") as one, open(os.path.join(b, name), "rb") as other:
+                self.assertEqual(one.read(), other.read(), name)
+
+    def test_rows_of_npy_are_those_of_hdf5(self):
+        case = dict(CASES["half"])
+        corpus.write_rows(self.folder.name, "npy", corpus.pipeline(
+            self.root, f"stage: npy_write, path: {self.folder.name}/npy.npy, {case.pop('sink')}", **case))
+        folders = [os.path.join(self.folder.name, name) for name in ("of_npy", "of_hdf5")]
+        for source, folder in zip((os.path.join(self.folder.name, "npy.npy"), self.files["half"]), folders):
+            melflow.export(source, folder, "tar")
+        for name in os.listdir(folders[0]):
+            if name.endswith((".tar", ".csv")):
+                with open(os.path.join(folders[0], name), "rb") as one, open(os.path.join(folders[1], name), "rb") as other:
+                    self.assertEqual(one.read(), other.read(), name)
+
+    def test_an_output_of_one_recording(self):
+        silent = os.path.join(self.folder.name, "silent")
+        os.mkdir(silent)
+        with open(os.path.join(self.root, "cat", "002.wav"), "rb") as file:
+            data = file.read()
+        for name, audio in (("a.wav", data), ("b.wav", data[:46])):
+            with open(os.path.join(silent, name), "wb") as out:
+                out.write(audio)
+        text = corpus.pipeline(silent, f"stage: hdf5_write, path: {self.folder.name}/one.h5")
+        path = corpus.write_rows(self.folder.name, "one", text)
+        for format, library in (("parquet", "pyarrow"), ("arrow", "pyarrow"), ("zarr", "zarr"), ("kaldi", "kaldiio"), ("tar", "tarfile"),
+                                ("safetensors", "safetensors"), ("hf", "datasets")):
+            if importlib.util.find_spec(library):
+                with self.subTest(format):
+                    done = melflow.export(path, os.path.join(self.folder.name, "one." + format), format)
+                    self.assertEqual((done["recordings"], done["without_rows"]), (1, 1))
+
+    def test_damaged_rows_are_refused(self):
+        path = os.path.join(self.folder.name, "damaged.h5")
+        with open(self.files["half"], "rb") as file, open(path, "wb") as out:
+            data = bytearray(file.read())
+            with h5py.File(self.files["half"]) as there:
+                data[there[there.attrs["rows"]].id.get_offset() + 100] ^= 1
+            out.write(data)
+        folder = os.path.join(self.folder.name, "of_damaged")
+        with self.assertRaisesRegex(melflow.RunError, r"damaged.h5: the rows of ant/000.wav are not what was written"):
+            melflow.export(path, folder, "tar")
+        self.assertEqual([n for n in os.listdir(self.folder.name) if n.startswith("of_damaged")], [])
+
+    def test_what_is_read_back_is_compared(self):
+        from melflow import export_formats
+
+        class Wrong(export_formats.Tar):
+            change = staticmethod(lambda rows: rows)
+
+            def read(self, source, folder):
+                for i, rows in super().read(source, folder):
+                    for given in self.change(rows):
+                        yield i, given
+
+        folder = os.path.join(self.folder.name, "wrong")
+        before = dict(export_formats.FORMATS)
+        self.addCleanup(export_formats.FORMATS.update, before)
+        export_formats.FORMATS["tar"] = Wrong
+        for change, why in ((lambda rows: [rows + 1], "what is read back of .* is not what was written"),
+                            (lambda rows: [rows[1:]], "is not what was written"),
+                            (lambda rows: [rows, rows], "is not what was written"),
+                            (lambda rows: [], "cannot be read back")):
+            Wrong.change = staticmethod(change)
+            for case in ("whole", "half", "brain", "int16"):
+                with self.subTest(case, why=why), self.assertRaisesRegex(melflow.RunError, why):
+                    melflow.export(self.files[case], folder, "tar")
+                self.assertFalse(os.path.exists(folder) or os.path.exists(folder + ".part"))
+
+    def test_folders_of_others_stay(self):
+        def export(name, **options):
+            return melflow.export(self.files["half"], os.path.join(self.folder.name, name), "tar", **options)
+        path = os.path.join(self.folder.name, "mine")
+        os.mkdir(path)
+        export("mine")  # an empty folder is a place
+        with self.assertRaisesRegex(melflow.RunError, "is an export already; replace it by overwrite=True"):
+            export("mine")
+        open(os.path.join(path, "stale"), "wb").close()
+        export("mine", overwrite=True)
+        self.assertFalse(os.path.exists(os.path.join(path, "stale")))
+        other = os.path.join(self.folder.name, "other")
+        os.mkdir(other)
+        open(os.path.join(other, "thesis"), "wb").close()
+        with self.assertRaisesRegex(melflow.RunError, "other: exists, and is no export of melflow"):
+            export("other", overwrite=True)
+        os.rename(other, path + "2.part")
+        with self.assertRaisesRegex(melflow.RunError, r"mine2.part: is in the way, and no export of melflow began it"):
+            export("mine2")
+        with self.assertRaisesRegex(melflow.RunError, "the file of rows lies in this folder"):
+            melflow.export(self.files["half"], self.folder.name, "tar", overwrite=True)
+        with self.assertRaisesRegex(melflow.RunError, "cannot be made: No such file or directory"):
+            export("nowhere/out")
+
+    def test_an_interrupted_export_is_no_obstacle(self):
+        path = os.path.join(self.folder.name, "again")
+        os.mkdir(path + ".part")
+        for name in (".melflow-export", "rows-00000-of-00002.tar"):
+            open(os.path.join(path + ".part", name), "wb").close()
+        melflow.export(self.files["half"], path, "tar")
+        self.assertNotIn("rows-00000-of-00002.tar", os.listdir(path))
+        os.rename(path, path + ".replaced")
+        with self.assertRaisesRegex(melflow.RunError, "is an export already"):
+            melflow.export(self.files["half"], path, "tar")
+        self.assertTrue(os.path.exists(path))
+
+    def test_arguments(self):
+        out = os.path.join(self.folder.name, "arguments")
+        for options, error, why in ((dict(format="parkett"), ValueError, "Did you mean 'parquet'"),
+                                    (dict(format="tar", shard="1 GB"), ValueError, "shard: '1 GB' is no size"),
+                                    (dict(format="tar", shard="0MiB"), ValueError, "shard: '0MiB' is no size"),
+                                    (dict(format="tar", overwrite="yes"), TypeError, "overwrite")):
+            with self.subTest(options), self.assertRaisesRegex(error, why):
+                melflow.export(self.files["half"], out, **options)
+
+    def test_verb(self):
+        program = os.environ["MELFLOW_PROGRAM"]
+        environment = {**os.environ, "MELFLOW_PYTHON": sys.executable}
+        out = os.path.join(self.folder.name, os.fsdecode(b"verb\xff"))
+
+        def run(*words, **more):
+            return subprocess.run([program, "export", self.files["whole"], out, *words], capture_output=True, text=True,
+                                  errors="surrogateescape", env={**environment, **more})
+        ended = run("--format", "tar")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertRegex(ended.stdout, r"verb.*: tar, \d+ recordings, \d+ rows, \d+ bytes; \d+ recordings have no rows: recordings.csv")
+        ended = run("--format", "tar")
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "^melflow: .*is an export already; replace it by overwrite=True")
+        self.assertEqual(run("--format", "tar", "--overwrite").returncode, 0)
+        self.assertEqual(run("--format", "parkett").returncode, 2)
+        with tempfile.TemporaryDirectory() as hidden:  # a library that cannot be imported
+            with open(os.path.join(hidden, "zarr.py"), "w", encoding="utf-8") as file:
+                file.write("raise ImportError('not here')\n")
+            ended = run("--format", "zarr", PYTHONPATH=hidden)
+        self.assertRegex(ended.stderr, r"format zarr needs the library zarr, .*\(not here\); install it: pip install zarr")
+        ended = run("--format", "tar", MELFLOW_PYTHON="/bin/false")
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "^melflow: melflow export: this needs Python with the package melflow")
+
+
+if __name__ == "__main__":
+    unittest.main()

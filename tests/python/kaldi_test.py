@@ -1,0 +1,345 @@
+"""The stage kaldi_write, beside h5py, and kaldiio where it is installed."""
+
+import csv
+import importlib.util
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+CASES = {
+    "whole": {},
+    "windows": corpus.WINDOWS,
+    "waves": dict(chain=corpus.SAMPLES),
+    "samples": dict(segment=", length: 2000", chain=corpus.SAMPLES),
+}
+SINK = "stage: kaldi_write, path: {out}/feats.ark, overwrite: true, statistics: all"
+
+
+def matrices(path):
+    """The keys, offsets and arrays of an ark, by Kaldi's description of it."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, out = 0, {}
+    while at < len(data):
+        key, begin = data[at:data.index(b" ", at)], data.index(b" ", at) + 1
+        assert data[begin:begin + 3] == b"\0BF", data[begin:begin + 5]
+        is_matrix = data[begin + 3:begin + 5] == b"M "
+        sizes = data[begin + 5:begin + (15 if is_matrix else 10)]
+        shape = struct.unpack("<bibi" if is_matrix else "<bi", sizes)[1::2]
+        at = begin + 5 + len(sizes)
+        out[key] = begin, np.frombuffer(data, "<f4", int(np.prod(shape)), at).reshape(shape)
+        at += 4 * int(np.prod(shape))
+    return out
+
+
+def table(path):
+    with open(path, "rb") as file:
+        return dict(line[:-1].split(b" ", 1) for line in file)
+
+
+def contents(folder):
+    return {name: pathlib.Path(folder, name).read_bytes() for name in sorted(os.listdir(folder))}
+
+
+class KaldiTest(corpus.CorpusTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.rename(os.path.join(cls.root, "ant", "003.wav"), os.path.join(cls.root, "ant", "a b.c.wav"))
+        os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
+        shutil.copy(os.path.join(cls.root, "ant", "009.wav"), os.path.join(cls.root, "ant", "009.WAV"))
+        with open(os.path.join(cls.folder.name, "list.csv"), "wb") as out:
+            out.write(b"path,id,who,words,kind\n")
+            for i, at in enumerate(sorted(os.path.relpath(os.path.join(d, f), cls.root) for d, _, fs in os.walk(cls.root) for f in fs)):
+                out.write(os.fsencode(f"{at},utt{i:03},{'ann lee' if i % 2 else 'bob'},{'' if i == 4 else f' said   {i} '},same\n"))
+
+    def run_program(self, text, *words, accepts=(0, 3)):
+        yaml = os.path.join(self.folder.name, "p.yaml")
+        with open(yaml, "w", encoding="utf-8") as out:
+            out.write(text)
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *(words or ["run"]), yaml, "--quiet"], capture_output=True, text=True,
+                               errors="surrogateescape")
+        self.assertIn(ended.returncode, accepts, ended.stderr)
+        return ended
+
+    def program(self, *words, code=0):
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *words], capture_output=True, text=True, errors="surrogateescape")
+        self.assertEqual(ended.returncode, code, ended.stderr)
+        return ended.stdout + ended.stderr
+
+    def out(self, name):
+        path = os.path.join(self.folder.name, name)
+        shutil.rmtree(path, ignore_errors=True)
+        os.mkdir(path)
+        return path
+
+    def text(self, out, more="", listed="", **case):
+        return corpus.pipeline(self.root, SINK.format(out=out) + more, files=listed, **case)
+
+    def listed(self, columns):
+        return f', manifest: {self.folder.name}/list.csv, columns: [{columns}]'
+
+    def test_values_are_those_of_hdf5(self):
+        for name, case in CASES.items():
+            for normalize in ("", ", normalize: true"):
+                with self.subTest(name, normalize=normalize):
+                    out = self.out("a")
+                    h5 = out + ".h5"
+                    self.run_program(self.text(out, normalize, **case) + "  h5: {stage: hdf5_write, from: rows, overwrite: true, "
+                                     f"statistics: all{normalize}, path: {h5}}}\n")
+                    with h5py.File(h5) as file:
+                        rows, offset, count = file[file.attrs["rows"]][:], file["files/offset"][:], file["files/count"][:]
+                    there = matrices(os.path.join(out, "feats.ark"))
+                    values = np.concatenate([v[None] if rows.ndim == 3 else v for _, v in there.values()])
+                    self.assertEqual(values.tobytes(), rows.tobytes())
+                    self.assertEqual(table(os.path.join(out, "feats.scp")), {k: b"feats.ark:%d" % at for k, (at, _) in there.items()})
+                    self.assertEqual(list(table(os.path.join(out, "feats.scp"))), sorted(there))
+                    self.assertEqual(sorted(os.listdir(out)), ["feats.ark", "feats.index.json", "feats.index.npy", "feats.scp"])
+                    # Keys are the names that an export has.
+                    melflow.export(h5, out + ".tar", "tar", overwrite=True)
+                    with open(os.path.join(out + ".tar", "recordings.csv"), encoding="utf-8", errors="surrogateescape") as listed:
+                        names = [os.fsencode(row["name"]) for row in csv.DictReader(listed)]
+                    keys = [n if rows.ndim < 3 else n + b"-%06d" % k for i, n in enumerate(names) if count[i]
+                            for k in range(1 if rows.ndim < 3 else count[i])]
+                    self.assertEqual(list(there), keys)
+                    self.assertTrue({b"ant/a%20b%2Ec", b"ant/caf\xe9", b"ant/009%2Ewav", b"ant/009%2EWAV"} <= set(names))
+                    index = np.load(os.path.join(out, "feats.index.npy"))
+                    np.testing.assert_array_equal(index["offset"], offset)
+                    self.assertIn("the rows of", self.program("verify", os.path.join(out, "feats.ark")))
+                    self.assertIn("equal: same features", self.program("compare", os.path.join(out, "feats.ark"), h5))
+                    self.assertIn("kaldi_write", self.program("inspect", os.path.join(out, "feats.ark"), "--files"))
+
+    @unittest.skipUnless(importlib.util.find_spec("kaldiio"), "kaldiio: not installed")
+    def test_kaldiio_reads_it(self):
+        import kaldiio
+        out = self.out("kaldiio")
+        self.run_program(self.text(out, listed=", include: ['*/0*.wav']"))
+        before = os.getcwd()
+        os.chdir(out)
+        try:
+            by_key = dict(kaldiio.load_ark("feats.ark"))
+            by_table = {key: values for key, values in kaldiio.load_scp("feats.scp").items()}
+        finally:
+            os.chdir(before)
+        expected = {os.fsdecode(key): values for key, (_, values) in matrices(os.path.join(out, "feats.ark")).items()}
+        for read in (by_key, by_table):
+            self.assertEqual(sorted(read), sorted(expected))
+            for key, values in read.items():
+                self.assertEqual(values.tobytes(), expected[key].tobytes())
+
+    @unittest.skipUnless(importlib.util.find_spec("kaldi_native_io"), "kaldi_native_io: not installed")
+    def test_kaldis_own_code_reads_it(self):
+        import kaldi_native_io
+        for name, reader in (("whole", kaldi_native_io.SequentialFloatMatrixReader),
+                             ("waves", kaldi_native_io.SequentialFloatVectorReader)):
+            out = self.out("native")
+            self.run_program(self.text(out, listed=", include: ['*/0*.wav'], exclude: ['*/caf*']", **CASES[name]))
+            expected = {key.decode(): values for key, (_, values) in matrices(os.path.join(out, "feats.ark")).items()}
+            before = os.getcwd()
+            os.chdir(out)
+            try:
+                for source in ("ark:feats.ark", "scp:feats.scp"):
+                    with reader(source) as there:
+                        read = {key: np.array(values) for key, values in there}
+                    self.assertEqual(sorted(read), sorted(expected))
+                    for key, values in read.items():
+                        self.assertEqual(values.tobytes(), expected[key].tobytes())
+            finally:
+                os.chdir(before)
+
+    def test_tables_of_columns(self):
+        out = self.out("tables")
+        self.run_program(self.text(out, ", utterance: id, speaker: who, text: words", self.listed("id, who, words")))
+        scp, speakers, texts = (table(os.path.join(out, name)) for name in ("feats.scp", "utt2spk", "text"))
+        self.assertEqual(list(scp), sorted(scp))
+        self.assertEqual(list(speakers), list(scp))
+        self.assertEqual({k: v for k, v in speakers.items()}, {k: b"ann_lee" if int(k[3:]) % 2 else b"bob" for k in scp})
+        self.assertEqual(texts, {k: b"said %d" % int(k[3:]) for k in scp if int(k[3:]) != 4})
+        back = table(os.path.join(out, "spk2utt"))
+        self.assertEqual({u: s for s, us in back.items() for u in us.split(b" ")}, speakers)
+
+    def test_a_data_folder_comes_out_as_it_went_in(self):
+        data, out = self.out("data"), self.out("fbank")
+        wav = os.path.join(self.root, "bee", "001.wav")
+        tables = {"wav.scp": f"ann-a {wav}\nbob-b {os.path.join(self.root, 'cat', '002.wav')}\n",
+                  "segments": "ann-a-1 ann-a 0 0.3\nann-a-2 ann-a 0.3 0.5\nbob-b-1 bob-b 0.1 0.4\n",
+                  "utt2spk": "ann-a-1 ann\nann-a-2 ann\nbob-b-1 bob\n", "text": "ann-a-1 one two\nann-a-2 three\nbob-b-1 four\n"}
+        for name, lines in tables.items():
+            pathlib.Path(data, name).write_text(lines, encoding="utf-8")
+        self.run_program(self.text(out, ", utterance: utterance, speaker: speaker, text: text",
+                                   f", manifest: {data}/segments, utterances: {{}}, columns: [utterance, speaker, text]").replace(
+            f"root: {self.root}, labels: top_dir, ", ""))
+        for name in ("utt2spk", "text"):
+            self.assertEqual(pathlib.Path(out, name).read_text(encoding="utf-8"), tables[name])
+        self.assertEqual(pathlib.Path(out, "spk2utt").read_text(encoding="utf-8"), "ann ann-a-1 ann-a-2\nbob bob-b-1\n")
+        self.assertEqual({key: v.shape for key, (_, v) in matrices(os.path.join(out, "feats.ark")).items()},
+                         {b"ann-a-1": (31, 20), b"ann-a-2": (21, 20), b"bob-b-1": (31, 20)})
+
+    def test_same_bytes_whatever_the_run(self):
+        more = ", utterance: id, speaker: who, text: words, normalize: true"
+        a, b = self.out("same1"), self.out("same2")
+        self.run_program(self.text(a, more, self.listed("id, who, words")) + "workers: 1\n")
+        self.run_program(self.text(b, more, self.listed("id, who, words")) + "workers: 4\n")
+        one, other = contents(a), contents(b)
+        document = "feats.index.json"  # names the output's folder and the workers
+        self.assertEqual({n: d for n, d in one.items() if n != document}, {n: d for n, d in other.items() if n != document})
+        job, c = os.path.join(self.folder.name, "job"), self.out("same3")
+        yaml = os.path.join(self.folder.name, "job.yaml")
+        pathlib.Path(yaml).write_text(self.text(c, more, self.listed("id, who, words")), encoding="utf-8")
+        self.program("plan", yaml, "-o", job, "--part", "200KiB")
+        self.program("work", job)
+        self.program("merge", job, code=3)
+        merged = contents(c)
+        self.assertEqual({n: d for n, d in one.items() if n != document}, {n: d for n, d in merged.items() if n != document})
+
+    def test_an_interrupted_run_goes_on(self):
+        whole, out = self.out("whole"), self.out("cut")
+        big = dict(segment="", chain=corpus.MEL)
+        self.run_program(self.text(whole, **big))
+        yaml = os.path.join(self.folder.name, "cut.yaml")
+        with open(yaml, "w", encoding="utf-8") as file:
+            file.write(self.text(out, ", checkpoint: 4KiB", **big) + "workers: 1\n")
+        stopped = subprocess.run([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet", "--stop-after", "1ms"], capture_output=True)
+        self.assertIn(stopped.returncode, (0, 3, 75))
+        child = subprocess.Popen([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        part = os.path.join(out, "feats.ark.part")
+        while child.poll() is None and not (os.path.exists(part) and os.path.getsize(part) > 100_000):
+            pass
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], capture_output=True, text=True)
+        self.assertIn(ended.returncode, (0, 3), ended.stderr)
+        for name in ("feats.ark", "feats.scp", "feats.index.npy"):
+            self.assertEqual(contents(out)[name], contents(whole)[name], name)
+        self.assertEqual(sorted(os.listdir(out)), sorted(os.listdir(whole)))
+
+    def test_rows_moved_apart_halfway_are_made_again(self):
+        """A run that ends while it moves the rows apart, for want of room, leaves work that the next one goes on with."""
+        whole, out = self.out("moved"), self.out("halfway")
+        self.run_program(self.text(whole))
+        size = os.path.getsize(os.path.join(whole, "feats.ark"))
+        yaml = os.path.join(self.folder.name, "p.yaml")
+        with open(yaml, "w", encoding="utf-8") as file:
+            file.write(self.text(out))
+        import resource
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], capture_output=True, text=True,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size - 200, size - 200)))
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "feats.ark.part.*File too large")
+        self.assertNotIn("feats.ark", os.listdir(out))
+        self.run_program(self.text(out))
+        self.assertEqual(contents(out)["feats.ark"], contents(whole)["feats.ark"])
+
+    def test_work_of_a_killed_run_is_known(self):
+        more = ", utterance: id, speaker: who, text: words"
+        whole, out = self.out("known"), self.out("left")
+        self.run_program(self.text(whole, more, self.listed("id, who, words")))
+        for name, data in contents(whole).items():
+            pathlib.Path(out, name + ".part").write_bytes(data)
+        self.run_program(self.text(out, more, self.listed("id, who, words")))
+        self.assertEqual(contents(out)["feats.ark"], contents(whole)["feats.ark"])
+        self.assertEqual(sorted(os.listdir(out)), sorted(os.listdir(whole)))
+        for name in ("feats.scp", "utt2spk", "text"):
+            letter = pathlib.Path(out, name + ".part")
+            letter.write_text("Dear Ann,\n" * 100, encoding="utf-8")
+            ended = self.run_program(self.text(out, more, self.listed("id, who, words")), accepts=(1,))
+            self.assertIn(f"{name}.part: this exists already and is not melflow's", ended.stderr)
+            self.assertTrue(letter.exists())
+            letter.unlink()
+
+    def test_what_is_read_is_not_replaced(self):
+        data = self.out("own")
+        pathlib.Path(data, "wav.scp").write_text(f"a {os.path.join(self.root, 'bee', '001.wav')}\n", encoding="utf-8")
+        pathlib.Path(data, "segments").write_text("a-1 a 0 0.3\n", encoding="utf-8")
+        pathlib.Path(data, "utt2spk").write_text("a-1 ann\n", encoding="utf-8")
+        listed = f", manifest: {data}/segments, utterances: {{}}, columns: [speaker]"
+        text = self.text(data, ", speaker: speaker", listed).replace(f"root: {self.root}, labels: top_dir, ", "")
+        ended = self.run_program(text, accepts=(1,))
+        self.assertRegex(ended.stderr, "own/feats.ark: this run reads the folder of data that it lies in, whose utt2spk")
+        self.assertEqual(sorted(os.listdir(data)), ["segments", "utt2spk", "wav.scp"])
+        self.run_program(text.replace(", speaker: speaker", ""))
+        self.assertIn("feats.ark", os.listdir(data))
+
+    def test_update(self):
+        root = os.path.join(self.folder.name, "grows")
+        shutil.copytree(self.root, root)
+        late = [os.path.join(root, "bee", name) for name in sorted(os.listdir(os.path.join(root, "bee")))[3:6]]
+        for path in late:
+            os.rename(path, os.path.join(self.folder.name, os.path.basename(path)))
+        out, fresh = self.out("updated"), self.out("fresh")
+        text = self.text(out).replace(self.root, root)
+        self.run_program(text)
+        for path in late:
+            os.rename(os.path.join(self.folder.name, os.path.basename(path)), path)
+        self.run_program(text, "update")
+        self.run_program(text.replace(out, fresh))
+        for name in ("feats.ark", "feats.scp"):
+            self.assertEqual(contents(out)[name], contents(fresh)[name], name)
+
+    def test_refusals(self):
+        out = self.out("refused")
+        for more, listed, why in (
+                (", dtype: float16", "", "archives of Kaldi are float32"),
+                (", split_files: true", "", "an archive and its tables are one folder of data"),
+                (", utterance: name", self.listed("id, who"), r"kaldi_write.utterance: the list has no column 'name', there are id, who"),
+                (", speaker: who", "", "kaldi_write.speaker: the list has no column 'who'; name one that"),
+                (", utterance: who", self.listed("id, who"), "has the name 'ann lee', which is no word"),
+                (", utterance: kind", self.listed("id, kind"), "has the name 'same', which another one has"),
+                (", utterance: label", self.listed("id, who"), "the list has no column 'label'")):
+            with self.subTest(why):
+                ended = self.run_program(self.text(out, more, listed), accepts=(1, 78))
+                self.assertRegex(ended.stderr, why)
+        ended = self.run_program(self.text(out).replace("feats.ark", "feats.kaldi"), accepts=(78,))
+        self.assertIn("does not end in .ark", ended.stderr)
+        self.assertEqual(os.listdir(out), [])
+
+    def test_damaged_files(self):
+        out = self.out("damaged")
+        self.run_program(self.text(out))
+        ark = os.path.join(out, "feats.ark")
+        there = contents(out)
+
+        def check(name, data, why, code=1):
+            with open(os.path.join(out, name), "wb") as file:
+                file.write(data)
+            self.assertRegex(self.program("verify", ark, code=code), why)
+            with open(os.path.join(out, name), "wb") as file:
+                file.write(there[name])
+        data = there["feats.ark"]
+        at = matrices(ark)[b"ant/009%2Ewav"][0]
+        check("feats.ark", data[:-1], "and its rows end at")
+        check("feats.ark", data[:at + 40] + bytes([data[at + 40] ^ 1]) + data[at + 41:], "ant/009.wav")
+        check("feats.ark", data[:at + 3] + b"V" + data[at + 4:], "those of 1 file are not:\n  ant/009.wav")
+        check("feats.scp", there["feats.scp"].replace(b"009%2Ewav", b"009%2Ewaw"), "those of 1 file are not:\n  ant/009.wav")
+        check("feats.scp", there["feats.scp"] + there["feats.scp"], "lines, and there are")
+        check("feats.scp", there["feats.scp"].replace(b"ark:", b"ark:x"), "line 1 has no offset")
+        check("feats.scp", there["feats.scp"].replace(b"ark:%d\n" % at, b"ark:%d\n" % (len(data) + 9)), "which is none of")
+        index = np.load(os.path.join(out, "feats.index.npy"))
+        rows, last = int(index["count"].sum()), int(np.argmax(index["offset"]))
+        index["count"][last] += 1 << 40
+        np.save(os.path.join(out, "feats.index.npy"), index)
+        document = there["feats.index.json"].replace(b"[%d," % rows, b"[%d," % (rows + (1 << 40)))
+        check("feats.index.json", document, "the file has [0-9]+ bytes, its rows [0-9]+|is not a list of")
+        pathlib.Path(out, "feats.index.npy").write_bytes(there["feats.index.npy"])
+        os.rename(os.path.join(out, "feats.index.json"), os.path.join(out, "away"))
+        self.assertIn("no rows that melflow wrote", self.program("inspect", ark, code=1))
+        os.rename(os.path.join(out, "away"), os.path.join(out, "feats.index.json"))
+        with self.assertRaisesRegex(melflow.RunError, "rows of an ark lie apart"):
+            melflow.open(ark)
+        self.assertEqual(contents(out), there)
+
+
+if __name__ == "__main__":
+    unittest.main()
