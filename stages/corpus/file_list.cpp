@@ -133,7 +133,7 @@ class FileList final : public Source<FileRef>,
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
     for (const Corpus& c : corpora_) {
-      note_file_read(run, c.options.manifest);
+      for (const CorpusLists::List& list : c.options.manifest.list) note_file_read(run, list.path);
       note_file_read(run, c.options.label_file);
     }
     if (task.corpus != nullptr) {
@@ -175,7 +175,11 @@ class FileList final : public Source<FileRef>,
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
   void check_lists(const std::function<void(std::string)>& warn) const override {
     for (const Corpus& c : corpora_) {
-      const bool is_there = has_file(c.options.manifest) && has_file(c.options.label_file);
+      const auto& lists = c.options.manifest.list;
+      const bool is_there =
+          has_file(c.options.label_file) && std::all_of(lists.begin(), lists.end(), [](auto& one) {
+            return is_list_pattern(one.path) || has_file(one.path);
+          });
       const std::string of = c.name.empty() ? "" : c.name + ": ";
       if (is_there)
         melflow::check_lists(c.options, [&](const std::string& remark) { warn(of + remark); });
@@ -235,7 +239,7 @@ class FileList final : public Source<FileRef>,
                       {.earlier = of_source(earlier, c.name),
                        .whole = task.whole.get(),
                        .not_taken = &not_taken,
-                       .is_all = false}));
+                       .source = c.name}));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }

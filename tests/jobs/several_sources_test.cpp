@@ -259,7 +259,7 @@ TEST_CASE("several sources: columns and targets are those of all") {
   c.folder().write("data/b/list.csv", "path,room,tags\nde/0.wav,hall,x|y\n");
   const Sources s{.a = "manifest: \"${DATA}/a/list.csv\", columns: [speaker], targets: [level]",
                   .b = "manifest: \"${DATA}/b/list.csv\", columns: [room], labels: manifest, "
-                       "label_column: tags, label_separator: \"|\""};
+                       "columns_are: {label: tags}, label_separator: \"|\""};
   completed(c.run(pipeline(s)));
   const FeatureFile out(c.folder() / "out.h5");
   CHECK(out.columns() == Texts{"room", "speaker"});  // HDF5 sorts them
