@@ -26,6 +26,12 @@ std::string read_map(const Value& v, NamedTexts& out) {
   return {};
 }
 
+// The folder before the first name with a wildcard: "." or ending in '/'.
+std::string folder_of_pattern(const std::string& path) {
+  const std::size_t slash = path.rfind('/', path.find_first_of("*?"));
+  return slash == path.npos ? "." : path.substr(0, slash + 1);
+}
+
 }  // namespace
 
 std::string CorpusLists::text() const {
@@ -39,6 +45,11 @@ bool is_list_pattern(const std::string& path) {
   return path.find_first_of("*?") != path.npos && !std::filesystem::exists(path, error);
 }
 
+bool is_list_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(is_list_pattern(path) ? folder_of_pattern(path) : path, error);
+}
+
 std::vector<CorpusLists::List> CorpusLists::files() const {
   std::vector<List> out;
   for (const List& one : list) {
@@ -46,15 +57,15 @@ std::vector<CorpusLists::List> CorpusLists::files() const {
       out.push_back(one);
       continue;
     }
-    const std::size_t before = out.size(), wild = one.path.find_first_of("*?"),
-                      slash = one.path.rfind('/', wild);
-    const std::string folder = slash == one.path.npos ? "" : one.path.substr(0, slash + 1);
-    const std::string pattern = one.path.substr(folder.size());
+    const std::size_t before = out.size();
+    const std::string folder = folder_of_pattern(one.path);
+    const std::string pattern = one.path.substr(folder == "." ? 0 : folder.size());
     const bool is_flat = pattern.find('/') == pattern.npos;  // else FolderScan looks further down
-    const FolderScan scan({folder.empty() ? "." : folder, {pattern}, {}, true});
+    const FolderScan scan({folder, {pattern}, {}, true});
     scan.run([&](const FolderScan::Found& found) {
       if (!found.is_folder && found.error == 0 && (!is_flat || found.folder.empty()))
-        out.push_back({one.split, folder + std::string(found.folder) + std::string(found.name)});
+        out.push_back({one.split, (folder == "." ? "" : folder) + std::string(found.folder) +
+                                      std::string(found.name)});
     });
     if (out.size() == before)
       throw RunError(one.path + ": no file matches this pattern of manifest");

@@ -26,6 +26,8 @@ struct CorpusLists {
   [[nodiscard]] std::vector<List> files() const;
 };
 bool is_list_pattern(const std::string& path);
+/// Whether a list exists; for a pattern, the folder in which it is looked for.
+bool is_list_there(const std::string& path);
 /// The folder of a list, relative to `root` where it is in there: "" or ending in '/'.
 std::string folder_of_list(const std::string& list, const std::string& root);
 

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -176,10 +174,9 @@ class FileList final : public Source<FileRef>,
   void check_lists(const std::function<void(std::string)>& warn) const override {
     for (const Corpus& c : corpora_) {
       const auto& lists = c.options.manifest.list;
-      const bool is_there =
-          has_file(c.options.label_file) && std::all_of(lists.begin(), lists.end(), [](auto& one) {
-            return is_list_pattern(one.path) || has_file(one.path);
-          });
+      const bool is_there = (c.options.label_file.empty() || is_list_there(c.options.label_file)) &&
+                            std::all_of(lists.begin(), lists.end(),
+                                        [](auto& one) { return is_list_there(one.path); });
       const std::string of = c.name.empty() ? "" : c.name + ": ";
       if (is_there)
         melflow::check_lists(c.options, [&](const std::string& remark) { warn(of + remark); });
@@ -203,11 +200,6 @@ class FileList final : public Source<FileRef>,
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
-  // Whether a list exists, if one is named.
-  static bool has_file(const std::string& list) {
-    std::error_code error;
-    return list.empty() || std::filesystem::exists(list, error);
-  }
   void check_options(PlanCheck& check) const {
     corpora_.front().options.check(check);
     feed_->check(check);

@@ -44,11 +44,10 @@ void FileListOptions::describe(Schema& s) {
           "excluded with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
-          "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
-          "wav.scp beside it (columns path, start, end, utterance, recording, and speaker and text "
-          "where there are utt2spk and text); its order is kept. A pattern such as "
-          "'**/*.trans.txt' takes all lists that match, one after another; a map has a list for "
-          "each split, {train: train.tsv, test: test.tsv}");
+          "or a table (.csv, .tsv, .jsonl) with a column path, a data folder of Kaldi, or a "
+          "manifest of NeMo or Lhotse, each also packed by gzip (docs/corpora.md); its order is "
+          "kept. A pattern such as '**/*.trans.txt' takes all lists that match, one after another; "
+          "a map has a list for each split, {train: train.tsv, test: test.tsv}");
   table.describe(s, [this] {
     const auto has_cells = [this](const std::string& path) {
       return has_separators(path) || (table.is_given() && !path.empty() && !is_table(path));
@@ -110,8 +109,7 @@ void FileListOptions::describe(Schema& s) {
       "how files are put into splits (training, validation, test); top_dir: by the first folder "
       "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
       "split_ratios; auto: by the manifest's column split where there is one, or the split that "
-      "each of "
-      "several lists is for, else no splits");
+      "each of several lists is for, else no splits");
   s.field("split_names", split_names,
           "names of the allowed splits, in the order of the output; a file in any other split is "
           "an error, and the run does not begin; not set: any name; those for training (train, "
@@ -204,11 +202,12 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
-// Whether a list of the manifest may be a table. One whose name shows that it is no list has an
-// error already, and needs no second one.
+// Whether a list of the manifest may be a table. One that is not there may be a folder of Kaldi's,
+// and one whose name shows that it is no list has an error already, and needs no second one.
 bool may_be_table(const FileListOptions& o) {
   return std::any_of(o.manifest.list.begin(), o.manifest.list.end(), [&](const auto& one) {
-    return o.is_table_list(one.path) || !why_no_list(one.path).empty();
+    return o.is_table_list(one.path) || !why_no_list(one.path).empty() ||
+           (std::filesystem::path(one.path).extension().empty() && !is_list_there(one.path));
   });
 }
 
@@ -294,7 +293,7 @@ void check_columns_are(const FileListOptions& o, PlanCheck& check) {
   std::vector<std::string> read(std::begin(ColumnsAre::kRoles), std::end(ColumnsAre::kRoles));
   read.insert(read.end(), o.targets.begin(), o.targets.end());
   for (const auto& [name, rule] : o.columns.list) read.push_back(rule);
-  read.push_back(o.split_group);
+  if (!o.split_group.empty()) read.push_back(o.split_group);
   const ColumnsAre& are = o.table.columns_are;
   for (const ColumnsAre::Column& column : are.list)
     if (std::find(read.begin(), read.end(), column.name) == read.end())
@@ -383,6 +382,10 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   if (path.empty() || path.find("${") != path.npos) return;
   if (option == "root" && std::filesystem::is_regular_file(path, error))
     return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
+  if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))
+    return check.error(option, fmt::format("{}: this folder has no wav.scp, so it is no data "
+                                           "folder of Kaldi; to search it write root: {}",
+                                           excerpt(path, 4096), path));
   if (std::filesystem::exists(path, error) || error) return;
   std::string why = path_advice(path);
   if (why.empty()) why = near_path(path);

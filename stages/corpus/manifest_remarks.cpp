@@ -31,8 +31,11 @@ std::string columns_not_read(const FileListOptions& options, const std::string& 
   const bool has_parts =
       !options.utterances && std::find_first_of(unused.begin(), unused.end(), std::begin(kOfParts),
                                                 std::end(kOfParts)) != unused.end();
-  return fmt::format("{}: columns not used: {}{}", path, fmt::join(unused, ", "),
-                     has_parts ? "; for parts of recordings write utterances: {}" : "");
+  return fmt::format(
+      "{}: columns not used: {}{}", path, fmt::join(unused, ", "),
+      has_parts ? "; for parts of recordings write utterances: {}, and columns_are where these "
+                  "are not start and end"
+                : "");
 }
 
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest) {

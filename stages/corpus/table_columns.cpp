@@ -94,9 +94,9 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
     if (label_ < 0)
       throw RunError(
           fmt::format("{}: there is no column 'label', which labels: {} asks for; it has {}; name "
-                      "the column with the labels by columns_are: {{label: COLUMN}}",
+                      "the column with the labels by columns_are: {{label: COLUMN}}{}",
                       path_, options.labels == Labels::file ? "file" : "manifest",
-                      fmt::join(table.columns(), ", ")));
+                      fmt::join(table.columns(), ", "), did_you_mean("label", table.columns())));
   }
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
   for (const auto& [name, rule] : options.columns.list)

@@ -1,5 +1,6 @@
 // Reads a text file that a user gives, line by line: every list and table of a corpus, plain or
-// packed by gzip. A file that is not text is refused with its kind, recognized by its first bytes or its name.
+// packed by gzip. A file that is not text is refused with its kind, recognized by its first bytes
+// or its name.
 #pragma once
 
 #include <cstddef>

@@ -274,6 +274,20 @@ TEST_CASE("several sources: columns and targets are those of all") {
   CHECK(out.files()[2].labels == std::vector<std::int32_t>{0, 1});
 }
 
+TEST_CASE("several sources: constants are those of each, also the name of its node") {
+  const Corpora c;
+  const std::string named = "constants: {corpus: \"the {source}\", label: \"{source}\", split: ";
+  completed(c.run(pipeline({.a = named + "train}", .b = named + "test}"})));
+  const FeatureFile out(c.folder() / "out.h5");
+  CHECK(out.columns() == Texts{"corpus"});
+  CHECK(out.labels() == Texts{"a", "b"});
+  REQUIRE(out.files().size() == 9);
+  CHECK(out.files()[0].texts == Texts{"the a"});
+  CHECK(out.files()[8].texts == Texts{"the b"});
+  CHECK(out.files()[8].labels == std::vector<std::int32_t>{1});
+  CHECK(read_output(c.folder() / "out.h5").splits == Texts{"train", "test"});
+}
+
 TEST_CASE("several sources: labels or splits that only some of them have are remarked on") {
   const Corpora c;
   struct Row {

@@ -605,8 +605,9 @@ TEST_CASE("utterances: columns that name parts of recordings are not passed over
   const std::string csv = corpus.path("data/u.csv");
   CHECK(warnings("labels: manifest") ==
         std::vector<std::string>{
-            csv + ": columns not used: start, end; for parts of recordings write utterances: "
-                  "{start: ..., end: ...}"});
+            csv +
+            ": columns not used: start, end; for parts of recordings write utterances: {}, and "
+            "columns_are where these are not start and end"});
   CHECK(warnings("labels: manifest, utterances: {}") == std::vector<std::string>{});
 }
 

@@ -53,7 +53,7 @@ class CorporaTest(unittest.TestCase):
                  "mel: {stage: mel, from: decode, preset: kaldi, sample_rate: 8000}", "out: {stage: hdf5_write, from: mel, path: out.h5}"]
         pipeline = self.write("p.yaml", ["version: 1", "graph:", *("  " + n for n in nodes)])
         job = os.path.join(self.folder, f"job{self.draw.random()}")
-        ended = subprocess.run([program.path(), "plan", pipeline, job], capture_output=True, text=True, cwd=self.folder)
+        ended = subprocess.run([program.path(), "plan", pipeline, "--output", job], capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         with open(os.path.join(job, "manifest.jsonl"), encoding="utf-8") as lines:
             head, *entries = map(json.loads, lines)
@@ -69,7 +69,7 @@ class CorporaTest(unittest.TestCase):
             self.recording(f"wavs/{name}.wav", 800)
         rows = [(self.draw.choice("abc"), text(self.draw), self.draw.choice(["train", "test"])) for _ in range(200)]
         written = dict(
-            lj=dict(delimiter="|", quoting=csv.QUOTE_NONE),
+            lj=dict(delimiter="|", quoting=csv.QUOTE_NONE, quotechar=None),
             semicolons=dict(delimiter=";"),
             commas=dict(delimiter=","),
             tabs=dict(delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None),
@@ -82,6 +82,7 @@ class CorporaTest(unittest.TestCase):
                     out.writerows(r for r in rows if name != "lj" or "|" not in r[1])
                 with open(path, encoding="utf-8", newline="") as file:
                     wanted = sorted(csv.reader(file, **dialect))
+                self.assertGreater(len(wanted), 50)
                 got = self.entries(dict(root=self.folder, manifest=path, delimiter=dialect["delimiter"], header=["id", "text", "fold"],
                                         columns_are={"path": "wavs/{id}.wav", "split": "fold"}))
                 self.assertEqual(sorted([e["path"][5:-4], e["text"], e["split"]] for e in got), wanted)
@@ -96,7 +97,7 @@ class CorporaTest(unittest.TestCase):
             SupervisionSegment(f"s{i}-{k}", f"r{i}", start=0.5 + k, duration=0.75, text=text(self.draw), speaker=f"p{i % 2}", language="de")
             for i in range(5) for k in range(2))
         whole = CutSet.from_manifests(recordings=recordings, supervisions=said)
-        cuts = CutSet.from_cuts([*whole, *whole.trim_to_supervisions(keep_overlapping=False),
+        cuts = CutSet.from_cuts([*whole, *whole.trim_to_supervisions(keep_overlapping=False, keep_all_channels=True),
                                  *whole.cut_into_windows(1.3, keep_excessive_supervisions=False)])
         listed = {"cuts.jsonl.gz": cuts, "x_recordings.jsonl.gz": recordings, "x_supervisions.jsonl.gz": said, "cuts.jsonl": cuts}
         columns = ("utterance", "recording", "text", "speaker", "language")

@@ -423,7 +423,10 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
       {"{manifest: '" + f + "/gone.txt'}", "@/gone.txt: cannot be read: No such file or directory"},
-      {"{manifest: '" + f + "/folder.txt'}", "@/folder.txt: this is a folder, not a file"},
+      {"{manifest: '" + f + "/folder.txt'}",
+       "plan: manifest: @/folder.txt: this folder has no wav.scp, so it is no data folder of "
+       "Kaldi; "
+       "to search it write root: @/folder.txt"},
       {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
       {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
