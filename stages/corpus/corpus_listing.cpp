@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -269,7 +270,9 @@ class Listing {
       for (const int c : spans->columns()) used.push_back(c);
     for (const std::string& remark : table.remarks(used)) tell(remark);
     for (const std::string& name : are.sources()) used.push_back(table.column(name));
-    if (!table.has_fixed_columns()) tell(columns_not_read(options_, list_, table.columns(), used));
+    if (table.has_fixed_columns()) return;
+    const std::string unused = columns_not_read(options_, list_, table.columns(), used);
+    if (!unused.empty() && unused_.insert(unused.substr(list_.size())).second) tell(unused);
   }
 
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
@@ -434,8 +437,9 @@ class Listing {
   Manifest manifest_;
   BelowRoot below_root_;
   Constants constants_;
-  std::string list_, split_;  // the list that is read, and the split of all its files, or ""
-  bool are_several_ = false;  // whether there are several lists
+  std::string list_, split_;      // the list that is read, and the split of all its files, or ""
+  bool are_several_ = false;      // whether there are several lists
+  std::set<std::string> unused_;  // remarks on columns, each told of the first list alone
   SplitGroups groups_;
   std::vector<PathColumn> columns_;  // for each of the options' columns
   std::optional<PathColumn> label_rule_;

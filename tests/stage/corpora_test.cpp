@@ -150,6 +150,12 @@ TEST_CASE("LibriSpeech: a list beside the files of each chapter, texts with blan
   CHECK(warnings(list).empty());
   CHECK(complaint(folder, of(folder, "root: @, manifest: '@/*.trans.txt', " + options)) ==
         "@/*.trans.txt: no file matches this pattern of manifest");
+  // What holds for thousands of lists is told of the first.
+  List unused(of(folder,
+                 "root: @, manifest: '@/**/*.trans.txt', header: [id, text], delimiter: "
+                 "' ', columns_are: {path: '{folder}{id}.flac'}"));
+  CHECK(warnings(unused) ==
+        Texts{folder / "dev/84/121123/84-121123.trans.txt" + ": columns not used: text"});
   // A root elsewhere: paths are as they are found.
   List elsewhere(of(folder,
                     "root: @/dev/84, manifest: '@/dev/**/*.trans.txt', header: [id, text], "
