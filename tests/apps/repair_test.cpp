@@ -164,7 +164,7 @@ TEST_CASE("repair: utterances, whose recordings are read once more") {
     test::write_text(folder / "list.csv", list);
     run_pipeline(
         folder,
-        "root: data, manifest: list.csv, utterances: {start: start, end: end, unit: " + unit + "}",
+        "root: data, manifest: list.csv, utterances: {unit: " + unit + "}",
         "stage: npy_write, path: o.npy, overwrite: true");
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");

@@ -284,7 +284,7 @@ TEST_CASE("several sources: constants are those of each, also the name of its no
   REQUIRE(out.files().size() == 9);
   CHECK(out.files()[0].texts == Texts{"the a"});
   CHECK(out.files()[8].texts == Texts{"the b"});
-  CHECK(out.files()[8].labels == std::vector<std::int32_t>{1});
+  CHECK(out.files()[8].label == 1);
   CHECK(read_output(c.folder() / "out.h5").splits == Texts{"train", "test"});
 }
 
