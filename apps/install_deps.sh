@@ -19,7 +19,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libsndfile1-dev libflac-dev libmpg123-dev libogg-dev libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libre2-dev libpng-dev
-  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev liburing-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev zlib1g-dev liburing-dev
   doctest-dev ccache
 )
 dry_run=0

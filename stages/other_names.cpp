@@ -101,6 +101,13 @@ constexpr OtherName kFileList[] = {
     {"ext", "librosa", "include", "patterns such as **/*.wav"},
     {"extensions", "", "include", "patterns such as **/*.wav"},
     {"manifest_filepath", "NeMo", "manifest"},
+    {"path_column", "melflow 0.1", "columns_are", "{path: VALUE}"},
+    {"label_column", "melflow 0.1", "columns_are", "{label: VALUE}"},
+    {"x_col", "Keras", "columns_are", "{path: VALUE}"},
+    {"y_col", "Keras", "columns_are", "{label: VALUE}"},
+    {"sep", "pandas", "delimiter"},
+    {"separator", "", "delimiter"},
+    {"names", "pandas", "header"},
     {"min_duration", "NeMo", "segment.min_length", "in the segment node: VALUEs"},
     {"max_duration", "NeMo", "segment.max_length", "in the segment node: VALUEs"},
     {"seed", "", "split_seed"},
@@ -136,8 +143,15 @@ constexpr OtherName kRowSink[] = {
 };
 
 constexpr OtherName kUtterances[] = {
-    {"offset", "NeMo", "start"}, {"onset", "", "start"},    {"begin", "", "start"},
-    {"stop", "", "end"},         {"offset_end", "", "end"}, {"units", "", "unit"},
+    {"start", "", "file_list.columns_are", "beside utterances: {start: VALUE}"},
+    {"end", "", "file_list.columns_are", "beside utterances: {end: VALUE}"},
+    {"duration", "", "file_list.columns_are", "beside utterances: {duration: VALUE}"},
+    {"offset", "NeMo", "file_list.columns_are", "beside utterances: {start: VALUE}"},
+    {"onset", "", "file_list.columns_are", "beside utterances: {start: VALUE}"},
+    {"begin", "", "file_list.columns_are", "beside utterances: {start: VALUE}"},
+    {"stop", "", "file_list.columns_are", "beside utterances: {end: VALUE}"},
+    {"offset_end", "", "file_list.columns_are", "beside utterances: {end: VALUE}"},
+    {"units", "", "unit"},
 };
 
 constexpr const char* kSecondsOnly =
@@ -157,15 +171,14 @@ constexpr const char* kGroups =
     "no speaker is in "
     "two splits";
 constexpr const char* kManifests =
-    "manifest is one list, without brackets; for several write a file_list node for each, and name "
-    "these where they are read (from: [train, dev]), or join the tables below one header, with a "
-    "column split for splits";
+    "a list for each split is written {train: FILE, test: FILE}, and lists of one kind as a "
+    "pattern, 'lists/*.csv'; for others write a file_list node for each, and name these where they "
+    "are read (from: [first, second])";
 constexpr OtherValue kFileListValues[] = {
     {"root", "[]",
      "root is one folder, without brackets; for several, name the folder above them and choose "
      "with include, such as include: [a/**, b/**], or list the files in a table: manifest: FILE"},
     {"manifest", "[]", kManifests},
-    {"manifest", "{}", kManifests},
     {"label_file", "[]",
      "label_file is one table, without brackets; join several below one header"},
     {"feed", "memory", "write preload: decoded audio in memory"},

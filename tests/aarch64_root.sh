@@ -21,7 +21,7 @@ there='
       qemu-user-static doctest-dev libcli11-dev nlohmann-json3-dev \
       $(printf "%s:arm64 " libc6-dev libstdc++-12-dev libtbb-dev libsndfile1-dev libflac-dev libmpg123-dev libogg-dev \
         libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libre2-dev libpng-dev libfmt-dev libxxhash-dev \
-        libdeflate-dev liburing-dev)
+        libdeflate-dev zlib1g-dev liburing-dev)
     touch /installed
   fi
   cd "$1"

@@ -131,8 +131,14 @@ class OneTest {
     for (const Value::Entry& e : test_.input.value.entries()) {
       if (e.key == "stage") continue;
       Value value = e.value;
-      if ((e.key == "root" || e.key == "manifest") && value.is_scalar())
-        value = Value::scalar((folder_ / value.text()).string(), {}, true);
+      const auto placed = [&](const Value& path) {
+        return Value::scalar((folder_ / path.text()).string(), {}, true);
+      };
+      const bool is_path = e.key == "root" || e.key == "manifest";
+      if (is_path && value.is_scalar()) value = placed(value);
+      if (is_path && value.is_map())  // a manifest for each split
+        for (const Value::Entry& split : e.value.entries())
+          if (split.value.is_scalar()) value.set(split.key, placed(split.value));
       set(source, e.key, value.is_scalar() && !value.quoted() ? value.text() : to_json(value));
     }
   }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
+#include "stages/corpus/corpus_guess.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
 
@@ -238,6 +240,14 @@ std::vector<std::string> starting_points() {
   return out;
 }
 
+// Whether the value of --from is a folder, and no name of a starting point.
+bool is_folder_of_corpus(const std::string& from) {
+  const std::vector<std::string> names = starting_points();
+  std::error_code error;
+  return std::find(names.begin(), names.end(), from) == names.end() &&
+         fs::is_directory(from, error);
+}
+
 // `file`: the file to be written.
 std::string starting_text(const std::string& from, const std::string& file) {
   if (from.empty()) return template_text(nullptr);
@@ -253,9 +263,37 @@ std::string starting_text(const std::string& from, const std::string& file) {
   return text;
 }
 
+// The pipeline for a corpus: the template with a node that reads the corpus.
+std::string corpus_text(const CorpusGuess& corpus) {
+  std::string text = template_text(nullptr),
+              node = "  files:                      # " + corpus.what;
+  node += "\n    stage: file_list\n";
+  for (const auto& [option, value] : corpus.options)
+    node += fmt::format("    {}: {}\n", option, value);
+  const std::size_t begin = text.find("  files:\n"), end = text.find("\n  read:\n");
+  text.replace(begin, end - begin, node);
+  fill(text, "#   DATA=clips OUT=clips.h5 melflow run FILE     runs it\n",
+       "#   OUT=features.h5 melflow run FILE             runs it\n");
+  fill(text, "a folder of recordings becomes", "a corpus becomes");
+  return text;
+}
+
 int write_pipeline(const std::string& path, const std::string& from, bool force) {
   if (!force && has_name(path))
     throw RunError(path + ": this already exists; give another name, or --force to replace it");
+  if (is_folder_of_corpus(from)) {
+    const std::optional<CorpusGuess> corpus = guess_corpus(from);
+    if (!corpus)
+      throw RunError(from +
+                     ": there is no sound file in it, and no list that is known "
+                     "(docs/corpora.md)");
+    WrittenFile(path).write(corpus_text(*corpus));
+    say(stdout,
+        "{0} is taken for {1}. {2} is written. Next:\n  melflow validate {2}\n"
+        "  OUT=features.h5 melflow run {2}\n",
+        from, corpus->what, path);
+    return kDone;
+  }
   WrittenFile(path).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
@@ -293,15 +331,18 @@ Action add_init(CLI::App& verb) {
   CLI::Option* from =
       verb.add_option(
               "--from", given->from,
-              fmt::format("starts from a pipeline that comes with melflow, or from a preset "
-                          "of the stage mel: {}",
+              fmt::format("starts from a folder with a corpus, saying what it takes it for, from "
+                          "a pipeline that comes with melflow, or from a preset of the stage mel: "
+                          "{}",
                           fmt::join(starting_points(), ", ")))
-          ->type_name("NAME")
+          ->type_name("NAME|FOLDER")
           ->check(CLI::Validator(
               [](std::string& name) {
                 const std::vector<std::string> all = starting_points();
-                if (std::find(all.begin(), all.end(), name) != all.end()) return std::string();
-                return fmt::format("there is no '{}'; allowed: {}{}", excerpt(name),
+                if (std::find(all.begin(), all.end(), name) != all.end() ||
+                    is_folder_of_corpus(name))
+                  return std::string();
+                return fmt::format("there is no '{}'; allowed: {}, or a folder{}", excerpt(name),
                                    fmt::join(all, ", "), did_you_mean(name, all));
               },
               ""));
@@ -315,7 +356,7 @@ Action add_init(CLI::App& verb) {
           ->excludes(from);
   verb.footer(
       "Example:\n  melflow init mine.yaml\n  melflow init --from whisper mine.yaml\n  melflow init "
-      "--stage loudness");
+      "--from LJSpeech-1.1 lj.yaml\n  melflow init --stage loudness");
   return [given, path, stage] {
     if (stage->empty()) return write_pipeline(given->path, given->from, given->force);
     return write_stage(given->stage, path->empty() ? given->stage : given->path);

@@ -68,6 +68,12 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
   n.faces = StageFaces(*n.stage);
   n.resources = n.stage->resources();
   n.inputs = std::move(inputs);
+  for (const PlanInput& in : n.inputs)
+    if (const int waits = plan.nodes[static_cast<std::size_t>(in.node)].resources.waits_for;
+        waits > 0 && !n.resources.passes_on) {
+      n.resources.blocking = true;
+      n.resources.default_concurrency = std::max(n.resources.default_concurrency, waits);
+    }
   n.stage->set_gets_sub_items(
       std::any_of(n.inputs.begin(), n.inputs.end(), [&plan](const PlanInput& in) {
         const Stage& up = *plan.nodes[static_cast<std::size_t>(in.node)].stage;

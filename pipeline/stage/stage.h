@@ -90,6 +90,9 @@ struct StageResources {
   /// The number of items processed at once if the configuration does not set it; 0: the number of
   /// workers.
   int default_concurrency = 0;
+  /// Of a source whose items take long to get: the number of them that the stage after it, which
+  /// waits for them, gets at once if the configuration does not set it; 0: it need not wait.
+  int waits_for = 0;
   /// The paths of the files that it will make. No two nodes may make the same file.
   std::vector<std::string> files_made = {};
   /// The option that limits output_bound, for messages; "" for none.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,11 +42,9 @@ class Listing {
         warn_(warn),
         context_(context),
         folder_(options.base()),
-        list_(options.is_store       ? options.arguments.map.find("root")->text()
-              : options.call.empty() ? options.manifest
-                                     : options.call),
         manifest_(folder_),
         below_root_(folder_),
+        constants_(options.constants.of_source(context.source)),
         groups_(options) {
     for (const auto& [name, rule] : options.columns.list)
       columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
@@ -54,13 +53,13 @@ class Listing {
   }
 
   Manifest make() {
-    const bool is_all = context_.is_all;
+    const bool is_all = context_.source.empty();
     for (const auto& [path, split] : context_.earlier) {
       const auto [it, is_new] = earlier_.emplace(path, split);
       if (!is_new && it->second.empty()) it->second = split;
     }
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
-    if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
+    manifest_.set_text_names(options_.text_names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     if (!options_.manifest.empty() || !options_.call.empty())
       read_manifest();
@@ -69,7 +68,7 @@ class Listing {
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more",
-          list_.empty() ? options_.root : list_,
+          corpus_text(),
           manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string remark = columns_[c].remark(manifest_);
@@ -105,6 +104,17 @@ class Listing {
  private:
   void tell(const std::string& remark) const {
     if (!remark.empty()) warn_(remark);
+  }
+
+  // What the files come from, as it was given.
+  [[nodiscard]] std::string corpus_text() const {
+    if (options_.is_store) return options_.arguments.map.find("root")->text();
+    if (!options_.call.empty()) return options_.call;
+    return options_.manifest.empty() ? options_.root : options_.manifest.text();
+  }
+  // " (there are 10 .txt)" of the files that `include` does not match, or "".
+  [[nodiscard]] std::string others_there() const {
+    return not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text());
   }
 
   // Whether a file that no output has is still being written.
@@ -153,7 +163,7 @@ class Listing {
           folders_ == 0 ? ""
                         : fmt::format(", only folders: for the files in one write {}/**",
                                       manifest_.relative(0)),
-          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text()),
+          others_there(),
           options_.exclude.empty() ? "root and include" : "root, include and exclude"));
   }
 
@@ -193,7 +203,7 @@ class Listing {
           options_.include == FileListOptions{}.include
               ? std::string("sound file")
               : fmt::format("member that matches {}", fmt::join(options_.include, ", ")),
-          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text())));
+          others_there()));
   }
 
   void refuse_closed() const {
@@ -233,23 +243,32 @@ class Listing {
   }
 
   void read_manifest() {
-    if (!options_.call.empty() || is_table(options_.manifest))
-      read_table();
-    else
-      read_lines();
+    if (context_.given != nullptr) {
+      list_ = corpus_text();
+      read_table(*mapped(context_.given->table(), options_.table, ""));
+    }
+    const std::vector<CorpusLists::List> lists = options_.manifest.files();
+    are_several_ = lists.size() > 1;
+    for (const auto& [split, path] : lists) {
+      if (is_cut_) break;
+      list_ = path;
+      split_ = split;
+      if (options_.is_table_list(path))
+        read_table(
+            *open_table(path, {"path"}, options_.table, folder_of_list(path, options_.root)));
+      else
+        read_lines();
+    }
+    const std::string all = corpus_text();
     if (manifest_.size() == 0 && context_.whole == nullptr)
       throw RunError(
-          list_ +
-          (options_.call.empty() ? ": the manifest names no file"
-           : options_.is_store
-               ? fmt::format(": there is no recording{}; check the options root and include",
-                             not_taken_.counts().empty()
-                                 ? ""
-                                 : fmt::format(" (there are {})", not_taken_.text()))
-               : ": the function gives no recording"));
-    if (options_.call.empty()) tell(doubled_root(list_, manifest_));
-    tell(paths_not_utf8(list_, manifest_));
-    tell(lines_of_one_path(list_, manifest_, lines_.find()));
+          all + (options_.is_store ? ": there is no recording" + others_there() +
+                                         "; check the options root and include"
+                 : options_.call.empty() ? ": the manifest names no file"
+                                         : ": the function gives no recording"));
+    if (options_.call.empty()) tell(doubled_root(all, manifest_));
+    tell(paths_not_utf8(all, manifest_));
+    tell(lines_of_one_path(all, manifest_, lines_.find()));
   }
 
   void add(std::string_view path) {
@@ -258,75 +277,77 @@ class Listing {
     manifest_.add(manifest_.add_folder(folder), path.substr(folder.size()));
   }
 
-  void read_table() {
-    const std::unique_ptr<TableReader> table =
-        context_.given != nullptr
-            ? context_.given->table()
-            : open_table(options_.manifest, {options_.path_column}, options_.quoting);
-    const int split = split_column(*table);
+  void read_table(TableReader& table) {
+    const std::size_t first = manifest_.size();
+    const int split = split_column(table);
     const std::string& rule = options_.group_rule();
     const bool by_column = NameRule::is_column(rule);
-    const int group = by_column ? column_for(*table, list_, rule, "split_group") : -1;
+    const ColumnsAre& are = options_.table.columns_are;
+    int group = by_column ? mapped_column(table, list_, rule, are) : -1;
+    if (by_column && group < 0) group = column_for(table, list_, rule, "split_group");
     std::optional<SpanColumns> spans;
-    if (options_.utterances) spans.emplace(*options_.utterances, *table, list_);
+    if (options_.utterances) spans.emplace(are, table, list_);
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
-      columns.emplace(options_, *table, list_, options_.labels == Labels::manifest);
+      columns.emplace(options_, table, list_, options_.labels == Labels::manifest);
     const FolderScan folders({"", options_.include, options_.exclude, false});
     const auto take_row = [&] {
-      const std::string_view path = plain(table->cell(options_.path_column));
-      const auto where = [&] { return fmt::format("{}:{}", list_, table->line()); };
+      const std::string_view path = plain(table.cell("path"));
+      const auto where = [&] { return fmt::format("{}:{}", list_, table.line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
       if (options_.is_store && !folders.wanted(std::string(path))) {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
       }
       if (is_unfinished(path)) return;
-      const Manifest::Span span = spans ? spans->take(*table) : Manifest::Span{};
+      const Manifest::Span span = spans ? spans->take(table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, span);
       const std::string below = below_root_(path);
-      lines_.add(spans ? below_root_(manifest_.name(file)) : below, table->line());
-      added(below, group < 0 ? "" : table->cell(group));
-      if (split >= 0 && !table->cell(split).empty()) {
-        check_name(table->cell(split), where());
-        set_split(file, table->cell(split), where());
+      lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
+      added(below, group < 0 ? "" : table.cell(group));
+      if (split >= 0 && !table.cell(split).empty()) {
+        check_name(table.cell(split), where());
+        set_split(file, table.cell(split), where());
       }
-      if (columns) columns->take(*table, manifest_, file);
+      if (columns) columns->take(table, manifest_, file);
     };
     BadLines bad;
     for (bool is_row = true; is_row;) {
       const std::size_t before = manifest_.size();
       try {
-        is_row = table->next() && !is_full();
+        is_row = table.next() && !is_full();
         if (is_row) take_row();
       } catch (const BadLine& e) {
         if (manifest_.size() == before) {
-          add_bad_line(*table, spans);
+          add_bad_line(table, spans);
           // The line's other values, such as the utterance's id.
           try {
-            if (columns) columns->take(*table, manifest_, before);
+            if (columns) columns->take(table, manifest_, before);
           } catch (const BadLine&) {
           }
         }
         bad.add(manifest_, before, e.what());
       }
     }
-    tell(bad.remark(list_, manifest_.size()));
-    std::vector<int> used{table->column(options_.path_column), split, group};
+    tell(bad.remark(list_, manifest_.size() - first));
+    std::vector<int> used{table.column("path"), split, group};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
-    for (const std::string& remark : table->remarks(used)) tell(remark);
-    tell(columns_not_read(options_, table->columns(), used));
+    for (const std::string& remark : table.remarks(used)) tell(remark);
+    for (const std::string& name : are.sources()) used.push_back(table.column(name));
+    if (table.has_fixed_columns()) return;
+    const std::string unused = columns_not_read(options_, list_, table.columns(), used);
+    if (!unused.empty() && unused_.insert(unused.substr(list_.size())).second) tell(unused);
   }
 
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
-    std::string name(plain(table.cell(options_.path_column)));
+    std::string name(plain(table.cell("path")));
     Manifest::Span span;
     try {
       if (spans && !name.empty()) span = spans->take(table);
@@ -338,18 +359,23 @@ class Listing {
     groups_.add_other();
     const std::size_t file = manifest_.size() - 1;
     if (spans) manifest_.set_span(file, span);
-    lines_.add(below_root_(manifest_.name(file)), table.line());
+    set_constants(file);
+    lines_.add(below_root_(manifest_.name(file)), line_of(table.line()));
   }
 
   int split_column(TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
-    return options_.splits == Splits::manifest
+    if (options_.manifest.has_splits() || !constants_.value("split").empty()) return -1;
+    const int column = mapped_column(table, list_, "split", options_.table.columns_are);
+    return options_.splits == Splits::manifest && column < 0
                ? column_for(table, list_, "split", "splits: manifest")
-               : table.find_column("split");
+               : column;
   }
+  // The number of a line where that tells which line it is.
+  [[nodiscard]] int line_of(int number) const { return are_several_ ? 0 : number; }
 
   void read_lines() {
-    TextLines lines(options_.manifest);
+    TextLines lines(list_);
     std::size_t comments = 0;
     int first_comment = 0;
     for (std::string line; lines.next(line);) {
@@ -364,13 +390,13 @@ class Listing {
       if (is_full()) break;
       add(plain(line));
       const std::string below = below_root_(line);
-      lines_.add(below, lines.number());
+      lines_.add(below, line_of(lines.number()));
       added(below);
     }
     if (comments > 0)
       tell(fmt::format(
           "{}: {} {} with # and {} read as {}, line {} first; a file of such a name is ./#...",
-          options_.manifest, comments, comments == 1 ? "line begins" : "lines begin",
+          list_, comments, comments == 1 ? "line begins" : "lines begin",
           comments == 1 ? "is" : "are", comments == 1 ? "a comment" : "comments", first_comment));
   }
 
@@ -378,6 +404,7 @@ class Listing {
   // row's cell in the column that split_group names.
   void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
     const std::size_t file = manifest_.size() - 1;
+    set_constants(file);
     std::string_view label;
     if (options_.labels == Labels::parent_dir) label = parent_folder(path);
     if (options_.labels == Labels::top_dir) {
@@ -398,6 +425,19 @@ class Listing {
       manifest_.set_text(file, c, text);
       note_folder_of_split(columns_[c].name, text, path, file);
     }
+  }
+
+  void set_constants(std::size_t file) {
+    if (const std::string label = constants_.value("label"); !label.empty())
+      manifest_.set_label(file, label);
+    const std::string split = split_.empty() ? constants_.value("split") : split_;
+    if (!split.empty()) {
+      check_name(split, split_.empty() ? "constants.split" : "manifest");
+      set_split(file, split, list_);
+    }
+    std::size_t column = options_.columns.list.size();
+    for (const std::string& name : constants_.columns())
+      manifest_.set_text(file, column++, constants_.value(name));
   }
 
   // Notes a name from a path that should tell files apart, but is the folder of their split.
@@ -465,9 +505,12 @@ class Listing {
   const std::function<void(std::string)>& warn_;
   const ListingContext& context_;
   const std::string folder_;  // to which paths are relative
-  const std::string list_;    // what lists the files: the manifest, or Python
   Manifest manifest_;
   BelowRoot below_root_;
+  Constants constants_;
+  std::string list_, split_;      // the list that is read, and the split of all its files, or ""
+  bool are_several_ = false;      // whether there are several lists
+  std::set<std::string> unused_;  // remarks on columns, each told of the first list alone
   SplitGroups groups_;
   std::vector<PathColumn> columns_;  // for each of the options' columns
   std::optional<PathColumn> label_rule_;

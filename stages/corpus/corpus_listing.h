@@ -21,8 +21,8 @@ struct ListingContext {
   /// Where not null, gets the files below the root that `include` does not match.
   NotTaken* not_taken = nullptr;
   PythonCorpus* given = nullptr;  ///< the corpus of the option `call`
-  /// The run has no other corpus, so that the splits can be judged on their own.
-  bool is_all = true;
+  /// The name of the node where the run has other corpora, which may share the splits; else "".
+  std::string source = {};
 };
 /// Lists a corpus; passes warnings about it as a whole to `warn`. Throws RunError when there is no
 /// file (unless files may still come: ListingContext::whole), a folder or table cannot be read, a

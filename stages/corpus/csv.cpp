@@ -17,13 +17,24 @@ constexpr const char* kPlainQuotes =
 }  // namespace
 
 CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& required,
-                     char separator, bool has_quotes)
-    : lines_(path), separator_(separator), has_quotes_(has_quotes) {
-  if (!read_row(header_)) throw RunError(path + ": this file is empty, a header line is expected");
+                     const TableFormat& format)
+    : lines_(path),
+      header_(format.header),
+      separator_(format.delimiter),
+      comment_(format.comment),
+      has_quotes_(format.quoting == Quoting::csv ||
+                  (format.quoting == Quoting::automatic &&
+                   (separator_.starts_with(',') || separator_.starts_with(';')))) {
+  if (header_.empty() && !read_row(header_))
+    throw RunError(path + ": this file is empty, a header line is expected");
   for (const std::string& name : required)
-    if (column(name) < 0)
+    if (column(name) < 0 && !format.header.empty())
+      throw RunError(fmt::format("{}: there is no column '{}'; header names {}{}", path,
+                                 excerpt(name), fmt::join(header_, ", "),
+                                 did_you_mean(name, header_)));
+    else if (column(name) < 0)
       throw RunError(
-          fmt::format("{}:1: there is no column '{}'; {}", path, name,
+          fmt::format("{}:{}: there is no column '{}'; {}", path, line_, name,
                       advice_on(name, excerpt(fmt::format("{}", fmt::join(header_, ", "))))));
   row_.resize(header_.size());
 }
@@ -32,19 +43,12 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
 std::string CsvReader::advice_on(const std::string& name, const std::string& header) const {
   for (const char other : {'\t', '|', ';', ','}) {
     const bool is_likely = header_.size() == 1 || other == '\t' || other == '|';
-    if (other == separator_ || !is_likely || text_.find(other) == text_.npos) continue;
-    const std::string_view path = lines_.path();
-    const std::string stem(path.substr(0, path.rfind('.')));
-    const std::string cells = fmt::format(
-        "the first line is '{}', with {} between its cells, where a .csv has commas and a "
-        ".tsv tabs; ",
-        excerpt(text_), other == '\t' ? "tabs" : fmt::format("'{}'", other));
-    if (other == '\t' || other == ',')
-      return fmt::format("{}rename it to {}.{}", cells, stem, other == ',' ? "csv" : "tsv");
+    if (separator_.starts_with(other) || !is_likely || text_.find(other) == text_.npos) continue;
     return fmt::format(
-        "{}write it with tabs (tr '{}' '\\t' < {} > {}.tsv), below a line with the names of the "
-        "columns",
-        cells, other, path, stem);
+        "the first line is '{}', with {} between its cells; write delimiter: {} and, where the "
+        "first line is no header, the names of the columns as header: [...]",
+        excerpt(text_), other == '\t' ? "tabs" : fmt::format("'{}'", other),
+        other == '\t' ? "\"\\t\"" : fmt::format("'{}'", other));
   }
   if (!has_quotes_ && header_.front().starts_with('"'))
     return fmt::format("the header has {}; where cells are in quotes, write quoting: csv", header);
@@ -70,7 +74,10 @@ bool CsvReader::next() {
 }
 
 std::string CsvReader::cell_advice() const {
-  const char* const name = separator_ == '\t' ? "tab" : "comma";
+  const std::string name = separator_ == "\t"  ? "tab"
+                           : separator_ == "," ? "comma"
+                                               : fmt::format("'{}'", separator_);
+  if (separator_ == " ") return "write the cells that are missing, or make header shorter";
   if (has_quotes_)
     return fmt::format("put a cell with {0}s in quotes, and keep the {0} of an empty cell", name);
   return fmt::format(
@@ -79,10 +86,15 @@ std::string CsvReader::cell_advice() const {
 }
 
 bool CsvReader::read_row(std::vector<std::string>& row) {
-  if (!lines_.next(text_)) return false;
+  do {
+    if (!lines_.next(text_)) return false;
+  } while (!comment_.empty() && text_.starts_with(comment_));
   line_ = lines_.number();
   row.assign(1, "");
-  has_quotes_ ? read_quoted(row) : read_plain(row);
+  if (separator_ == " ")
+    read_words(row);
+  else
+    has_quotes_ ? read_quoted(row) : read_plain(row);
   if (lines_.number() > line_ && long_rows_++ == 0) {
     first_begin_ = line_;
     first_end_ = lines_.number();
@@ -92,11 +104,29 @@ bool CsvReader::read_row(std::vector<std::string>& row) {
 
 void CsvReader::read_plain(std::vector<std::string>& row) const {
   std::size_t at = 0;
-  for (std::size_t end; (end = text_.find(separator_, at)) != text_.npos; at = end + 1) {
+  for (std::size_t end; (end = text_.find(separator_, at)) != text_.npos;
+       at = end + separator_.size()) {
     row.back().assign(text_, at, end - at);
     row.emplace_back();
   }
   row.back().assign(text_, at);
+}
+
+void CsvReader::read_words(std::vector<std::string>& row) const {
+  constexpr const char* kBlanks = " \t";
+  const bool is_header = &row == &header_;
+  const std::size_t last = text_.find_last_not_of(kBlanks);
+  std::size_t at = text_.find_first_not_of(kBlanks);
+  if (at == text_.npos) return;
+  row.clear();
+  while (at < last + 1) {
+    const bool is_rest = !is_header && row.size() + 1 == header_.size();
+    const std::size_t end =
+        is_rest ? last + 1 : std::min(text_.find_first_of(kBlanks, at), last + 1);
+    row.push_back(text_.substr(at, end - at));
+    at = std::min(text_.find_first_not_of(kBlanks, end), last + 1);
+  }
+  if (!is_header && row.size() + 1 == header_.size()) row.emplace_back();  // an empty rest
 }
 
 void CsvReader::read_quoted(std::vector<std::string>& row) {
@@ -120,7 +150,7 @@ void CsvReader::read_quoted(std::vector<std::string>& row) {
         is_open = at < text_.size() && text_[at] == '"';
         if (is_open) row.back() += '"';
       }
-      if (at < text_.size() && text_[at] != separator_)
+      if (at < text_.size() && !std::string_view(text_).substr(at).starts_with(separator_))
         throw RunError(
             fmt::format("{}:{}: text behind a closing quote: {}; double a quote inside a "
                         "cell in quotes (\"\"), or, {}",
@@ -131,6 +161,7 @@ void CsvReader::read_quoted(std::vector<std::string>& row) {
       at = end;
     }
     if (at >= text_.size()) return;
+    at += separator_.size() - 1;
     row.emplace_back();
   }
 }

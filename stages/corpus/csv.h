@@ -1,12 +1,14 @@
-// Reads a table of cells separated by commas or another character, with a header line. With quotes
-// it follows RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes); without, a
-// quote is an ordinary character, and every line is a row.
+// Reads a table of cells separated by commas or another text, with a header line or given names.
+// With quotes it follows RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes);
+// without, a quote is an ordinary character, and every line is a row. Where a single blank
+// separates, any number of blanks and tabs does, and the last cell has the rest of the line.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stages/corpus/table_format.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 
@@ -14,9 +16,10 @@ namespace melflow {
 
 class CsvReader final : public TableReader {
  public:
-  /// Throws RunError when the file cannot be read or lacks one of the `required` columns.
-  CsvReader(const std::string& path, const std::vector<std::string>& required, char separator = ',',
-            bool has_quotes = true);
+  /// Throws RunError when the file cannot be read or lacks one of the `required` columns. The
+  /// format's delimiter must be set, and its quoting, where automatic, is that of the delimiter.
+  CsvReader(const std::string& path, const std::vector<std::string>& required,
+            const TableFormat& format = {.delimiter = ","});
   /// Reads a row, as TableReader::next() does. A row whose number of cells differs from the
   /// header's is a BadLine. Throws RunError for a quote that is not closed, or that text follows.
   bool next() override;
@@ -36,11 +39,12 @@ class CsvReader final : public TableReader {
   bool read_row(std::vector<std::string>& row);
   void read_quoted(std::vector<std::string>& row);
   void read_plain(std::vector<std::string>& row) const;
+  void read_words(std::vector<std::string>& row) const;
 
   TextLines lines_;
   std::string text_;  // the line last read
   std::vector<std::string> header_, row_;
-  char separator_;
+  std::string separator_, comment_;
   bool has_quotes_;
   int line_ = 0;  // first line of the row last read
   int long_rows_ = 0, first_begin_ = 0,

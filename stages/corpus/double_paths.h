@@ -13,7 +13,8 @@ namespace melflow {
 
 class DoublePaths {
  public:
-  /// Adds the path of the next file, as BelowRoot returns it, and its line number in the manifest.
+  /// Adds the path of the next file, as BelowRoot returns it, and its line number in the manifest,
+  /// 0 where there are several lists.
   void add(std::string_view path, int line);
 
   /// Two files with the same path, the first one and a later one, and their lines.

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -75,6 +73,13 @@ class FileList final : public Source<FileRef>,
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
+  // Recordings of Python may come from anywhere, so that their readers wait.
+  [[nodiscard]] StageResources resources() const override {
+    constexpr int kAtOnce = 32;
+    for (const Corpus& c : corpora_)
+      if (!c.options.call.empty()) return {.waits_for = kAtOnce};
+    return {};
+  }
   // The options of the run as a whole: on feeding audio to stages, changed files and utterances.
   static std::vector<std::string> options_of_run() {
     std::vector<std::string> out{"update_by", "hash", "utterances"};
@@ -141,7 +146,7 @@ class FileList final : public Source<FileRef>,
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
     for (const Corpus& c : corpora_) {
-      note_file_read(run, c.options.manifest);
+      for (const CorpusLists::List& list : c.options.manifest.list) note_file_read(run, list.path);
       note_file_read(run, c.options.label_file);
     }
     for (Corpus& c : corpora_) c.open();
@@ -190,7 +195,10 @@ class FileList final : public Source<FileRef>,
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
   void check_lists(const std::function<void(std::string)>& warn) const override {
     for (const Corpus& c : corpora_) {
-      const bool is_there = has_file(c.options.manifest) && has_file(c.options.label_file);
+      const auto& lists = c.options.manifest.list;
+      const bool is_there = (c.options.label_file.empty() || is_list_there(c.options.label_file)) &&
+                            std::all_of(lists.begin(), lists.end(),
+                                        [](auto& one) { return is_list_there(one.path); });
       const std::string of = c.name.empty() ? "" : c.name + ": ";
       if (is_there)
         melflow::check_lists(c.options, [&](const std::string& remark) { warn(of + remark); });
@@ -214,11 +222,6 @@ class FileList final : public Source<FileRef>,
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
-  // Whether a list exists, if one is named.
-  static bool has_file(const std::string& list) {
-    std::error_code error;
-    return list.empty() || std::filesystem::exists(list, error);
-  }
   void check_options(PlanCheck& check) const {
     corpora_.front().options.check(check);
     feed_->check(check);
@@ -253,7 +256,7 @@ class FileList final : public Source<FileRef>,
                        .whole = task.whole.get(),
                        .not_taken = &not_taken,
                        .given = c.given.get(),
-                       .is_all = false}));
+                       .source = c.name}));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }

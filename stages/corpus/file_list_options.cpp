@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/sentences.h"
@@ -47,9 +49,10 @@ void FileListOptions::describe(Schema& s) {
           "excluded with all that is in it");
   s.field("manifest", manifest,
           "path of a list of files, used in place of a search: a text file with one path per line, "
-          "or a table (.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its "
-          "wav.scp beside it (columns path, start, end, utterance, recording, and speaker and text "
-          "where there are utt2spk and text); its order is kept");
+          "or a table (.csv, .tsv, .jsonl) with a column path, a data folder of Kaldi, or a "
+          "manifest of NeMo or Lhotse, each also packed by gzip (docs/corpora.md); its order is "
+          "kept. A pattern such as '**/*.trans.txt' takes all lists that match, one after another; "
+          "a map has a list for each split, {train: train.tsv, test: test.tsv}");
   s.field(
       "call", call,
       "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings in place of "
@@ -58,21 +61,20 @@ void FileListOptions::describe(Schema& s) {
       "(another one: changed) and any other columns, as a manifest has");
   s.field("arguments", arguments, "arguments of the function, by their names")
       .used_with("call", [this] { return !call.empty(); });
-  s.field(
-       "quoting", quoting,
-       "whether cells of a .csv or .tsv (manifest or label_file) may be in quotes; none: a quote "
-       "is a character as any other, and every line is a row; csv: as RFC 4180 has it, so that "
-       "cells in quotes may have separators and line breaks; auto: csv for a .csv, none for a "
-       ".tsv. Lists of paths, .jsonl and Kaldi's files have no quoting")
-      .used_with("a .csv or .tsv",
-                 [this] { return has_separators(manifest) || has_separators(label_file); });
-  s.field("path_column", path_column, "name of the manifest's column with the paths")
-      .used_with("a manifest", [this] { return !manifest.empty(); });
+  table.describe(s, [this] {
+    const auto has_cells = [this](const std::string& path) {
+      return has_separators(path) || (table.is_given() && !path.empty() && !is_table(path));
+    };
+    return has_cells(label_file) ||
+           std::any_of(manifest.list.begin(), manifest.list.end(),
+                       [&](const CorpusLists::List& one) { return has_cells(one.path); });
+  });
   s.group(
       "utterances", utterances,
-      "columns of the manifest that make each line an utterance: a part of a recording, with its "
-      "own label, rows and entry in the report. A recording is read and decoded once for all its "
-      "utterances, which follow in the order of their starts; {}: columns start and end");
+      "makes each line of the manifest an utterance: a part of a recording, by the columns start "
+      "and end (or, without end, duration), with its own label, rows and entry in the report; an "
+      "empty cell is the beginning or the end of the recording. A recording is read and decoded "
+      "once for all its utterances, which follow in the order of their starts; {}: in seconds");
   s.field("follow_links", follow_links, "also searches folders that are symbolic links")
       .used_with(scanned, is_scanned);
   s.field("closed_folders", closed_folders,
@@ -89,15 +91,12 @@ void FileListOptions::describe(Schema& s) {
   s.field("labels", labels,
           "where labels come from; none: files have no labels; parent_dir: the name of the folder "
           "that the file is in; top_dir: the name of the first folder below root (with splits: "
-          "top_dir, below the folder of the split); manifest: label_column of the manifest; file: "
-          "label_column of label_file; or the name of an entry of columns; or a regular expression "
+          "top_dir, below the folder of the split); manifest: the column label of the manifest; "
+          "file: that of label_file; or the name of an entry of columns; or a regular expression "
           "(of RE2) whose ( ) finds the label in the path");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
           "(targets) and texts (columns)");
-  s.field("label_column", label_column,
-          "name of the column with the labels, in manifest or label_file")
-      .used_with("labels: file or manifest", [this] { return labels.is_in_table(); });
   s.field("label_separator", label_separator,
           "text that separates the labels of a file with several, such as '|'; lists in a .jsonl "
           "need none");
@@ -113,12 +112,17 @@ void FileListOptions::describe(Schema& s) {
       "'room([0-9]+)'}: a column, the name of the folder that the file is in (parent_dir), that "
       "of its first folder below root (top_dir), or a regular expression whose ( ) finds the "
       "text in the path");
+  s.field("constants", constants,
+          "what all files of this node have: a label, a split or texts of columns, {label: speech, "
+          "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
+          "several");
 
   s.field(
       "splits", splits,
       "how files are put into splits (training, validation, test); top_dir: by the first folder "
       "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
-      "split_ratios; auto: by the manifest's column split where there is one, else no splits");
+      "split_ratios; auto: by the manifest's column split where there is one, or the split that "
+      "each of several lists is for, else no splits");
   s.field("split_names", split_names,
           "names of the allowed splits, in the order of the output; a file in any other split is "
           "an error, and the run does not begin; not set: any name; those for training (train, "
@@ -141,10 +145,7 @@ void FileListOptions::describe(Schema& s) {
        "allow, overall and within every label; false: assigns each file by its path alone, so that "
        "no file moves to another split when files are added (in an update, split_update decides)")
       .used_with("splits: ratio", by_ratio);
-  const auto has_splits = [this] {
-    return splits == Splits::automatic ? !manifest.empty() || !call.empty()
-                                       : splits != Splits::none;
-  };
+  const auto has_splits = [this] { return fields()->has_splits; };
   s.field(
        "split_group", split_group,
        "how files are grouped, such as by speaker, to keep each group in one split: the name of "
@@ -168,26 +169,19 @@ void FileListOptions::describe(Schema& s) {
 }
 
 std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
-  ManifestFields out{.has_labels = !(labels == Labels::none),
-                     .has_splits = splits == Splits::automatic ? !manifest.empty() || !call.empty()
-                                                               : splits != Splits::none,
-                     .columns = columns.names(),
-                     .targets = targets};
+  ManifestFields out{
+      .has_labels = !(labels == Labels::none) || !constants.value("label").empty(),
+      .has_splits = (splits == Splits::automatic ? !manifest.empty() || !call.empty()
+                                                 : splits != Splits::none) ||
+                    !constants.value("split").empty(),
+      .columns = text_names(),
+      .targets = targets};
   return std::make_shared<const ManifestFields>(std::move(out));
 }
 
-void UtteranceColumns::describe(Schema& s) {
+void UtteranceOptions::describe(Schema& s) {
   s.other_names(other_names::of_utterances());
   s.other_values(other_names::values_of_utterances());
-  s.field(
-      "start", start,
-      "name of the column with the start of an utterance in its recording; an empty cell is the "
-      "beginning of the recording");
-  s.field("end", end,
-          "name of the column with the end of an utterance; an empty cell is the end of the "
-          "recording; not set: end, unless utterances.duration is set");
-  s.field("duration", duration,
-          "name of the column with the duration of an utterance, in place of its end");
   s.field(
       "unit", unit,
       "what start, end and duration count: seconds, or samples of the recording at its own rate");
@@ -202,6 +196,16 @@ void FileListOptions::take_url() {
 
 std::string FileListOptions::base() const {
   return call.empty() ? archive_base(root) : PythonCorpus::path_of(call, arguments.map);
+}
+
+bool FileListOptions::is_table_list(const std::string& path) const {
+  return is_table(path) || (table.is_given() && label_file.empty());
+}
+
+std::vector<std::string> FileListOptions::text_names() const {
+  std::vector<std::string> out = columns.names();
+  for (std::string& name : constants.columns()) out.push_back(std::move(name));
+  return out;
 }
 
 const std::string& FileListOptions::group_rule() const {
@@ -223,9 +227,14 @@ std::string no_column(const std::string& rule, const std::string& table,
       excerpt(rule), other, table);
 }
 
-// A manifest whose name shows that it is no list has an error already, and needs no second one.
+// Whether a list of the manifest may be a table. One that is not there may be a folder of Kaldi's,
+// and one whose name shows that it is no list has an error already, and needs no second one.
 bool may_be_table(const FileListOptions& o) {
-  return !o.call.empty() || is_table(o.manifest) || !why_no_list(o.manifest).empty();
+  if (!o.call.empty()) return true;
+  return std::any_of(o.manifest.list.begin(), o.manifest.list.end(), [&](const auto& one) {
+    return o.is_table_list(one.path) || !why_no_list(one.path).empty() ||
+           (std::filesystem::path(one.path).extension().empty() && !is_list_there(one.path));
+  });
 }
 
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
@@ -236,8 +245,6 @@ void check_utterances(const FileListOptions& o, PlanCheck& check) {
         fmt::format("needs a manifest with the columns path, start and end (.csv, .tsv, "
                     ".jsonl) or Kaldi's segments{}; set manifest: FILE, or remove utterances",
                     o.manifest.empty() ? ", and there is none" : ""));
-  if (o.utterances->end && o.utterances->duration)
-    check.error("utterances", "end and duration are both given; remove one");
 }
 
 void check_labels(const FileListOptions& o, PlanCheck& check) {
@@ -266,7 +273,7 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
                 "manifest or label_file",
                 excerpt(rule))
           : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
-                        "{1}, write labels: {2} and label_column: {0}",
+                        "{1}, write labels: {2} and columns_are: {{label: {0}}}",
                         excerpt(rule), o.label_file.empty() ? "manifest" : "label_file",
                         o.label_file.empty() ? "manifest" : "file"));
 }
@@ -302,22 +309,76 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     if (NameRule::is_column(rule) && o.label_file.empty() && !may_be_table(o))
       check.error("columns", no_column(rule, "label_file or manifest"));
   }
-  std::vector<std::string> names = o.columns.names();
+  std::vector<std::string> names = o.text_names();
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
     check.error("columns", fmt::format("'{}' is listed twice", excerpt(*twice)));
 }
 
+// Reports names of columns_are that nothing reads.
+void check_columns_are(const FileListOptions& o, PlanCheck& check) {
+  std::vector<std::string> read(std::begin(ColumnsAre::kRoles), std::end(ColumnsAre::kRoles));
+  read.insert(read.end(), o.targets.begin(), o.targets.end());
+  for (const auto& [name, rule] : o.columns.list) read.push_back(rule);
+  if (!o.split_group.empty()) read.push_back(o.split_group);
+  const ColumnsAre& are = o.table.columns_are;
+  for (const ColumnsAre::Column& column : are.list)
+    if (std::find(read.begin(), read.end(), column.name) == read.end())
+      check.error("columns_are",
+                  fmt::format("nothing reads a column '{}'{}; allowed: {}, and names that columns, "
+                              "targets or split_group read",
+                              excerpt(column.name), did_you_mean(column.name, read),
+                              fmt::join(ColumnsAre::kRoles, ", ")));
+  const auto warn_unused = [&](const char* name, const char* needed) {
+    if (are.has(name))
+      check.warning("columns_are", fmt::format("{}: has no effect without {}; add that, or remove "
+                                               "this",
+                                               name, needed));
+  };
+  if (!o.labels.is_in_table()) warn_unused("label", "labels: file or manifest");
+  if (!o.utterances)
+    for (const char* name : {"start", "end", "duration"}) warn_unused(name, "utterances");
+  if (are.has("end") && are.has("duration"))
+    check.error("columns_are", "end and duration are both given; remove one");
+  if (!are.list.empty() && o.label_file.empty() && !may_be_table(o))
+    check.error("columns_are",
+                "these are columns of a table, and there is none; set manifest or label_file");
+}
+
+void check_constants(const FileListOptions& o, PlanCheck& check) {
+  const std::string label = o.constants.value("label"), split = o.constants.value("split");
+  if (!label.empty() && !(o.labels == Labels::none))
+    check.error("constants", "label: the files have labels already (labels); remove one");
+  if (!split.empty() && (o.splits != Splits::automatic || o.manifest.has_splits()))
+    check.error("constants", fmt::format("split: the files have splits already ({}); remove one",
+                                         o.manifest.has_splits() ? "manifest" : "splits"));
+  std::vector<std::string> splits{split};
+  for (const CorpusLists::List& one : o.manifest.list) splits.push_back(one.split);
+  for (std::size_t i = 0; i < splits.size(); ++i)
+    if (const std::string problem = split_name_problem(splits[i]);
+        !splits[i].empty() && !problem.empty())
+      check.error(i == 0 ? "constants" : "manifest", problem);
+  for (const std::string& name : o.constants.columns())
+    if (const std::string problem = column_name_problem(name); !problem.empty())
+      check.error("constants", problem);
+  if (o.manifest.has_splits() && o.splits != Splits::automatic && o.splits != Splits::manifest)
+    check.error("manifest",
+                "each list is for a split, which splits would set otherwise; remove splits");
+}
+
 void check_tables(const FileListOptions& o, PlanCheck& check) {
-  const std::string other = why_no_list(o.manifest), packed = why_packed(o.label_file);
-  if (!other.empty()) check.error("manifest", other);
+  const std::string packed = why_packed(o.label_file);
+  for (const CorpusLists::List& one : o.manifest.list)
+    if (const std::string other = why_no_list(one.path);
+        !other.empty() && !o.is_table_list(one.path))
+      check.error("manifest", other);
   const bool is_labelled = may_be_table(o);
   if (o.labels == Labels::file && o.label_file.empty())
     check.error("labels", "file needs a label_file");
   if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty() &&
       !o.columns.read_table())
     check.error("label_file", "is read with labels: file, targets or columns only");
-  if (!o.label_file.empty() && !is_table(o.label_file))
+  if (!o.label_file.empty() && !is_table(o.label_file) && !o.table.is_given())
     check.error("label_file", !packed.empty() ? packed
                                               : o.label_file +
                                                     " is not a .csv, .tsv or .jsonl; "
@@ -327,8 +388,10 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
                 "manifest needs a manifest: FILE; write labels: parent_dir for labels from names "
                 "of folders");
   else if (o.labels == Labels::manifest && !is_labelled)
-    check.error("labels", "a manifest with labels is a .csv, .tsv or .jsonl with the column " +
-                              o.label_column + ", not " + o.manifest);
+    check.error("labels",
+                "a manifest with labels is a .csv, .tsv or .jsonl with the column label, "
+                "not " +
+                    o.manifest.text());
   if (!o.targets.empty() && o.label_file.empty() && !is_labelled)
     check.error(
         "targets",
@@ -358,6 +421,10 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   }
   if (option == "root" && std::filesystem::is_regular_file(path, error))
     return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
+  if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))
+    return check.error(option, fmt::format("{}: this folder has no wav.scp, so it is no data "
+                                           "folder of Kaldi; to search it write root: {}",
+                                           excerpt(path, 4096), path));
   if (std::filesystem::exists(path, error) || error) return;
   std::string why = path_advice(path);
   if (why.empty()) why = near_path(path);
@@ -387,7 +454,8 @@ void check_patterns(const FileListOptions& o, PlanCheck& check) {
 
 void FileListOptions::check(PlanCheck& check) const {
   check_exists("root", root, check);
-  check_exists("manifest", manifest, check);
+  for (const CorpusLists::List& one : manifest.list)
+    if (!is_list_pattern(one.path)) check_exists("manifest", one.path, check);
   check_exists("label_file", label_file, check);
   for (const std::string& name : split_names)
     if (const std::string problem = split_name_problem(name); !problem.empty())
@@ -410,7 +478,9 @@ void FileListOptions::check(PlanCheck& check) const {
   check_patterns(*this, check);
   check_tables(*this, check);
   check_utterances(*this, check);
-  if (splits == Splits::manifest && !may_be_table(*this))
+  check_columns_are(*this, check);
+  check_constants(*this, check);
+  if (splits == Splits::manifest && !manifest.has_splits() && !may_be_table(*this))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::automatic && manifest.empty() && call.empty()) {
     if (split_ratios.list != FileListOptions().split_ratios.list)

@@ -11,8 +11,9 @@
 
 #include "pipeline/options/schema.h"
 #include "pipeline/stage/stage.h"
+#include "stages/corpus/corpus_lists.h"
 #include "stages/corpus/split_by_ratio.h"
-#include "stages/corpus/table_reader.h"
+#include "stages/corpus/table_format.h"
 #include "stages/corpus/value_sources.h"
 #include "stages/manifest.h"
 #include "stages/python/python_options.h"
@@ -56,10 +57,8 @@ struct EnumNames<SplitUpdate> {
                                                                    {"redraw", SplitUpdate::redraw}};
 };
 
-/// The columns of a manifest that describe utterances of recordings.
-struct UtteranceColumns {
-  std::string start = "start";
-  std::optional<std::string> end, duration;
+/// How a manifest describes utterances of recordings.
+struct UtteranceOptions {
   Manifest::SpanUnit unit = Manifest::SpanUnit::seconds;
 
   void describe(Schema& s);
@@ -79,20 +78,19 @@ struct FileListOptions {
       "**/*.8svx", "**/*.svx",  "**/*.mp2", "**/*.m4a", "**/*.aac",  "**/*.wma",  "**/*.webm",
       "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
-  std::string manifest;
-  Quoting quoting = Quoting::automatic;
-  std::string path_column = "path";
-  std::optional<UtteranceColumns> utterances;
+  CorpusLists manifest;
+  TableFormat table;
+  std::optional<UtteranceOptions> utterances;
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
   std::optional<std::uint64_t> limit;
 
   LabelSource labels;
   std::string label_file;
-  std::string label_column = "label";
   std::string label_separator;
   std::vector<std::string> targets;
   TextColumns columns;
+  Constants constants;
 
   Splits splits = Splits::automatic;
   std::vector<std::string> split_names;
@@ -117,6 +115,10 @@ struct FileListOptions {
   /// The rule of split_group: that of the entry of `columns` with this name, else the option
   /// itself.
   [[nodiscard]] const std::string& group_rule() const;
+  /// Whether that list of `manifest` is a table.
+  [[nodiscard]] bool is_table_list(const std::string& path) const;
+  /// The names of the texts of every file.
+  [[nodiscard]] std::vector<std::string> text_names() const;
   [[nodiscard]] std::shared_ptr<const ManifestFields> fields() const;
   /// Reports every problem that can be found before any file is read.
   void check(PlanCheck& check) const;

@@ -54,8 +54,18 @@ JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std:
                                  fmt::join(names_, ", "), path_column_advice(name, names_)));
 }
 
-int JsonLinesReader::column(std::string_view name) const {
-  const auto it = std::find(names_.begin(), names_.end(), name);
+// The name by which the objects have a column.
+std::string_view JsonLinesReader::name_of(std::string_view column) const {
+  const auto has = [this](std::string_view n) {
+    return std::find(names_.begin(), names_.end(), n) != names_.end();
+  };
+  constexpr std::string_view kPathOfNemo = "audio_filepath";
+  if (has("path") || !has(kPathOfNemo) || has(column)) return column;
+  return column == "path" ? kPathOfNemo : column == "start" ? "offset" : column;
+}
+
+int JsonLinesReader::column(std::string_view column) const {
+  const auto it = std::find(names_.begin(), names_.end(), name_of(column));
   const auto at = static_cast<std::size_t>(it - names_.begin());
   return at < row_.size() ? static_cast<int>(at) : -1;
 }
@@ -72,12 +82,13 @@ bool JsonLinesReader::is_in_file(std::string_view name) const {
   return false;
 }
 
-int JsonLinesReader::find_column(std::string_view name) {
-  if (const int at = column(name); at >= 0 || !is_waiting_ || !is_in_file(name)) return at;
+int JsonLinesReader::find_column(std::string_view column) {
+  const std::string_view name = name_of(column);
+  if (const int at = this->column(name); at >= 0 || !is_waiting_ || !is_in_file(name)) return at;
   names_.emplace_back(name);
   row_.emplace_back();
   missing_.emplace_back().add(std::to_string(line()));
-  return column(name);
+  return this->column(name);
 }
 
 bool JsonLinesReader::next() {
@@ -108,7 +119,9 @@ std::string JsonLinesReader::parse() {
   for (std::string& cell : row_) cell.clear();
   require_utf8(text_, lines_.path(), line());
   const OrderedJson object = OrderedJson::parse(text_, nullptr, false);
-  if (!object.is_object()) return bad("this is not a JSON object; one per line is expected");
+  if (!object.is_object())
+    return bad(std::string("this is not a JSON object; one per line is expected") +
+               (text_.starts_with('[') ? " (jq -c '.[]' writes a list so)" : ""));
   const bool is_first = names_.empty();
   for (const auto& [name, value] : object.items())
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
@@ -125,8 +138,9 @@ std::string JsonLinesReader::parse() {
       continue;
     }
     const char* const why = problem_of(*it, row_[i]);
-    const bool is_list = it->is_array() && std::find(required_.begin(), required_.end(),
-                                                     names_[i]) != required_.end();
+    const bool is_list =
+        it->is_array() && std::any_of(required_.begin(), required_.end(),
+                                      [&](const auto& name) { return name_of(name) == names_[i]; });
     if (why == nullptr && !is_list) continue;
     row_[i].clear();
     wrong =

@@ -1,5 +1,6 @@
 // Reads a file with one JSON object per line. The columns are the names in the first object, and
-// those requested names that a later object has.
+// those requested names that a later object has; in a manifest of NeMo's, path and start are
+// audio_filepath and offset.
 #pragma once
 
 #include <string>
@@ -26,9 +27,9 @@ class JsonLinesReader final : public TableReader {
   /// cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
-  [[nodiscard]] int column(std::string_view name) const override;
+  [[nodiscard]] int column(std::string_view column) const override;
   /// Also finds a name that only later objects have, where the file can be read twice.
-  [[nodiscard]] int find_column(std::string_view name) override;
+  [[nodiscard]] int find_column(std::string_view column) override;
   [[nodiscard]] const std::string& cell(int column) const override {
     return row_[static_cast<std::size_t>(column)];
   }
@@ -38,6 +39,7 @@ class JsonLinesReader final : public TableReader {
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
+  [[nodiscard]] std::string_view name_of(std::string_view column) const;
   bool read_line();
   [[nodiscard]] bool is_in_file(std::string_view name) const;
   [[nodiscard]] std::string parse();

@@ -36,7 +36,8 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
     files[below_root(manifest.relative(i))].push_back(i);
   const bool with_labels = options.labels == Labels::file;
   const std::unique_ptr<TableReader> table =
-      open_table(options.label_file, {"path"}, options.quoting);
+      open_table(options.label_file, {"path"}, options.table,
+                 folder_of_list(options.label_file, options.root));
   LabelColumns columns(options, *table, options.label_file, with_labels);
   std::vector<bool> is_named(manifest.size(), false), was_named(manifest.size(), false);
   std::size_t doubles = 0, taken = 0;
@@ -78,11 +79,12 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
 void check_label_file(const FileListOptions& options,
                       const std::function<void(std::string)>& warn) {
   const std::unique_ptr<TableReader> table =
-      open_table(options.label_file, {"path"}, options.quoting);
+      open_table(options.label_file, {"path"}, options.table,
+                 folder_of_list(options.label_file, options.root));
   LabelColumns columns(options, *table, options.label_file, options.labels == Labels::file);
   Manifest any;  // one entry that takes the values of every row
   any.set_target_names(options.targets);
-  any.set_text_names(options.columns.names());
+  any.set_text_names(options.text_names());
   any.add(any.add_folder(""), "");
   BadLines bad;
   std::size_t lines = 0;

@@ -17,7 +17,7 @@
 #include "stages/corpus/text_lines.h"
 
 namespace melflow {
-std::string columns_not_read(const FileListOptions& options,
+std::string columns_not_read(const FileListOptions& options, const std::string& path,
                              const std::vector<std::string>& columns,
                              const std::vector<int>& used) {
   std::vector<std::string> unused;
@@ -27,14 +27,15 @@ std::string columns_not_read(const FileListOptions& options,
                                            : "one without a name (the index of pandas, which "
                                              "to_csv(index=False) omits)");
   if (unused.empty()) return "";
-  constexpr std::string_view kOfParts[] = {"start",      "offset", "begin",
-                                           "start_time", "end",    "duration"};
+  constexpr std::string_view kOfParts[] = {"start", "offset", "begin", "start_time", "end"};
   const bool has_parts =
       !options.utterances && std::find_first_of(unused.begin(), unused.end(), std::begin(kOfParts),
                                                 std::end(kOfParts)) != unused.end();
   return fmt::format(
-      "{}: columns not used: {}{}", options.manifest, fmt::join(unused, ", "),
-      has_parts ? "; for parts of recordings write utterances: {start: ..., end: ...}" : "");
+      "{}: columns not used: {}{}", path, fmt::join(unused, ", "),
+      has_parts ? "; for parts of recordings write utterances: {}, and columns_are where these "
+                  "are not start and end"
+                : "");
 }
 
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest) {
@@ -57,8 +58,10 @@ std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
   if (doubles.empty()) return "";
   const DoublePaths::Pair& one = doubles.front();
   std::string text = fmt::format(
-      "{}: {} of {} lines name a path that was listed before, such as {} (lines {} and {})", path,
-      doubles.size(), manifest.size(), manifest.name(one.second), one.first_line, one.second_line);
+      "{}: {} of {} lines name a path that was listed before, such as {}{}", path, doubles.size(),
+      manifest.size(), manifest.name(one.second),
+      one.first_line == 0 ? ""
+                          : fmt::format(" (lines {} and {})", one.first_line, one.second_line));
   const auto crosses = [&](const DoublePaths::Pair& d) {
     return manifest.split(d.first) != manifest.split(d.second);
   };

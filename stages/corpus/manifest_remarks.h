@@ -14,9 +14,9 @@
 
 namespace melflow {
 
-/// Warnings about columns of a table that are not read, since the user may rely on one. `used`: the
-/// numbers of the columns that are read, -1 for one that does not exist.
-std::string columns_not_read(const FileListOptions& options,
+/// Warnings about columns of the table `path` that are not read, since the user may rely on one.
+/// `used`: the numbers of the columns that are read, -1 for one that does not exist.
+std::string columns_not_read(const FileListOptions& options, const std::string& path,
                              const std::vector<std::string>& columns, const std::vector<int>& used);
 /// Warnings about paths that are not UTF-8, where the first of them does not exist: file names may
 /// be any bytes. `path`: that of the list.

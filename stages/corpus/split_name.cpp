@@ -93,6 +93,8 @@ std::string column_name_problem(std::string_view name) {
 
 bool is_training_split(std::string_view name) { return purpose_of(name) == Purpose::training; }
 
+bool is_known_split(std::string_view name) { return purpose_of(name) != Purpose::other; }
+
 void sort_by_purpose(std::vector<std::string>& names) {
   std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return purpose_of(a) < purpose_of(b);

@@ -19,6 +19,9 @@ std::string column_name_problem(std::string_view name);
 /// one for validation or test, as in train_dev.
 bool is_training_split(std::string_view name);
 
+/// Whether the name says that a split is for training, validation or test.
+bool is_known_split(std::string_view name);
+
 /// Sorts names for training first, then those for validation and test, then all others in their
 /// present order.
 void sort_by_purpose(std::vector<std::string>& names);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/ranges.h>
+
 #include "pipeline/base/text.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
@@ -30,23 +32,22 @@ std::string PathColumn::remark(const Manifest& manifest) const {
                      rule.text(), without, files, example);
 }
 
-SpanColumns::SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path)
-    : options_(options), path_(std::move(path)) {
-  const auto column = [&](const std::string& name, const char* option) {
-    const int c = table.find_column(name);
-    if (c < 0)
-      throw RunError(fmt::format("{}: there is no column '{}', which utterances.{} {}", path_,
-                                 excerpt(name), option,
-                                 option == std::string("start") || options.end || options.duration
-                                     ? "asks for; where each line is a whole recording, omit "
-                                       "utterances"
-                                     : "is by default; name the column of the end, or of the "
-                                       "duration (utterances: {start: ..., duration: ...})"));
-    return c;
+SpanColumns::SpanColumns(const ColumnsAre& are, TableReader& table, std::string path)
+    : path_(std::move(path)) {
+  const auto column = [&](const char* name) { return mapped_column(table, path_, name, are); };
+  const auto missing = [&](const char* what) {
+    throw RunError(fmt::format(
+        "{}: there is no column {}, which utterances needs; it has {}; name another by "
+        "columns_are: {{start: COLUMN, end: COLUMN}}, or duration in place of end; where each line "
+        "is a whole recording, omit utterances",
+        path_, what, fmt::join(table.columns(), ", ")));
   };
-  start_ = column(options.start, "start");
-  end_ = options.duration ? column(*options.duration, "duration")
-                          : column(options.end.value_or("end"), "end");
+  start_ = column("start");
+  if (start_ < 0) missing("'start'");
+  if (!are.has("duration")) end_ = column("end");
+  is_duration_ = end_ < 0;
+  if (is_duration_) end_ = column("duration");
+  if (end_ < 0) missing("'end' or 'duration'");
 }
 
 double SpanColumns::number(const TableReader& table, int column) const {
@@ -72,12 +73,12 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   if (table.cell(end_).empty()) return span;
   span.end = number(table, end_);
   // Rounds off the error of the sum: 15.2 rather than 15.199999999999999.
-  if (options_.duration) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
+  if (is_duration_) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
   if (span.end <= span.start)
-    throw BadLine(fmt::format(
-        "{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
-        "the end of the recording",
-        path_, table.line(), span.end, span.start, options_.duration ? "duration" : "end"));
+    throw BadLine(
+        fmt::format("{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
+                    "the end of the recording",
+                    path_, table.line(), span.end, span.start, is_duration_ ? "duration" : "end"));
   return span;
 }
 
@@ -85,9 +86,18 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
                            bool with_labels)
     : options_(options), path_(std::move(path)) {
   const auto column = [&](const std::string& name, const char* option) {
-    return column_for(table, path_, name, option);
+    const int mapped = mapped_column(table, path_, name, options.table.columns_are);
+    return mapped >= 0 ? mapped : column_for(table, path_, name, option);
   };
-  if (with_labels) label_ = column(options.label_column, "label_column");
+  if (with_labels) {
+    label_ = mapped_column(table, path_, "label", options.table.columns_are);
+    if (label_ < 0)
+      throw RunError(
+          fmt::format("{}: there is no column 'label', which labels: {} asks for; it has {}; name "
+                      "the column with the labels by columns_are: {{label: COLUMN}}{}",
+                      path_, options.labels == Labels::file ? "file" : "manifest",
+                      fmt::join(table.columns(), ", "), did_you_mean("label", table.columns())));
+  }
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
   for (const auto& [name, rule] : options.columns.list)
     texts_.push_back(NameRule::is_column(rule) ? column(rule, "columns") : -1);

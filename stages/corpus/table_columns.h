@@ -31,7 +31,7 @@ struct PathColumn {
 class SpanColumns {
  public:
   /// Throws RunError when a column is missing.
-  SpanColumns(const UtteranceColumns& options, TableReader& table, std::string path);
+  SpanColumns(const ColumnsAre& are, TableReader& table, std::string path);
   /// Returns the span of the table's present row. Throws BadLine for a cell that is no number, or a
   /// span that is no part of a recording.
   [[nodiscard]] Manifest::Span take(const TableReader& table) const;
@@ -41,9 +41,9 @@ class SpanColumns {
  private:
   [[nodiscard]] double number(const TableReader& table, int column) const;
 
-  const UtteranceColumns& options_;
   std::string path_;
   int start_ = -1, end_ = -1;  // `end_`: the column of the end or the duration
+  bool is_duration_ = false;
 };
 
 class LabelColumns {

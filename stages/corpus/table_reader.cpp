@@ -10,12 +10,16 @@
 #include "pipeline/base/text.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
-#include "stages/corpus/kaldi_segments.h"
+#include "stages/corpus/kaldi_folder.h"
+#include "stages/corpus/lhotse_manifest.h"
+#include "stages/corpus/mapped_table.h"
 
 namespace melflow {
 namespace {
 
+// Whether the path ends so, in upper or lower case; a .gz behind that does not count.
 bool ends_in(std::string_view path, std::string_view ending) {
+  if (ending != ".gz" && ends_in(path, ".gz")) path.remove_suffix(3);
   return path.size() > ending.size() &&
          std::equal(ending.rbegin(), ending.rend(), path.rbegin(), [](char a, char b) {
            return a == std::tolower(static_cast<unsigned char>(b));
@@ -23,7 +27,7 @@ bool ends_in(std::string_view path, std::string_view ending) {
 }
 
 bool is_json_lines(std::string_view path) {
-  return ends_in(path, ".jsonl") || ends_in(path, ".ndjson");
+  return ends_in(path, ".jsonl") || ends_in(path, ".ndjson") || ends_in(path, ".json");
 }
 
 }  // namespace
@@ -38,6 +42,15 @@ int column_for(TableReader& table, const std::string& path, const std::string& n
   return column;
 }
 
+int mapped_column(TableReader& table, const std::string& path, const std::string& name,
+                  const ColumnsAre& are) {
+  if (const int column = table.find_column(name); column >= 0 || !are.has(name)) return column;
+  const std::string option = "columns_are." + name;
+  for (const std::string& source : are.sources(name))
+    column_for(table, path, source, option.c_str());
+  return -1;
+}
+
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns) {
   constexpr std::string_view kOthers[] = {"file_name",      "filename",  "file",
                                           "filepath",       "file_path", "wav",
@@ -46,10 +59,7 @@ std::string path_column_advice(std::string_view missing, const std::vector<std::
   const auto it =
       std::find_first_of(columns.begin(), columns.end(), std::begin(kOthers), std::end(kOthers));
   if (it == columns.end()) return {};
-  return fmt::format(
-      "; where {0} has the paths, write path_column: {0} for a manifest; in a label_file, call it "
-      "path",
-      *it);
+  return fmt::format("; where {0} has the paths, write columns_are: {{path: {0}}}", *it);
 }
 
 void MissingCells::add(std::string_view name) {
@@ -66,17 +76,35 @@ bool has_separators(std::string_view path) {
 }
 
 bool is_table(std::string_view path) {
-  return has_separators(path) || is_json_lines(path) || KaldiSegments::is_one(path);
+  return has_separators(path) || is_json_lines(path) || KaldiFolder::is_one(std::string(path));
 }
 
 std::unique_ptr<TableReader> open_table(const std::string& path,
-                                        const std::vector<std::string>& required, Quoting quoting) {
-  if (KaldiSegments::is_one(path)) return std::make_unique<KaldiSegments>(path, required);
-  if (is_json_lines(path)) return std::make_unique<JsonLinesReader>(path, required);
-  const bool has_tabs = ends_in(path, ".tsv");
-  return std::make_unique<CsvReader>(
-      path, required, has_tabs ? '\t' : ',',
-      quoting == Quoting::csv || (quoting == Quoting::automatic && !has_tabs));
+                                        const std::vector<std::string>& required,
+                                        const TableFormat& format, const std::string& folder) {
+  std::vector<std::string> in_table;
+  for (const std::string& name : required)
+    for (std::string& source : format.columns_are.sources(name))
+      in_table.push_back(std::move(source));
+  std::unique_ptr<TableReader> table;
+  if (KaldiFolder::is_one(path)) {
+    table = std::make_unique<KaldiFolder>(path, in_table);
+  } else if (is_json_lines(path) && LhotseManifest::is_one(path)) {
+    table = std::make_unique<LhotseManifest>(path, in_table);
+  } else if (is_json_lines(path)) {
+    table = std::make_unique<JsonLinesReader>(path, in_table);
+  } else {
+    TableFormat cells = format;
+    if (cells.delimiter.empty()) cells.delimiter = ends_in(path, ".tsv") ? "\t" : ",";
+    table = std::make_unique<CsvReader>(path, in_table, cells);
+  }
+  return mapped(std::move(table), format, folder);
+}
+
+std::unique_ptr<TableReader> mapped(std::unique_ptr<TableReader> table, const TableFormat& format,
+                                    const std::string& folder) {
+  if (format.columns_are.list.empty()) return table;
+  return std::make_unique<MappedTable>(std::move(table), format.columns_are, folder);
 }
 
 }  // namespace melflow

@@ -4,21 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "pipeline/base/problem.h"
-#include "pipeline/options/option_type.h"
+#include "stages/corpus/table_format.h"
 
 namespace melflow {
-
-/// Whether cells of a .csv or .tsv may be in quotes.
-enum class Quoting { automatic, none, csv };
-template <>
-struct EnumNames<Quoting> {
-  static constexpr std::pair<const char*, Quoting> values[] = {
-      {"auto", Quoting::automatic}, {"none", Quoting::none}, {"csv", Quoting::csv}};
-};
 
 /// Reports a line that cannot be used, with file and line. The lines after it can be read.
 class BadLine : public RunError {
@@ -48,6 +39,9 @@ class TableReader {
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
   /// The line in the file of the row last read, from 1.
   [[nodiscard]] virtual int line() const = 0;
+  /// Whether all tables of this kind have the same columns, so that one which is not used is no
+  /// oversight.
+  [[nodiscard]] virtual bool has_fixed_columns() const { return false; }
   /// Returns warnings about the rows that were read. `used`: the numbers of the columns whose cells
   /// are used.
   [[nodiscard]] virtual std::vector<std::string> remarks(const std::vector<int>& used) const = 0;
@@ -70,19 +64,27 @@ class MissingCells {
 /// RunError, listing the existing columns, when there is none of that name.
 int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option);
+/// Returns the number of the column with that name here, which may have another in the table
+/// (columns_are); -1 where neither the table nor columns_are has one. Throws RunError, as
+/// column_for() does, where columns_are names a column that the table lacks.
+int mapped_column(TableReader& table, const std::string& path, const std::string& name,
+                  const ColumnsAre& are);
 /// Returns advice where the path column is `missing`, but there is a column that other tools use
 /// for paths: "; where file_name has the paths, write ..."; else "".
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
-/// Whether the path ends in .csv or .tsv, in upper or lower case.
-bool has_separators(std::string_view path);
-/// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
-/// `segments` file of Kaldi.
+/// Whether the name of a file says that it is a table: it ends in .csv, .tsv, .jsonl, .ndjson or
+/// .json, in upper or lower case and with or without .gz, or is a data folder of Kaldi.
 bool is_table(std::string_view path);
-/// Opens a table in the format that its name says. `quoting` is for .csv and .tsv: automatic means
-/// csv for the former and none for the latter. Throws RunError when the file cannot be read or
-/// lacks one of the `required` columns.
+/// Whether the name says that the table has cells with a delimiter between them.
+bool has_separators(std::string_view path);
+/// Opens a table in the format that `format` and its name say. Throws RunError when the file cannot
+/// be read or lacks one of the `required` columns. `folder`: what {folder} stands for in templates.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required,
-                                        Quoting quoting = Quoting::automatic);
+                                        const TableFormat& format = {},
+                                        const std::string& folder = "");
+/// A table as TableFormat::columns_are names its columns. `folder`: what {folder} stands for.
+std::unique_ptr<TableReader> mapped(std::unique_ptr<TableReader> table, const TableFormat& format,
+                                    const std::string& folder);
 
 }  // namespace melflow

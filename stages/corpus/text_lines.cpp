@@ -43,8 +43,6 @@ constexpr Kind kKinds[] = {
     {"\0\0\xFE\xFF"sv, "UTF-32 text", kUtf32},
     {"\xFF\xFE"sv, "UTF-16 text", kUtf16},
     {"\xFE\xFF"sv, "UTF-16 text", kUtf16},
-    {"\x1F\x8B"sv, "a file packed by gzip",
-     "unpack it (tar -xzf, or gunzip), and name the list in it"},
     {"1AY&SY"sv, "a file packed by bzip2", kUnpack, 4},
     {"\xFD\x37zXZ\0"sv, "a file packed by xz", kUnpack},
     {"\x28\xB5\x2F\xFD"sv, "a file packed by zstd", kUnpack},
@@ -87,8 +85,19 @@ TextLines::TextLines(std::string path, std::string_view why_needed)
 }
 
 bool TextLines::fill() {
-  buffer_ = in_.read(kReadPiece);
-  if (!in_.problem().empty()) throw RunError(fmt::format("{}: {}", path_, in_.problem()));
+  do {
+    buffer_ = in_.read(kReadPiece);
+    if (!in_.problem().empty()) throw RunError(fmt::format("{}: {}", path_, in_.problem()));
+    if (number_ == 0 && read_ == 0 && !gunzip_ && Gunzip::is_packed(buffer_))
+      gunzip_ = std::make_unique<Gunzip>();
+    if (!gunzip_) break;
+    const std::string packed = std::move(buffer_);
+    if (packed.empty() ? !gunzip_->is_whole() : !gunzip_->take(packed, buffer_))
+      throw RunError(fmt::format("{}: this file packed by gzip {}; copy it again", path_,
+                                 packed.empty() ? "ends too early" : "is damaged"));
+    if (packed.empty()) buffer_.clear();
+    if (packed.empty()) break;
+  } while (buffer_.empty());
   read_ += buffer_.size();
   if (read_ > kMostBytes)
     throw RunError(fmt::format("{}: is longer than {} GiB, more than a list may have", path_,
@@ -175,7 +184,7 @@ std::string why_packed(const std::string& path) {
   if (path.ends_with(".tar.gz") || path.ends_with(".tgz"))
     return path + " is an archive; unpack it (tar -xf), and name the list in it";
   constexpr std::pair<const char*, const char*> kPacked[] = {
-      {".gz", "gunzip -k"}, {".bz2", "bunzip2 -k"}, {".xz", "unxz -k"}, {".zst", "unzstd"}};
+      {".bz2", "bunzip2 -k"}, {".xz", "unxz -k"}, {".zst", "unzstd"}};
   const std::filesystem::path file(path);
   for (const auto& [ending, command] : kPacked)
     if (file.extension() == ending)
@@ -189,15 +198,10 @@ std::string why_no_list(const std::string& path) {
   std::string ending = file.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  if (ending == ".json")
-    return fmt::format(
-        "{0} has no ending that is known; one JSON object a line, as NeMo has it, is "
-        "read from a .jsonl: rename it to {1}.jsonl",
-        path, file.stem().string());
   if (ending == ".scp")
     return path +
-           " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
-           "or where there are none, make them: awk '{print $1, $1, 0, -1}' wav.scp > segments";
+           " has ids before its paths, as in Kaldi's data folders; name it wav.scp, or the folder "
+           "with its wav.scp";
   if (ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet")
     return path +
            " is not a text file with one path per line, a .csv, .tsv or .jsonl; "

@@ -1,12 +1,15 @@
-// Reads a text file that a user gives, line by line: every list and table of a corpus. A file that
-// is not text is refused with its kind, recognized by its first bytes or its name.
+// Reads a text file that a user gives, line by line: every list and table of a corpus, plain or
+// packed by gzip. A file that is not text is refused with its kind, recognized by its first bytes
+// or its name.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "pipeline/base/input_file.h"
+#include "stages/corpus/gunzip.h"
 
 namespace melflow {
 
@@ -31,6 +34,7 @@ class TextLines {
 
   std::string path_;
   InputFile in_;
+  std::unique_ptr<Gunzip> gunzip_;  // where the file is packed
   std::string buffer_;
   std::size_t at_ = 0;    // position in the buffer
   std::size_t read_ = 0;  // [bytes] read so far

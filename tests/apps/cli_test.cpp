@@ -283,6 +283,28 @@ TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a p
   CHECK(count >= 16);
 }
 
+TEST_CASE("cli: init looks at a folder, says what it takes it for, and writes its pipeline") {
+  const TempFolder folder;
+  fs::create_directories(folder / "lj/wavs");
+  write_text(folder / "lj/metadata.csv", "a|b \"|c\n");
+  const Ended made = exits(0, run(folder, {kMelflow, "init", "--from", "lj", "p.yaml"}));
+  CHECK(has(made.out,
+            "lj is taken for LJSpeech (metadata.csv with |, wavs/ID.wav). p.yaml is written."));
+  const std::string text = read_text(folder / "p.yaml");
+  CHECK(has(text,
+            "  files:                      # LJSpeech (metadata.csv with |, wavs/ID.wav)\n"
+            "    stage: file_list\n    root: \"lj\"\n    manifest: \"lj/metadata.csv\"\n"));
+  CHECK(has(text, "\n  read:\n    stage: disk_read\n"));
+  exits(0, run(folder, {kMelflow, "validate", "p.yaml"}));
+  fs::create_directory(folder / "none");
+  const Ended refused = exits(1, run(folder, {kMelflow, "init", "--from", "none", "q.yaml"}));
+  CHECK(has(refused.err,
+            "none: there is no sound file in it, and no list that is known (docs/corpora.md)"));
+  CHECK_FALSE(fs::exists(folder / "q.yaml"));
+  CHECK(has(run(folder, {kMelflow, "init", "--from", "nonee", "q.yaml"}).err,
+            "there is no 'nonee'; allowed: "));
+}
+
 // A comment in the file that init writes lists "one of a, b, c" for the option before it.
 TEST_CASE("cli: every choice that init offers is accepted") {
   const TempFolder folder;

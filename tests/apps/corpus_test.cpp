@@ -175,11 +175,11 @@ TEST_CASE("corpus: validate reads the lists of a corpus, and says what of them a
   const Filled<write_corpus> folder;
   write_pipeline(folder, ", manifest: segments, utterances: {}, columns: [text]");
   write_text(folder / "segments", "u1 r1 0 0.25\nu2 r2 0 0.25\nu3 r3 0 0.25\n");
-  write_text(folder / "wav.scp", "r1 spk1/a.wav\nr2 sph2pipe x.sph |\nr3 spk2/c.wav\n");
+  write_text(folder / "wav.scp", "r1 spk1/a.wav\nr2 sox x.sph -t wav - |\nr3 spk2/c.wav\n");
   write_text(folder / "text", "u1 ONE\nu2 TWO\n");
   const std::string bad =
       "segments: 1 of 3 lines cannot be used and fails alone; the first: wav.scp:2: r2 is a "
-      "command (sph2pipe x.sph |); ";
+      "command (sox x.sph -t wav - |); ";
   const std::string missing =
       "text: 1 of 3 utterances have no line there (u3); text is empty for them\n";
   const Ended checked = exits(0, melflow_in(folder, {"validate", "p.yaml"}));

@@ -117,10 +117,10 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
       {.what = "a feed that is not used", .files = "feed: preload"},
       {.what = "hashes of contents", .files = "update_by: content"},
       {.what = "several labels, targets and texts of a table",
-       .files = "manifest: data/table.csv, labels: manifest, label_column: tags, "
+       .files = "manifest: data/table.csv, labels: manifest, columns_are: {label: tags}, "
                 "label_separator: \"|\", targets: [level], columns: [speaker], splits: manifest"},
       {.what = "utterances, some of which overlap",
-       .files = "manifest: data/spans.csv, utterances: {end: end}"},
+       .files = "manifest: data/spans.csv, utterances: {unit: seconds}"},
   };
   for (const Kind& kind : kinds) {
     CAPTURE(kind.what);

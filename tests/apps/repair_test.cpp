@@ -163,10 +163,8 @@ TEST_CASE("repair: utterances, whose recordings are read once more") {
     for (int i = 0; i < 3; ++i)
       list += fmt::format("{0}.wav,0,{1}\n{0}.wav,{1},{2}\n", i, second, 2 * second);
     test::write_text(folder / "list.csv", list);
-    run_pipeline(
-        folder,
-        "root: data, manifest: list.csv, utterances: {start: start, end: end, unit: " + unit + "}",
-        "stage: npy_write, path: o.npy, overwrite: true");
+    run_pipeline(folder, "root: data, manifest: list.csv, utterances: {unit: " + unit + "}",
+                 "stage: npy_write, path: o.npy, overwrite: true");
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");
     const Ended repaired = exits(0, melflow_in(folder, {"repair", "o.npy"}));

@@ -19,7 +19,7 @@ HABITS = [
     ('    root: clips', '    root: clip'),
     ('    root: clips', '    root: clips/fine.wav'),
     ('    root: clips', '    root: clips\n    include: {wav: true}'),
-    ('    root: clips', '    root: clips\n    label_column: dog'),
+    ('    root: clips', '    root: clips\n    columns_are: {label: dog}'),
     ('    root: clips', '    root: clips\n    targets: [age]'),
     ('    root: clips', '    root: clips\n    feed: cache'),
     ('    root: clips', '    manifest: manifest.json'),

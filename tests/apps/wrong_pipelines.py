@@ -55,7 +55,7 @@ EDITS = [
     ("    n_mels: 80", "    quux: 80"),
     # Utterances
     ("    root: clips", "    root: clips\n    utterances: {}"),
-    ("    root: clips", "    manifest: u.csv\n    utterances: {end: to, duration: length}"),
+    ("    root: clips", "    manifest: u.csv\n    utterances: {}\n    columns_are: {end: to, duration: length}"),
     ("    root: clips", "    manifest: u.csv\n    utterances: {unit: ms}"),
     # Values
     ("    root: clips", "    root: [clips]"),

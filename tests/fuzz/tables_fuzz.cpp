@@ -13,6 +13,7 @@
 #include "pipeline/base/problem.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
+#include "stages/corpus/lhotse_manifest.h"
 #include "stages/corpus/path_parts.h"
 
 namespace {
@@ -76,9 +77,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (data[0] % 4 == 2) {
       melflow::JsonLinesReader table(file.path(), {});
       read_all(table);
+      melflow::LhotseManifest entries(file.path(), {});
+      read_all(entries);
     } else {
       const bool is_csv = data[0] % 4 == 0;
-      melflow::CsvReader table(file.path(), {}, is_csv ? ',' : '\t', is_csv != (data[0] % 8 > 3));
+      constexpr const char* kDelimiters[] = {",", "\t", ", ", " "};
+      melflow::TableFormat format;
+      format.delimiter = kDelimiters[data[0] / 16 % 2 * 2 + (is_csv ? 0 : 1)];
+      format.quoting = is_csv != (data[0] % 8 > 3) ? melflow::Quoting::csv : melflow::Quoting::none;
+      if (data[0] / 32 % 2 == 1) format.header = {"a", "b"};
+      if (data[0] / 64 % 2 == 1) format.comment = "#";
+      melflow::CsvReader table(file.path(), {}, format);
       read_all(table);
     }
   } catch (const melflow::RunError&) {

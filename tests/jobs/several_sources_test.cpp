@@ -259,7 +259,7 @@ TEST_CASE("several sources: columns and targets are those of all") {
   c.folder().write("data/b/list.csv", "path,room,tags\nde/0.wav,hall,x|y\n");
   const Sources s{.a = "manifest: \"${DATA}/a/list.csv\", columns: [speaker], targets: [level]",
                   .b = "manifest: \"${DATA}/b/list.csv\", columns: [room], labels: manifest, "
-                       "label_column: tags, label_separator: \"|\""};
+                       "columns_are: {label: tags}, label_separator: \"|\""};
   completed(c.run(pipeline(s)));
   const FeatureFile out(c.folder() / "out.h5");
   CHECK(out.columns() == Texts{"room", "speaker"});  // HDF5 sorts them
@@ -272,6 +272,20 @@ TEST_CASE("several sources: columns and targets are those of all") {
   CHECK(out.labels() == Texts{"x", "y"});
   CHECK(out.files()[0].labels.empty());
   CHECK(out.files()[2].labels == std::vector<std::int32_t>{0, 1});
+}
+
+TEST_CASE("several sources: constants are those of each, also the name of its node") {
+  const Corpora c;
+  const std::string named = "constants: {corpus: \"the {source}\", label: \"{source}\", split: ";
+  completed(c.run(pipeline({.a = named + "train}", .b = named + "test}"})));
+  const FeatureFile out(c.folder() / "out.h5");
+  CHECK(out.columns() == Texts{"corpus"});
+  CHECK(out.labels() == Texts{"a", "b"});
+  REQUIRE(out.files().size() == 9);
+  CHECK(out.files()[0].texts == Texts{"the a"});
+  CHECK(out.files()[8].texts == Texts{"the b"});
+  CHECK(out.files()[8].label == 1);
+  CHECK(read_output(c.folder() / "out.h5").splits == Texts{"train", "test"});
 }
 
 TEST_CASE("several sources: labels or splits that only some of them have are remarked on") {

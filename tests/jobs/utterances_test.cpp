@@ -224,8 +224,7 @@ TEST_CASE("utterances: durations, samples and other names of columns") {
 {"audio_filepath": "long.wav", "offset": 2.5, "duration": 0.25}
 )");
   REQUIRE(corpus
-              .run({.list = "path_column: audio_filepath, utterances: {start: offset, duration: "
-                            "duration}"},
+              .run({.list = "columns_are: {path: audio_filepath, start: offset}, utterances: {}"},
                    "nemo.jsonl", "u.h5")
               .complete());
   CHECK(values() == wanted);
@@ -236,10 +235,10 @@ TEST_CASE("utterances: durations, samples and other names of columns") {
   CHECK(values() == wanted);
   corpus.folder().write("data/samples.tsv",
                         "path\tfrom\tto\nlong.wav\t24000\t48000\nlong.wav\t40000\t44000\n");
-  REQUIRE(
-      corpus
-          .run({.list = "utterances: {start: from, end: to, unit: samples}"}, "samples.tsv", "u.h5")
-          .complete());
+  REQUIRE(corpus
+              .run({.list = "columns_are: {start: from, end: to}, utterances: {unit: samples}"},
+                   "samples.tsv", "u.h5")
+              .complete());
   CHECK(values() == wanted);
   CHECK(read_output(corpus.path("u.h5")).files[0].path == "long.wav#samples=24000,48000");
 }
@@ -544,19 +543,26 @@ TEST_CASE("utterances: a manifest that makes no sense is refused with its line")
       error("u.csv", "path,start,end\nshort.wav,2,2\n") ==
       csv +
           ":2: the utterance ends at 2, and starts at 2; an empty end is the end of the recording");
-  CHECK(
-      error("u.csv", "path,start,duration\nshort.wav,2,0\n", "utterances: {duration: duration}") ==
-      csv +
-          ":2: the utterance ends at 2, and starts at 2; an empty duration is the end of the "
-          "recording");
-  CHECK(error("u.csv", "path,from,end\nshort.wav,2,3\n") ==
+  CHECK(error("u.csv", "path,start,duration\nshort.wav,2,0\n") ==
         csv +
-            ": there is no column 'start', which utterances.start asks for; where each line is a "
-            "whole recording, omit utterances");
+            ":2: the utterance ends at 2, and starts at 2; an empty duration is the end of the "
+            "recording");
+  const std::string more =
+      "; name another by columns_are: {start: COLUMN, end: COLUMN}, or duration in place of end; "
+      "where each line is a whole recording, omit utterances";
+  CHECK(error("u.csv", "path,from,end\nshort.wav,2,3\n") ==
+        csv + ": there is no column 'start', which utterances needs; it has path, from, end" +
+            more);
   CHECK(error("u.csv", "path,start,length\nshort.wav,2,3\n") ==
         csv +
-            ": there is no column 'end', which utterances.end is by default; name the column of "
-            "the end, or of the duration (utterances: {start: ..., duration: ...})");
+            ": there is no column 'end' or 'duration', which utterances needs; it has path, start, "
+            "length" +
+            more);
+  CHECK(error("u.csv", "path,start,length\nshort.wav,2,3\n",
+              "utterances: {}, columns_are: {end: to}") ==
+        csv +
+            ": there is no column 'to', which columns_are.end asks for; it has path, start, "
+            "length");
 }
 
 TEST_CASE("utterances: a bad line fails alone, and those of its recording are whole") {
@@ -599,8 +605,9 @@ TEST_CASE("utterances: columns that name parts of recordings are not passed over
   const std::string csv = corpus.path("data/u.csv");
   CHECK(warnings("labels: manifest") ==
         std::vector<std::string>{
-            csv + ": columns not used: start, end; for parts of recordings write utterances: "
-                  "{start: ..., end: ...}"});
+            csv +
+            ": columns not used: start, end; for parts of recordings write utterances: {}, and "
+            "columns_are where these are not start and end"});
   CHECK(warnings("labels: manifest, utterances: {}") == std::vector<std::string>{});
 }
 
@@ -631,7 +638,7 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
     return text.find(part) != text.npos;
   };
   CHECK(has(problem({}, "u.txt"), "needs a manifest with the columns path, start and end"));
-  CHECK(has(problem({.list = "utterances: {end: e, duration: d}"}),
+  CHECK(has(problem({.list = "utterances: {}, columns_are: {end: e, duration: d}"}),
             "end and duration are both given; remove one"));
   Knobs k;
   k.nodes = "  last: {stage: trim_silence, from: decode, threshold: -40dB}\n";

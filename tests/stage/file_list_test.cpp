@@ -423,7 +423,10 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
       {"{manifest: '" + f + "/gone.txt'}", "@/gone.txt: cannot be read: No such file or directory"},
-      {"{manifest: '" + f + "/folder.txt'}", "@/folder.txt: this is a folder, not a file"},
+      {"{manifest: '" + f + "/folder.txt'}",
+       "plan: manifest: @/folder.txt: this folder has no wav.scp, so it is no data folder of "
+       "Kaldi; "
+       "to search it write root: @/folder.txt"},
       {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
       {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
@@ -433,7 +436,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        "@/gone.csv: cannot be read: No such file or directory"},
       {"{root: '" + f + "/only', include: '*.txt', labels: file, label_file: '" + f +
            "/nolabel.csv'}",
-       "@/nolabel.csv: there is no column 'label', which label_column asks for; it has path"},
+       "@/nolabel.csv: there is no column 'label', which labels: file asks for; it has path; name "
+       "the column with the labels by columns_are: {label: COLUMN}"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -569,8 +573,9 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: x}", {}},
       {"{root: x, labels: file}", {"labels: file needs a label_file"}},
       {"{root: x, labels: file, label_file: y.csv}", {}},
-      {"{root: x, labels: file, label_file: d/y.jsonl.gz}",
-       {"label_file: d/y.jsonl.gz is packed; unpack it (gunzip -k d/y.jsonl.gz), and name "
+      {"{root: x, labels: file, label_file: d/y.jsonl.gz}", {}},
+      {"{root: x, labels: file, label_file: d/y.jsonl.zst}",
+       {"label_file: d/y.jsonl.zst is packed; unpack it (unzstd d/y.jsonl.zst), and name "
         "d/y.jsonl"}},
       {"{manifest: y.csv.xz, labels: manifest}",
        {"manifest: y.csv.xz is packed; unpack it (unxz -k y.csv.xz), and name y.csv"}},
@@ -580,7 +585,7 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
         "lookbehinds, (?= (?! (?<= (?<!, are not known (docs/pipelines.md)"}},
       {"{manifest: x.csv, labels: speaker}",
        {"labels: 'speaker' is not an entry of columns; for labels in the column speaker of the "
-        "manifest, write labels: manifest and label_column: speaker"}},
+        "manifest, write labels: manifest and columns_are: {label: speaker}"}},
       {"{root: x, labels: '(a)(b)'}",
        {"labels: '(a)(b)' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{manifest: x.txt, labels: manifest}",

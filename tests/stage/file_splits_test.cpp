@@ -192,7 +192,7 @@ TEST_CASE("several labels a file, from a cell or a list") {
   const std::string csv =
       folder.write("list.csv", "path,tags\na,dog|cat|dog\nb,\nc,cat\nd,|ox||\n");
   List list("{manifest: '" + csv +
-            "', labels: manifest, label_column: tags, label_separator: '|'}");
+            "', labels: manifest, columns_are: {label: tags}, label_separator: '|'}");
   CHECK(lines(list) == Texts{"-: a=cat,dog", "-: b=", "-: c=cat", "-: d=ox"});
   CHECK(list.manifest().label_names() == Texts{"cat", "dog", "ox"});
   CHECK(list.manifest().label(0) == -1);
@@ -628,7 +628,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
       {"t.jsonl",
        "{\"path\": \"b.wav\", \"who\": \"x\\u0000y\"}\n{\"path\": \"a.wav\", \"age\": 1}\n"
        "{\"path\": \"c.wav\", \"age\": 3}\n",
-       "targets: age, labels: manifest, label_column: who", "b.wav",
+       "targets: age, labels: manifest, columns_are: {label: who}", "b.wav",
        "'who' has a zero byte, which cannot be stored; take it out", 1},
       {"t.jsonl",
        "{\"path\": \"a.wav\\u0000.txt\", \"age\": 2}\n{\"path\": \"a.wav\", \"age\": 1}\n"
@@ -674,7 +674,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   const std::string json = folder.write(
       "l.jsonl",
       "{\"path\": \"a.wav\", \"who\": \"x\"}\n{\"path\": \"b.wav\", \"who\": \"x\\u0000y\"}\n");
-  List named(root(folder, "label_file: '" + json + "', labels: file, label_column: who"));
+  List named(root(folder, "label_file: '" + json + "', labels: file, columns_are: {label: who}"));
   CHECK(named.manifest().label_names() == Texts{"x"});
   CHECK(named.manifest().problem(1) ==
         json + ":2: 'who' has a zero byte, which cannot be stored; take it out");
@@ -700,19 +700,18 @@ TEST_CASE("a line of NeMo's without an offset begins with its recording") {
       "{\"audio_filepath\": \"a.wav\", \"duration\": 2.5}\n"
       "{\"audio_filepath\": \"b.wav\", \"duration\": 3, \"offset\": 1.5, \"text\": \"hi\"}\n");
   List list(root(folder, "manifest: '" + path +
-                             "', path_column: audio_filepath, columns: [text], utterances: {start: "
-                             "offset, duration: duration}"));
+                             "', columns: [text], utterances: {}, columns_are: "
+                             "{path: audio_filepath, start: offset}"));
   CHECK(list.paths() == Texts{"a.wav#t=0,2.5", "b.wav#t=1.5,4.5"});
   CHECK(list.manifest().text(1, 0) == "hi");
   CHECK(list.warnings() ==
         Texts{path + ": 1 of 2 lines have no 'offset' (line 1); it is empty there",
               path + ": 1 of 2 lines have no 'text' (line 1); it is empty there"});
   CHECK(complaint(folder, root(folder, "manifest: '" + path +
-                                           "', path_column: audio_filepath, utterances: {start: "
-                                           "begin, duration: duration}")) ==
-        "@/t.jsonl: there is no column 'begin', which utterances.start asks for; where each line "
-        "is a whole "
-        "recording, omit utterances");
+                                           "', utterances: {}, columns_are: {path: "
+                                           "audio_filepath, start: begin}")) ==
+        "@/t.jsonl: there is no column 'begin', which columns_are.start asks for; it has "
+        "audio_filepath, duration");
 }
 
 TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line") {
@@ -730,8 +729,8 @@ TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line"
       words = "u1 x\n\nu2 " + bad + "\n";
   const Row rows[] = {
       {"l.csv", csv, of_manifest + "l.csv', columns: [who]"},
-      {"l.csv", csv, of_manifest + "l.csv', labels: manifest, label_column: who"},
-      {"l.csv", csv, "label_file: '@/l.csv', labels: file, label_column: who"},
+      {"l.csv", csv, of_manifest + "l.csv', labels: manifest, columns_are: {label: who}"},
+      {"l.csv", csv, "label_file: '@/l.csv', labels: file, columns_are: {label: who}"},
       {"l.jsonl", json, of_manifest + "l.jsonl', columns: [who]"},
       {"l.jsonl", json, "label_file: '@/l.jsonl', columns: [who]"},
       {"text", words, of_manifest + "segments', columns: [text]"},
@@ -760,7 +759,7 @@ TEST_CASE("texts that are not UTF-8 are refused in every list, by file and line"
 TEST_CASE("Kaldi's files: recordings that cannot be read fail alone, missing texts are told") {
   const TempFolder folder;
   folder.write("segments", "u1 r1 0 1\nu2 r2 0 1\nu3 r1 1 2\nu4 r3 0 1\n");
-  folder.write("wav.scp", "r1 a.wav\nr2 cat b.wav |\nr3 c.wav\n");
+  folder.write("wav.scp", "r1 a.wav\nr2 sox b.wav -t wav - |\nr3 c.wav\n");
   folder.write("text", "u1 HI\nu4 \"YES\"\n");
   for (const char* p : {"a.wav", "c.wav"}) folder.write(p, "x");
   const std::string f = folder.path() + "/";
@@ -768,17 +767,16 @@ TEST_CASE("Kaldi's files: recordings that cannot be read fail alone, missing tex
       root(folder, "manifest: '" + f + "segments', utterances: {}, columns: [utterance, text]"));
   const Manifest& m = list.manifest();
   CHECK(list.paths() == Texts{"a.wav#t=0,1", "a.wav#t=1,2", "r2#t=0,1", "c.wav#t=0,1"});
-  CHECK(m.problem(2).starts_with(f + "wav.scp:2: r2 is a command (cat b.wav |)"));
+  CHECK(m.problem(2).starts_with(f + "wav.scp:2: r2 is a command (sox b.wav -t wav - |)"));
   CHECK(m.text(3, 1) == "\"YES\"");
-  REQUIRE(list.warnings().size() == 3);
+  REQUIRE(list.warnings().size() == 2);
   CHECK(
       list.warnings()[0].starts_with(f + "segments: 1 of 4 lines cannot be used and fails alone"));
   CHECK(list.warnings()[1] ==
         f + "text: 2 of 4 utterances have no line there (u2, u3); text is empty for them");
-  CHECK(list.warnings()[2] == f + "segments: columns not used: recording");
   // A file that is not asked for needs no lines.
   List without(root(folder, "manifest: '" + f + "segments', utterances: {}"));
-  CHECK(without.warnings().size() == 2);
+  CHECK(without.warnings().size() == 1);
 }
 
 TEST_CASE("texts of a table are as they stand there, or refused by their line") {

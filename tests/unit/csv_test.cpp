@@ -117,8 +117,8 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
        "quotes are characters of the texts, write quoting: none in the file_list node"},
       {"tabs.csv",
        "tabs.csv:1: there is no column 'path'; the first line is 'path\\ttext', with tabs between "
-       "its "
-       "cells, where a .csv has commas and a .tsv tabs; rename it to tabs.tsv"},
+       "its cells; write delimiter: \"\\t\" and, where the first line is no header, the names of "
+       "the columns as header: [...]"},
       {"near.csv",
        "near.csv:1: there is no column 'path'; the header has paht, text. Did you mean 'paht'?"},
   };
@@ -201,7 +201,8 @@ TEST_CASE("tables: quoting is by the ending, or as asked for") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    const auto table = open_table(folder.write(row.name, "path\n\"x\"\n"), {"path"}, row.quoting);
+    const auto table =
+        open_table(folder.write(row.name, "path\n\"x\"\n"), {"path"}, {.quoting = row.quoting});
     REQUIRE(table->next());
     CHECK(table->cell(0) == row.cell);
   }

@@ -52,11 +52,13 @@ TEST_CASE("json lines: what is no table says where") {
   CHECK(complaint("") == "t.jsonl: this file is empty, a JSON object a line is expected");
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \n") ==
         "t.jsonl:2: this is not a JSON object; one per line is expected");
-  CHECK(complaint("[1]\n") == "t.jsonl:1: this is not a JSON object; one per line is expected");
+  CHECK(complaint("[1]\n") ==
+        "t.jsonl:1: this is not a JSON object; one per line is expected (jq -c '.[]' writes a list "
+        "so)");
   CHECK(
       complaint("\n{\"file\": 1, \"label\": 2}\n") ==
       "t.jsonl:2: there is no 'path'; the object has file, label; where file has the paths, write "
-      "path_column: file for a manifest; in a label_file, call it path");
+      "columns_are: {path: file}");
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": {}}\n") ==
         "t.jsonl:2: 'path' is neither text, a number nor a list of these");
 }
@@ -139,9 +141,10 @@ TEST_CASE("json lines: a name that only later lines have is a column where it is
 }
 
 TEST_CASE("tables: the ending says which") {
-  for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "x.csv/y.Tsv"})
+  for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "a.json", "a.csv.gz",
+                           "b.JSONL.GZ", "x.csv/y.Tsv"})
     CHECK(is_table(name));
-  for (const char* name : {"a.txt", "csv", ".csv", "a.csv.gz", "", "a.json"})
+  for (const char* name : {"a.txt", "csv", ".csv", "a.csv.bz2", "a.gz", ""})
     CHECK_FALSE(is_table(name));
   const TempFolder folder;
   const auto table = open_table(folder.write("t.tsv", "path\tlabel\na,b\tc\n"), {"label"});

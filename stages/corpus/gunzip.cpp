@@ -1,0 +1,41 @@
+#include "stages/corpus/gunzip.h"
+
+#include <zlib.h>
+
+#include <new>
+
+namespace melflow {
+
+constexpr int kGzip = 16 + MAX_WBITS;
+
+Gunzip::Gunzip() : stream_(std::make_unique<z_stream>()) {
+  if (inflateInit2(stream_.get(), kGzip) != Z_OK) throw std::bad_alloc();
+}
+
+Gunzip::~Gunzip() { inflateEnd(stream_.get()); }
+
+bool Gunzip::take(std::string_view packed, std::string& out) {
+  out.clear();
+  stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream_->avail_in = static_cast<uInt>(packed.size());
+  char piece[1 << 16];
+  do {
+    if (is_whole_ && stream_->avail_in > 0) {  // another member follows
+      if (inflateReset(stream_.get()) != Z_OK) return false;
+      is_whole_ = false;
+    }
+    stream_->next_out = reinterpret_cast<Bytef*>(piece);
+    stream_->avail_out = sizeof piece;
+    const int state = inflate(stream_.get(), Z_NO_FLUSH);
+    out.append(piece, sizeof piece - stream_->avail_out);
+    if (state == Z_STREAM_END)
+      is_whole_ = true;
+    else if (state == Z_BUF_ERROR)
+      return true;  // all is unpacked
+    else if (state != Z_OK)
+      return false;
+  } while (stream_->avail_in > 0 || stream_->avail_out == 0);
+  return true;
+}
+
+}  // namespace melflow

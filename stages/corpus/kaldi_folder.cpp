@@ -1,0 +1,270 @@
+#include "stages/corpus/kaldi_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kOthers = 5;  // the first column that comes from another file
+constexpr const char* kCommands =
+    "no commands are run, but flac -dc FILE |, sph2pipe -f wav FILE | and cat FILE | stand for "
+    "FILE; write the output of this one to a file and name that";
+
+// Returns the first word of a line, and the rest of it without the blanks around it.
+std::pair<std::string, std::string> first_and_rest(const std::string& line) {
+  constexpr const char* kBlanks = " \t";
+  const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
+  const std::size_t begin = std::min(line.find_first_not_of(kBlanks, end), line.size());
+  const std::size_t last = line.find_last_not_of(kBlanks);
+  return {line.substr(0, end), begin < line.size() ? line.substr(begin, last + 1 - begin) : ""};
+}
+
+template <class F>
+void for_each_line(TextLines lines, F&& take) {
+  for (std::string line; lines.next(line);)
+    if (const auto [name, rest] = first_and_rest(line); !name.empty())
+      take(name, rest, lines.number());
+}
+
+// Splits a command into words as a shell does; nullopt where a shell would do more than that.
+std::optional<std::vector<std::string>> words_of(std::string_view command) {
+  std::vector<std::string> out;
+  bool is_in_word = false;
+  char quote = 0;
+  for (const char c : command) {
+    if (quote != 0 && c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+      if (!is_in_word) out.emplace_back();
+      is_in_word = true;
+    } else if (quote == 0 && (c == ' ' || c == '\t')) {
+      is_in_word = false;
+    } else if (quote != '\'' &&
+               std::string_view(quote == 0 ? "$`\\|&;<>()*?[]{}~#!" : "$`\\!").find(c) !=
+                   std::string_view::npos) {
+      return std::nullopt;
+    } else {
+      if (!is_in_word) out.emplace_back();
+      is_in_word = true;
+      out.back() += c;
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  return out;
+}
+
+// Whether all letters of an option such as -dcs are among these.
+bool has_only(const std::string& option, std::string_view letters) {
+  return option.size() > 1 && option.front() == '-' &&
+         option.find_first_not_of(letters, 1) == option.npos;
+}
+
+// A place in an archive: raw.ark:1234.
+bool is_in_archive(const std::string& path) {
+  const std::size_t colon = path.rfind(':');
+  return colon != path.npos && colon + 1 < path.size() &&
+         path.find_first_not_of("0123456789", colon + 1) == path.npos;
+}
+
+}  // namespace
+
+std::optional<std::string> file_of_command(std::string_view command) {
+  if (!command.ends_with('|')) return std::nullopt;
+  auto words = words_of(command.substr(0, command.size() - 1));
+  if (!words || words->size() < 2) return std::nullopt;
+  const std::string program = std::filesystem::path(words->front()).filename();
+  std::string file;
+  bool decodes = false;
+  for (std::size_t i = 1; i < words->size(); ++i) {
+    const std::string& word = (*words)[i];
+    const bool is_option = word.starts_with('-');
+    if (!is_option && !file.empty()) return std::nullopt;
+    if (!is_option) {
+      file = word;
+    } else if (program == "flac" && (has_only(word, "dcs") || word == "--decode" ||
+                                     word == "--stdout" || word == "--silent")) {
+      decodes = decodes || word == "--decode" || (word[1] != '-' && word.find('d') != word.npos);
+    } else if (program == "sph2pipe" && word == "-f" && i + 1 < words->size()) {
+      const std::string& format = (*words)[++i];
+      if (format != "wav" && format != "rif" && format != "sph" && format != "aif")
+        return std::nullopt;
+    } else if (program != "sph2pipe" || word != "-p") {
+      return std::nullopt;  // -c is one channel of the file, -t and -s a part of it
+    }
+  }
+  const bool is_known = program == "cat" || program == "sph2pipe" || (program == "flac" && decodes);
+  return is_known && !file.empty() ? std::optional(file) : std::nullopt;
+}
+
+// Kaldi's validate_data_dir.sh has the same rule.
+void KaldiFolder::Ids::add(const std::string& id, const std::string& path, int line) {
+  const auto [it, is_new] = lines_.try_emplace(id, line);
+  if (!is_new)
+    throw RunError(
+        fmt::format("{}:{}: {} is in line {} already; an id has one line, so remove one of them",
+                    path, line, excerpt(id), it->second));
+}
+
+bool KaldiFolder::is_one(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::error_code error;
+  return file.filename() == "segments" || file.filename() == "wav.scp" ||
+         (!path.empty() && std::filesystem::exists(file / "wav.scp", error));
+}
+
+KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>& required)
+    : columns_{"path", "start", "end", "utterance", "recording"} {
+  const std::filesystem::path file(path);
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(file, error);
+  const std::filesystem::path folder = is_folder ? file : file.parent_path();
+  has_segments_ = is_folder ? std::filesystem::exists(folder / "segments", error)
+                            : file.filename() == "segments";
+  const std::string segments = (folder / "segments").string();
+  scp_ = (folder / "wav.scp").string();
+  if (has_segments_) lines_.emplace(segments);
+  read_scp(scp_);
+  if (!has_segments_) lines_.emplace(scp_);
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
+  const auto read = [&](const char* name, const char* column, bool by_speaker, bool of_recording) {
+    if (has(name)) read_other((folder / name).string(), column, by_speaker, of_recording);
+  };
+  const bool has_speakers = has("utt2spk");
+  read(has_speakers ? "utt2spk" : "spk2utt", "speaker", !has_speakers, false);
+  read("text", "text", false, false);
+  read("utt2lang", "language", false, false);
+  read("reco2dur", "recording_duration", false, true);
+  row_.resize(columns_.size());
+  for (const std::string& name : required)
+    if (column(name) < 0)
+      throw RunError(fmt::format("{}: there is no column '{}'; there are {}", path, excerpt(name),
+                                 fmt::join(columns_, ", ")));
+}
+
+void KaldiFolder::read_other(const std::string& path, const char* column, bool is_by_speaker,
+                             bool is_of_recording) {
+  columns_.emplace_back(column);
+  Other& other = others_.emplace_back();
+  other.path = path;
+  other.is_of_recording = is_of_recording;
+  Ids ids;
+  for_each_line(TextLines(path), [&](const std::string& name, const std::string& rest, int line) {
+    require_utf8(name, path, line);
+    require_utf8(rest, path, line);
+    if (!is_by_speaker) {
+      ids.add(name, path, line);
+      other.texts[name] = rest;
+      return;
+    }
+    std::istringstream utterances(rest);
+    for (std::string utterance; utterances >> utterance;) {
+      ids.add(utterance, path, line);
+      other.texts[utterance] = name;
+    }
+  });
+}
+
+void KaldiFolder::read_scp(const std::string& scp) {
+  Ids ids;
+  for_each_line(TextLines(scp, "; it says which files the recordings are"),
+                [&](const std::string& name, const std::string& rest, int line) {
+                  if (has_segments_) ids.add(name, scp, line);
+                  const bool is_command = rest.ends_with('|');
+                  if (const auto file = file_of_command(rest))
+                    paths_[name] = *file;
+                  else if (!rest.empty() && !is_command && !is_in_archive(rest))
+                    paths_[name] = rest;
+                  else
+                    unusable_[name] = fmt::format(
+                        "{}:{}: {} {}", scp, line, excerpt(name),
+                        is_command ? fmt::format("is a command ({}); {}", excerpt(rest), kCommands)
+                        : rest.empty()
+                            ? "is without a file; name one, or remove the line"
+                            : fmt::format("is in an archive ({}); write its recordings to files "
+                                          "(wav-copy) and name these",
+                                          excerpt(rest)));
+                });
+}
+
+int KaldiFolder::column(std::string_view name) const {
+  const auto it = std::find(columns_.begin(), columns_.end(), name);
+  return it == columns_.end() ? -1 : static_cast<int>(it - columns_.begin());
+}
+
+const std::string* KaldiFolder::text_of(const Other& other) const {
+  const auto it = other.texts.find(row_[other.is_of_recording ? 4 : 3]);
+  return it == other.texts.end() ? nullptr : &it->second;
+}
+
+bool KaldiFolder::next() {
+  std::string line;
+  do {
+    if (!lines_->next(line)) return false;
+  } while (first_and_rest(line).first.empty());
+  std::istringstream words(line);
+  std::string utterance, recording, start, end, more;
+  bool is_complete = true;
+  if (has_segments_) {
+    words >> utterance >> recording >> start >> end;
+    is_complete = !end.empty() && (words >> more).fail();
+    if (end.starts_with('-')) end.clear();  // means the end of the recording
+  } else {
+    words >> utterance;
+    recording = utterance;
+  }
+  row_ = {"", "", "", utterance, recording};
+  for (const Other& other : others_) {
+    const std::string* const text = text_of(other);
+    row_.push_back(text == nullptr ? "" : *text);
+  }
+  if (!is_complete)
+    throw BadLine(fmt::format(
+        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end",
+        lines_->path(), this->line(), excerpt(line)));
+  ids_.add(utterance, lines_->path(), this->line());
+  const auto path = paths_.find(recording);
+  const bool is_known = path != paths_.end();
+  row_[0] = is_known ? path->second : recording;
+  row_[1] = start;
+  row_[2] = end;
+  ++utterances_;
+  for (Other& other : others_)
+    if (text_of(other) == nullptr) other.missing.add(utterance);
+  if (is_known) return true;
+  const auto why = unusable_.find(recording);
+  throw BadLine(why != unusable_.end()
+                    ? why->second
+                    : fmt::format("{}:{}: the recording '{}' is not in the wav.scp beside it",
+                                  lines_->path(), this->line(), excerpt(recording)));
+}
+
+std::vector<std::string> KaldiFolder::remarks(const std::vector<int>& used) const {
+  std::vector<std::string> out;
+  const auto is_used = [&](std::size_t column) {
+    return std::find(used.begin(), used.end(), static_cast<int>(column)) != used.end();
+  };
+  for (std::size_t o = 0; o < others_.size(); ++o)
+    if (const MissingCells& missing = others_[o].missing;
+        missing.count() > 0 && is_used(kOthers + o))
+      out.push_back(fmt::format(
+          "{}: {} of {} utterances have no line there ({}); {} is empty for them", others_[o].path,
+          missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
+  if (has_segments_ && !is_used(1))
+    out.push_back(lines_->path() +
+                  ": the whole recording is taken for each utterance; for its part write "
+                  "utterances: {}");
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,176 @@
+"""Lists of corpora, against what others read of the same lists: Python's csv, Lhotse and kaldiio."""
+
+import csv
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+import wave
+
+from melflow import program
+
+RATE = 8000
+
+
+def has(name):
+    return unittest.skipUnless(importlib.util.find_spec(name), f"{name} is not installed")
+
+
+def text(draw):
+    return " ".join(draw.choice(['"yes"', "a|b", "née", "it's", "one, two", "“so”", "x;y", '"']) for _ in range(draw.randrange(1, 5)))
+
+
+class CorporaTest(unittest.TestCase):
+    def setUp(self):
+        self.draw = random.Random(5)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+
+    def path(self, name):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def write(self, name, lines):
+        with open(self.path(name), "w", encoding="utf-8", newline="") as file:
+            file.writelines(line + "\n" for line in lines)
+        return self.path(name)
+
+    def recording(self, name, samples):
+        with wave.open(self.path(name), "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes(bytes(2 * samples))
+        return self.path(name)
+
+    def entries(self, options, columns=("text",)):
+        """The entries that file_list makes, as dicts."""
+        node = json.dumps({"stage": "file_list", "columns": {name: name for name in columns}, **options})
+        nodes = [f"files: {node}", "read: {stage: disk_read, from: files}", "decode: {stage: decode, from: read}",
+                 "mel: {stage: mel, from: decode, preset: kaldi, sample_rate: 8000}", "out: {stage: hdf5_write, from: mel, path: out.h5}"]
+        pipeline = self.write("p.yaml", ["version: 1", "graph:", *("  " + n for n in nodes)])
+        job = os.path.join(self.folder, f"job{self.draw.random()}")
+        ended = subprocess.run([program.path(), "plan", pipeline, "--output", job], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        with open(os.path.join(job, "manifest.jsonl"), encoding="utf-8") as lines:
+            head, *entries = map(json.loads, lines)
+        names = head["texts"]
+        for entry in entries:
+            entry.update(zip(names, entry.pop("texts", [])))
+            entry["split"] = head["splits"][entry["split"]] if "split" in entry else None
+            entry["label"] = head["labels"][entry["label"]] if "label" in entry else None
+        return entries
+
+    def test_tables_are_read_as_csv_reads_them(self):
+        for name in ("a", "b", "c"):
+            self.recording(f"wavs/{name}.wav", 800)
+        rows = [(self.draw.choice("abc"), text(self.draw), self.draw.choice(["train", "test"])) for _ in range(200)]
+        written = dict(
+            lj=dict(delimiter="|", quoting=csv.QUOTE_NONE, quotechar=None),
+            semicolons=dict(delimiter=";"),
+            commas=dict(delimiter=","),
+            tabs=dict(delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None),
+        )
+        for name, dialect in written.items():
+            with self.subTest(name):
+                path = self.path(f"{name}.list")
+                with open(path, "w", encoding="utf-8", newline="") as file:
+                    out = csv.writer(file, **dialect)
+                    out.writerows(r for r in rows if name != "lj" or "|" not in r[1])
+                with open(path, encoding="utf-8", newline="") as file:
+                    wanted = sorted(csv.reader(file, **dialect))
+                self.assertGreater(len(wanted), 50)
+                got = self.entries(dict(root=self.folder, manifest=path, delimiter=dialect["delimiter"], header=["id", "text", "fold"],
+                                        columns_are={"path": "wavs/{id}.wav", "split": "fold"}))
+                self.assertEqual(sorted([e["path"][5:-4], e["text"], e["split"]] for e in got), wanted)
+
+    @has("lhotse")
+    def test_manifests_of_lhotse(self):
+        from lhotse import CutSet, Recording, RecordingSet, SupervisionSegment, SupervisionSet
+
+        recordings = RecordingSet.from_recordings(
+            Recording.from_file(self.recording(f"audio/r{i}.wav", RATE * (i + 2)), recording_id=f"r{i}") for i in range(5))
+        said = SupervisionSet.from_segments(
+            SupervisionSegment(f"s{i}-{k}", f"r{i}", start=0.5 + k, duration=0.75, text=text(self.draw), speaker=f"p{i % 2}", language="de")
+            for i in range(5) for k in range(2))
+        whole = CutSet.from_manifests(recordings=recordings, supervisions=said)
+        cuts = CutSet.from_cuts([*whole, *whole.trim_to_supervisions(keep_overlapping=False, keep_all_channels=True),
+                                 *whole.cut_into_windows(1.3, keep_excessive_supervisions=False)])
+        listed = {"cuts.jsonl.gz": cuts, "x_recordings.jsonl.gz": recordings, "x_supervisions.jsonl.gz": said, "cuts.jsonl": cuts}
+        columns = ("utterance", "recording", "text", "speaker", "language")
+        for name, items in listed.items():
+            items.to_file(self.path(name))
+            with self.subTest(name):
+                got = {e["utterance"]: e for e in self.entries(dict(manifest=self.path(name), utterances={}), columns)}
+                self.assertEqual(len(got), len({item.id for item in items}))
+                for item in items:
+                    entry = got[item.id]
+                    recording = getattr(item, "recording", None) or recordings[getattr(item, "recording_id", item.id)]
+                    parts = getattr(item, "supervisions", [item] if hasattr(item, "speaker") else [])
+                    self.assertEqual(entry["path"], recording.sources[0].source)
+                    self.assertEqual(entry["recording"], recording.id)
+                    self.assertAlmostEqual(entry["start"], getattr(item, "start", 0))
+                    end = recording.duration if entry["end"] == "inf" else entry["end"]
+                    self.assertAlmostEqual(end, getattr(item, "end", recording.duration))
+                    self.assertEqual(entry["text"], " ".join(p.text for p in parts))
+                    for column in ("speaker", "language"):
+                        self.assertEqual(entry[column], ", ".join(dict.fromkeys(getattr(p, column) for p in parts)))
+
+    @has("lhotse")
+    def test_mixed_cuts_of_lhotse_fail_alone(self):
+        from lhotse import MonoCut, Recording, CutSet
+
+        one, two = (MonoCut(f"c{i}", 0, 1, 0, recording=Recording.from_file(self.recording(f"{i}.wav", RATE))) for i in (1, 2))
+        CutSet.from_cuts([one, one.mix(two).with_id("mixed"), one.pad(3).with_id("padded"), two, two.perturb_speed(1.1).with_id("fast")]
+                         ).to_file(self.path("cuts.jsonl"))
+        got = self.entries(dict(manifest=self.path("cuts.jsonl"), utterances={}), ("utterance",))
+        self.assertEqual([(e["utterance"], "problem" in e) for e in got],
+                         [("c1", False), ("mixed", True), ("padded", True), ("c2", False), ("fast", True)])
+
+    def kaldi_folder(self):
+        lines = {name: [] for name in ("wav.scp", "segments", "text", "utt2spk", "reco2dur")}
+        for i in range(4):
+            wav = self.recording(f"audio/r{i}.wav", RATE * 5)
+            lines["wav.scp"].append(f"r{i} cat {wav} |" if i % 2 else f"r{i} {wav}")
+            lines["reco2dur"].append(f"r{i} 5.0")
+            for k in range(3):
+                lines["segments"].append(f"u{i}-{k} r{i} {k * 1.25 + 0.1:.2f} {k * 1.25 + 1.13:.2f}")
+                lines["text"].append(f"u{i}-{k} {text(self.draw)}")
+                lines["utt2spk"].append(f"u{i}-{k} p{i}")
+        for name, rows in lines.items():
+            self.write("data/" + name, rows)
+        return self.path("data")
+
+    @has("lhotse")
+    def test_kaldi_folders_as_lhotse_reads_them(self):
+        from lhotse.kaldi import load_kaldi_data_dir
+
+        folder = self.kaldi_folder()
+        _, said, _ = load_kaldi_data_dir(folder, RATE)
+        got = {e["utterance"]: e for e in self.entries(dict(manifest=folder, utterances={}), ("utterance", "recording", "text", "speaker"))}
+        self.assertEqual(len(got), len(said))
+        for s in said:
+            entry = got[s.id]
+            self.assertEqual((entry["recording"], entry["text"], entry["speaker"]), (s.recording_id, s.text, s.speaker))
+            self.assertAlmostEqual(entry["start"], s.start)
+            self.assertAlmostEqual(entry["end"], s.end)
+
+    @has("kaldiio")
+    def test_kaldi_folders_as_kaldiio_reads_them(self):
+        import kaldiio
+
+        folder = self.kaldi_folder()
+        with kaldiio.ReadHelper(f"scp:{folder}/wav.scp", segments=f"{folder}/segments") as reader:
+            wanted = {name: len(samples) for name, (_, samples) in reader}
+        got = self.entries(dict(manifest=folder, utterances={}), ("utterance",))
+        self.assertEqual({e["utterance"]: round((e["end"] - e["start"]) * RATE) for e in got}, wanted)
+        os.remove(os.path.join(folder, "segments"))
+        self.assertEqual([e["path"] for e in self.entries(dict(manifest=folder), ("utterance",))],
+                         [self.path(f"audio/r{i}.wav") for i in range(4)])
+
+
+if __name__ == "__main__":
+    unittest.main()

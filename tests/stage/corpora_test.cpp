@@ -1,0 +1,429 @@
+// Lists of well-known corpora, as they are published: their names of columns, delimiters and
+// quirks. The rows are made up.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "stages/corpus/corpus_guess.h"
+#include "tests/stage/listed_files.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+
+namespace melflow::test::corpora_test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// Returns "split: path=label|text|...", by entry; behind a path in brackets why it fails.
+Texts entries(List& list) {
+  Texts out;
+  const Manifest& m = list.manifest();
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    std::string& line = out.emplace_back(list.split_of(i) + ": " + m.name(i));
+    if (!m.problem(i).empty()) line += " [" + std::string(m.problem(i)) + "]";
+    std::string labels;
+    for (const std::int32_t l : m.labels(i))
+      labels += (labels.empty() ? "=" : ",") + m.label_names()[static_cast<std::size_t>(l)];
+    line += labels;
+    for (std::size_t t = 0; t < m.text_names().size(); ++t) line.append("|").append(m.text(i, t));
+  }
+  return out;
+}
+
+// The warnings, but that the made-up files are not there.
+Texts warnings(List& list) {
+  Texts out;
+  for (const std::string& warning : list.warnings())
+    if (warning.find("its first file") == warning.npos) out.push_back(warning);
+  return out;
+}
+
+std::string of(const TempFolder& folder, std::string options) {
+  for (std::size_t at; (at = options.find('@')) != options.npos;)
+    options.replace(at, 1, folder.path());
+  return "{" + options + "}";
+}
+
+}  // namespace
+
+TEST_CASE("LJSpeech: no header, no quoting, '|' between the cells, a path made of the id") {
+  const TempFolder folder;
+  folder.write("metadata.csv",
+               "LJ001-0001|Printing, in the \"only\" sense|Printing, in the \"only\" sense\n"
+               "LJ001-0002|\"born in 1890.|\"born in eighteen ninety.\n");
+  List list(of(folder,
+               "root: @, manifest: @/metadata.csv, delimiter: '|', header: [id, text, normalized], "
+               "columns_are: {path: 'wavs/{id}.wav'}, columns: {text: normalized, id: id}"));
+  CHECK(entries(list) == Texts{"-: wavs/LJ001-0001.wav|Printing, in the \"only\" sense|LJ001-0001",
+                               "-: wavs/LJ001-0002.wav|\"born in eighteen ninety.|LJ001-0002"});
+  CHECK(warnings(list) == Texts{folder / "metadata.csv" + ": columns not used: text"});
+}
+
+TEST_CASE("Common Voice: several official tables give the splits, paths are below clips") {
+  const TempFolder folder;
+  const std::string header = "client_id\tpath\tsentence\tage\n";
+  folder.write("train.tsv", header + "c1\tb.mp3\tHe said \"no\".\t\nc1\ta.mp3\tYes\ttwenties\n");
+  folder.write("test.tsv", header + "c2\tc.mp3\tTest\t\nc2\td.mp3\t\n");
+  folder.write("dev.tsv", header + "c1\ta.mp3\tYes\ttwenties\n");
+  List list(of(folder,
+               "root: @, manifest: {test: @/test.tsv, train: @/train.tsv, dev: @/dev.tsv}, "
+               "columns_are: {path: 'clips/{path}'}, columns: {speaker: client_id, text: "
+               "sentence}"));
+  CHECK(entries(list) ==
+        Texts{"train: clips/b.mp3|c1|He said \"no\".", "train: clips/a.mp3|c1|Yes",
+              "dev: clips/a.mp3|c1|Yes", "test: clips/c.mp3|c2|Test",
+              fmt::format("test: {0}:3 [{0}:3: 3 cells, but the header has 4; keep the tab of an "
+                          "empty cell]||",
+                          folder / "test.tsv")});
+  // A file in two splits is told, by its path: lines of several lists have no one number.
+  bool is_told = false;
+  for (const std::string& warning : warnings(list))
+    is_told = is_told || warning.find(
+                             "1 of 5 lines name a path that was listed before, such as "
+                             "clips/a.mp3; 1 in another split: clips/a.mp3 is in ") != warning.npos;
+  CHECK(is_told);
+}
+
+TEST_CASE("ESC-50: other names of columns, a fold as the split") {
+  const TempFolder folder;
+  folder.write("meta/esc50.csv",
+               "filename,fold,target,category,esc10,src_file,take\n"
+               "1-100032-A-0.wav,2,0,dog,True,100032,A\n1-100038-A-14.wav,1,14,\"chirping, birds\","
+               "False,100038,A\n");
+  List list(of(folder,
+               "root: @/audio, manifest: @/meta/esc50.csv, labels: manifest, columns_are: {path: "
+               "filename, label: category, split: fold}, targets: target, columns: {take: take}"));
+  CHECK(entries(list) ==
+        Texts{"2: 1-100032-A-0.wav=dog|A", "1: 1-100038-A-14.wav=chirping, birds|A"});
+  CHECK(list.manifest().target(1, 0) == 14);
+  // A column that the table lacks is no missing split.
+  CHECK(complaint(folder, of(folder,
+                             "root: @/audio, manifest: @/meta/esc50.csv, columns_are: {path: "
+                             "filename, split: folds}")) ==
+        "@/meta/esc50.csv: there is no column 'folds', which columns_are.split asks for; it has "
+        "filename, fold, target, category, esc10, src_file, take. Did you mean 'fold'?");
+}
+
+TEST_CASE("AudioSet: comments, ', ' between the cells, several labels in quotes") {
+  const TempFolder folder;
+  folder.write("eval_segments.csv",
+               "# Segments csv created Sun Mar  5 10:54:25 2017\n"
+               "# num_ytids=2\n# YTID, start_seconds, end_seconds, positive_labels\n"
+               "--4gqARaEJE, 0.000, 10.000, \"/m/068hy,/m/07q6cd_\"\n"
+               "-0BIyqJj9ZU, 30.000, 40.000, \"/m/07rgt08\"\n");
+  List list(of(folder,
+               "root: @, manifest: @/eval_segments.csv, delimiter: ', ', comment: '#', header: "
+               "[ytid, start, end, labels], columns_are: {path: '{ytid}.wav', label: labels}, "
+               "labels: manifest, label_separator: ',', utterances: {}"));
+  CHECK(entries(list) == Texts{"-: --4gqARaEJE.wav#t=0,10=/m/068hy,/m/07q6cd_",
+                               "-: -0BIyqJj9ZU.wav#t=30,40=/m/07rgt08"});
+  CHECK(warnings(list).empty());
+}
+
+TEST_CASE("VoxCeleb: speakers and videos are folders") {
+  const TempFolder folder;
+  for (const char* p : {"wav/id10001/1zcIwhmdeo4/00001.wav", "wav/id10002/xTV/00002.wav"})
+    folder.write(p, "x");
+  List list(
+      of(folder, "root: @/wav, labels: top_dir, columns: {speaker: top_dir, video: parent_dir}"));
+  CHECK(entries(list) == Texts{"-: id10001/1zcIwhmdeo4/00001.wav=id10001|id10001|1zcIwhmdeo4",
+                               "-: id10002/xTV/00002.wav=id10002|id10002|xTV"});
+}
+
+TEST_CASE("LibriSpeech: a list beside the files of each chapter, texts with blanks") {
+  const TempFolder folder;
+  folder.write("train/19/198/19-198.trans.txt", "19-198-0000 NORTHANGER ABBEY\n19-198-0001 A  B\n");
+  folder.write("dev/84/121123/84-121123.trans.txt", "84-121123-0000 GO\n84-121123-0001\n\n");
+  folder.write("README.TXT", "no list\n");
+  const std::string options =
+      "header: [id, text], delimiter: ' ', columns_are: {path: '{folder}{id}.flac'}, columns: "
+      "{text: text, speaker: '^[^/]+/([^/]+)/'}, splits: top_dir";
+  const Texts wanted{"train: train/19/198/19-198-0000.flac|NORTHANGER ABBEY|19",
+                     "train: train/19/198/19-198-0001.flac|A  B|19",
+                     "dev: dev/84/121123/84-121123-0000.flac|GO|84",
+                     "dev: dev/84/121123/84-121123-0001.flac||84"};
+  List list(of(folder, "root: @, manifest: '@/**/*.trans.txt', " + options));
+  CHECK(entries(list) == wanted);
+  CHECK(warnings(list).empty());
+  CHECK(complaint(folder, of(folder, "root: @, manifest: '@/*.trans.txt', " + options)) ==
+        "@/*.trans.txt: no file matches this pattern of manifest");
+  // What holds for thousands of lists is told of the first.
+  List unused(of(folder,
+                 "root: @, manifest: '@/**/*.trans.txt', header: [id, text], delimiter: "
+                 "' ', columns_are: {path: '{folder}{id}.flac'}"));
+  CHECK(warnings(unused) ==
+        Texts{folder / "dev/84/121123/84-121123.trans.txt" + ": columns not used: text"});
+  // A root elsewhere: paths are as they are found.
+  List elsewhere(of(folder,
+                    "root: @/dev/84, manifest: '@/dev/**/*.trans.txt', header: [id, text], "
+                    "delimiter: ' ', columns_are: {path: '{folder}{id}.flac'}, limit: 1"));
+  CHECK(elsewhere.paths() == Texts{"121123/84-121123-0000.flac"});
+}
+
+TEST_CASE("constants: a label, a split and columns for all files of a source") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b.wav"}) folder.write(p, "x");
+  folder.write("t.csv", "path,split,n\na.wav,test,1\n,train,2\n");
+  const std::string constants =
+      ", constants: {label: speech, split: train, corpus: TIMIT}, columns: {room: '([a-z])[.]'}";
+  List scanned(of(folder, "root: @" + constants));
+  CHECK(entries(scanned) == Texts{"train: a.wav=speech|a|TIMIT", "train: b.wav=speech|b|TIMIT"});
+  List listed(of(folder, "root: @, manifest: @/t.csv" + constants));
+  CHECK(entries(listed) ==
+        Texts{"train: a.wav=speech|a|TIMIT",
+              fmt::format("train: {0}:3 [{0}:3: the path is empty]=speech||TIMIT",
+                          folder / "t.csv")});
+  const std::pair<const char*, const char*> wrong[] = {
+      {"labels: parent_dir, constants: {label: a}",
+       "plan: constants: label: the files have labels already (labels); remove one"},
+      {"splits: ratio, constants: {split: a}",
+       "plan: constants: split: the files have splits already (splits); remove one"},
+      {"constants: {corpus: '{source}'}",
+       "constants.corpus: {source} is the name of one of several file_list nodes, and there is "
+       "one; write the text itself"},
+      {"columns: {a: parent_dir}, constants: {a: b}", "plan: columns: 'a' is listed twice"},
+      {"manifest: {a/b: @/t.csv}",
+       "plan: manifest: 'a/b' cannot be the name of a split: it becomes part of names in the "
+       "output"},
+      {"manifest: {a: @/t.csv}, splits: top_dir",
+       "plan: manifest: each list is for a split, which splits would set otherwise; remove splits"},
+      {"columns_are: {lable: a}, manifest: @/t.csv",
+       "plan: columns_are: nothing reads a column 'lable'. Did you mean 'label'?; allowed: path, "
+       "label, split, start, end, duration, and names that columns, targets or split_group read"},
+      {"columns_are: {path: a}",
+       "plan: columns_are: these are columns of a table, and there is none; set manifest or "
+       "label_file"},
+      {"delimiter: '|', header: [id], manifest: @/t.csv",
+       "@/t.csv: there is no column 'path'; header names id"},
+      {"delimiter: '|', manifest: @/t.csv, columns_are: {path: '{n}.wav'}",
+       "@/t.csv:1: there is no column 'n'; the first line is 'path,split,n', with ',' between its "
+       "cells; write delimiter: ',' and, where the first line is no header, the names of the "
+       "columns as header: [...]"},
+  };
+  for (const auto& [options, message] : wrong) {
+    CAPTURE(std::string(options));
+    CHECK(complaint(folder, of(folder, "root: @, " + std::string(options))).starts_with(message));
+  }
+}
+
+TEST_CASE("Kaldi: a data folder without segments, and with them") {
+  const TempFolder folder;
+  folder.write("data/wav.scp", "r1 a.wav\nr2 flac -dc b.flac |\nr3 sox c.wav -t wav - |\n");
+  folder.write("data/utt2spk", "r1 ann\nr2 bob\nr3 eve\n");
+  const std::string options = "root: @, manifest: @/data, columns: [utterance, speaker]";
+  List whole(of(folder, options));
+  CHECK(entries(whole)[0] == "-: a.wav|r1|ann");
+  CHECK(entries(whole)[1] == "-: b.flac|r2|bob");
+  CHECK(entries(whole)[2].starts_with("-: r3 ["));
+  CHECK(entries(whole)[2].ends_with("]|r3|eve"));
+  CHECK(warnings(whole).size() == 1);
+  List as_utterances(of(folder, options + ", utterances: {}"));
+  CHECK(as_utterances.paths() == Texts{"a.wav#t=0", "b.flac#t=0", "r3#t=0"});
+  folder.write("data/segments", "u1 r2 1 2.5\nu2 r2 0 1\n");
+  folder.write("data/utt2spk", "u1 ann\nu2 bob\n");
+  List parts(of(folder, options + ", utterances: {}"));
+  CHECK(entries(parts) == Texts{"-: b.flac#t=0,1|u2|bob", "-: b.flac#t=1,2.5|u1|ann"});
+  CHECK(warnings(parts).empty());
+  // Each split may be a folder.
+  folder.write("test/wav.scp", "r4 d.wav\n");
+  List splits(of(folder, "root: @, manifest: {test: @/test, train: @/data}, utterances: {}"));
+  CHECK(entries(splits) ==
+        Texts{"train: b.flac#t=0,1", "train: b.flac#t=1,2.5", "test: d.wav#t=0"});
+}
+
+TEST_CASE("NeMo: audio_filepath and offset are known") {
+  const TempFolder folder;
+  folder.write("train.json",
+               "{\"audio_filepath\": \"b.wav\", \"duration\": 3.5, \"text\": \"one\"}\n"
+               "{\"audio_filepath\": \"a.wav\", \"offset\": 1.5, \"duration\": 0.25, \"text\": "
+               "\"two\", \"speaker\": \"s\"}\n");
+  List list(
+      of(folder, "root: @, manifest: @/train.json, columns: [text, speaker], utterances: {}"));
+  CHECK(entries(list) == Texts{"-: b.wav#t=0,3.5|one|", "-: a.wav#t=1.5,1.75|two|s"});
+  folder.write("whole.jsonl", "{\"audio_filepath\": \"b.wav\", \"duration\": 3.5}\n");
+  List whole(of(folder, "root: @, manifest: @/whole.jsonl"));
+  CHECK(whole.paths() == Texts{"b.wav"});
+  CHECK(warnings(whole) == Texts{folder / "whole.jsonl" + ": columns not used: duration"});
+  // What columns_are say comes first.
+  List other(of(folder, "root: @, manifest: @/train.json, columns_are: {path: '{text}.wav'}"));
+  CHECK(other.paths() == Texts{"one.wav", "two.wav"});
+}
+
+TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one file fails alone") {
+  const TempFolder folder;
+  const auto recording = [](const std::string& id, const std::string& more = "",
+                            const std::string& type = "file") {
+    return "{\"id\": \"" + id + "\", \"sources\": [{\"type\": \"" + type +
+           "\", \"channels\": [0], \"source\": \"" + id +
+           ".wav\"}], \"sampling_rate\": 16000, \"num_samples\": 64000, \"duration\": 4.0, "
+           "\"channel_ids\": [0]" +
+           more + "}";
+  };
+  folder.write("x_recordings_train.jsonl",
+               recording("r1") + "\n" + recording("r2", "", "url") + "\n" +
+                   recording("r3", ", \"transforms\": [{\"name\": \"Speed\"}]") + "\n");
+  const std::string columns = ", columns: [utterance, text, speaker], utterances: {}";
+  List recordings(of(folder, "root: @, manifest: @/x_recordings_train.jsonl" + columns));
+  CHECK(
+      entries(recordings) ==
+      Texts{"-: r1.wav#t=0|r1||",
+            fmt::format("-: r2#t=0 [{}:2: r2 has a source of type url, which is not read; save it "
+                        "as a file]|r2||",
+                        folder / "x_recordings_train.jsonl"),
+            fmt::format("-: r3#t=0 [{}:3: r3 is changed when it is read (transforms); save it as "
+                        "it is then]|r3||",
+                        folder / "x_recordings_train.jsonl")});
+  const auto supervision = [](const std::string& id, const std::string& of, double start,
+                              double duration, int channel = 0) {
+    return fmt::format(
+        "{{\"id\": \"{}\", \"recording_id\": \"{}\", \"start\": {}, \"duration\": {}, "
+        "\"channel\": {}, \"text\": \"text of {}\", \"speaker\": \"ann\"}}",
+        id, of, start, duration, channel, id);
+  };
+  folder.write("x_supervisions_train.jsonl", supervision("s1", "r1", 0.5, 1) + "\n" +
+                                                 supervision("s2", "r1", 2, 1, 1) + "\n" +
+                                                 supervision("s3", "r9", 0, 1) + "\n");
+  const std::string list = folder / "x_supervisions_train.jsonl";
+  List supervisions(of(folder, "root: @, manifest: @/x_supervisions_train.jsonl" + columns));
+  CHECK(entries(supervisions) ==
+        Texts{"-: r1.wav#t=0.5,1.5|s1|text of s1|ann",
+              fmt::format("-: r1.wav#t=2,3 [{}:2: s2 is channel 1 of a file with the channels 0; "
+                          "save that channel as a file and name it]|s2|text of s2|ann",
+                          list),
+              fmt::format("-: s3#t=0 [{}:3: s3 is in the recording 'r9', which the recordings "
+                          "lack]|s3|text of s3|ann",
+                          list)});
+  const auto cut = [&](const std::string& id, double start, double duration,
+                       const std::string& inner) {
+    return fmt::format(
+        "{{\"id\": \"{}\", \"start\": {}, \"duration\": {}, \"channel\": 0, \"supervisions\": "
+        "[{}], \"recording\": {}, \"type\": \"MonoCut\"}}",
+        id, start, duration, inner, recording("r1"));
+  };
+  folder.write("cuts.jsonl",
+               cut("c1", 0, 4, supervision("a", "r1", 0, 1) + "," + supervision("b", "r1", 1, 1)) +
+                   "\n" + cut("c2", 1.25, 0.5, "") + "\n" +
+                   "{\"id\": \"c3\", \"tracks\": [], \"type\": \"MixedCut\"}\nno json\n");
+  List cuts(of(folder, "root: @, manifest: @/cuts.jsonl" + columns));
+  CHECK(entries(cuts) ==
+        Texts{"-: r1.wav#t=0|c1|text of a text of b|ann", "-: r1.wav#t=1.25,1.75|c2||",
+              fmt::format(
+                  "-: c3#t=0 [{0}:3: c3 is a MixedCut, which is no part of one file; save its "
+                  "audio (save_audio) and name that]|c3||",
+                  folder / "cuts.jsonl"),
+              fmt::format("-: {0}:4#t=0 [{0}:4: this is no JSON object; one per line is "
+                          "expected]|||",
+                          folder / "cuts.jsonl")});
+  // Without utterances the parts are not what is taken.
+  List whole(of(folder, "root: @, manifest: @/cuts.jsonl"));
+  bool is_told = false;
+  for (const std::string& warning : warnings(whole))
+    is_told = is_told || warning == folder / "cuts.jsonl" +
+                                        ": the whole recording is taken for each entry; for its "
+                                        "part write utterances: {}";
+  CHECK(is_told);
+  CHECK(complaint(folder, of(folder, "root: @, manifest: @/cuts.jsonl, columns: [custom]")) ==
+        "@/cuts.jsonl: there is no column 'custom', which columns asks for; it has path, start, "
+        "duration, utterance, recording, channel, text, speaker, language, gender");
+  folder.write("supervisions.jsonl", supervision("s1", "r1", 0.5, 1) + "\n");
+  CHECK(complaint(folder, of(folder, "root: @, manifest: @/supervisions.jsonl")) ==
+        "@/supervisions.jsonl: these are supervisions; their recordings are read from the file "
+        "beside it that has recordings in place of supervisions in its name, and "
+        "@/recordings.jsonl is not there");
+}
+
+TEST_CASE("lists packed by gzip are read as they are, and damaged ones refused") {
+  const TempFolder folder;
+  // Two members: printf 'path,label\na.wav,x\n' | gzip -n; printf 'b.wav,y\n' | gzip -n
+  const unsigned char packed[] = {
+      0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x2b, 0x48, 0x2c, 0xc9,
+      0xd0, 0xc9, 0x49, 0x4c, 0x4a, 0xcd, 0xe1, 0x4a, 0xd4, 0x2b, 0x4f, 0x2c, 0xd3, 0xa9,
+      0xe0, 0x02, 0x00, 0xf0, 0x1a, 0x55, 0xbd, 0x13, 0x00, 0x00, 0x00, 0x1f, 0x8b, 0x08,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x4b, 0xd2, 0x2b, 0x4f, 0x2c, 0xd3, 0xa9,
+      0xe4, 0x02, 0x00, 0x8f, 0x32, 0x30, 0xbb, 0x08, 0x00, 0x00, 0x00};
+  const std::string all(reinterpret_cast<const char*>(packed), sizeof packed);
+  List list(of(folder, "manifest: '" + folder.write("l.csv.gz", all) + "', labels: manifest"));
+  CHECK(entries(list) == Texts{"-: a.wav=x", "-: b.wav=y"});
+  const std::string first = all.substr(0, 30);
+  CHECK(complaint(folder, of(folder, "manifest: '" + folder.write("a.csv.gz", first) + "'"))
+            .starts_with("@/a.csv.gz: this file packed by gzip ends too early"));
+  CHECK(complaint(folder,
+                  of(folder, "manifest: '" + folder.write("b.csv.gz", first + "\xff\xff") + "'"))
+            .starts_with("@/b.csv.gz: this file packed by gzip is damaged"));
+}
+
+TEST_CASE("a folder is recognized, and the options that are written for it read it") {
+  struct Row {
+    const char* what;
+    std::vector<std::pair<const char*, const char*>> files;
+    Texts entries;
+  };
+  const char* const lhotse_cut =
+      "{\"id\": \"c\", \"start\": 0.5, \"duration\": 1, \"channel\": 0, \"supervisions\": "
+      "[{\"id\": \"s\", \"text\": \"t\", \"speaker\": \"p\"}], \"type\": \"MonoCut\", "
+      "\"recording\": "
+      "{\"id\": \"r\", \"duration\": 4, \"sampling_rate\": 8000, \"sources\": [{\"type\": "
+      "\"file\", "
+      "\"channels\": [0], \"source\": \"/a.wav\"}]}}\n";
+  const Row rows[] = {
+      {"a data folder of Kaldi (wav.scp, segments, text)",
+       {{"wav.scp", "r /a.wav\n"}, {"segments", "u r 0 1\n"}, {"text", "u HI\n"}},
+       {"-: /a.wav#t=0,1|u|HI"}},
+      {"data folders of Kaldi, each a split (test, train)",
+       {{"data/train/wav.scp", "r /a.wav\n"}, {"data/test/wav.scp", "s /b.wav\n"}},
+       {"train: /a.wav|r", "test: /b.wav|s"}},
+      {"LJSpeech (metadata.csv with |, wavs/ID.wav)",
+       {{"metadata.csv", "a|b \"|c\n"}, {"wavs/a.wav", "x"}},
+       {"-: wavs/a.wav|c"}},
+      {"Common Voice (train.tsv, test.tsv, clips)",
+       {{"train.tsv", "client_id\tpath\tsentence\nc\ta.mp3\tYes\n"},
+        {"test.tsv", "client_id\tpath\tsentence\nd\tb.mp3\tNo\n"},
+        {"clips/a.mp3", "x"}},
+       {"train: clips/a.mp3|Yes|c", "test: clips/b.mp3|No|d"}},
+      {"LibriSpeech (*.trans.txt beside the files)",
+       {{"train-clean/1/2/1-2.trans.txt", "1-2-0 A B\n"}, {"dev/3/4/3-4.trans.txt", "3-4-0 C\n"}},
+       {"train-clean: train-clean/1/2/1-2-0.flac|A B|1", "dev: dev/3/4/3-4-0.flac|C|3"}},
+      {"a manifest of Lhotse (cuts in cuts.jsonl)",
+       {{"cuts.jsonl", lhotse_cut}},
+       {"-: /a.wav#t=0.5,1.5|c|t|p"}},
+      {"a manifest of NeMo (m.json, 4 columns)",
+       {{"m.json",
+         "{\"audio_filepath\": \"a.wav\", \"offset\": 1, \"duration\": 1, \"text\": \"x\"}\n"},
+        {"a.wav", "x"}},
+       {"-: a.wav#t=1,2|x"}},
+      {"a table with paths (meta/esc50.csv, 3 columns)",
+       {{"meta/esc50.csv", "filename,fold,category\na.wav,2,dog\nb.wav,1,cat\n"},
+        {"audio/b.wav", "x"}},
+       {"2: a.wav=dog", "1: b.wav=cat"}},
+      {"a folder of 2 sound files, in one for each split (test, train), with labels from the names "
+       "of folders",
+       {{"train/dog/a.wav", "x"}, {"test/cat/b.wav", "x"}},
+       {"train: train/dog/a.wav=dog", "test: test/cat/b.wav=cat"}},
+      {"a folder of 2 sound files, with labels from the names of folders",
+       {{"dog/a.wav", "x"}, {"cat/b.wav", "x"}, {"readme.csv", "a,b\n1,2\n"}},
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"}},
+      {"a folder of 1 sound file", {{"a.wav", "x"}, {"text.txt", "x"}}, {"-: a.wav"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const TempFolder folder;
+    for (const auto& [name, text] : row.files) folder.write(name, text);
+    const auto guess = guess_corpus(folder.path() + "/");
+    REQUIRE(guess.has_value());
+    CHECK(guess->what == row.what);
+    std::string options;
+    for (const auto& [option, value] : guess->options)
+      options += (options.empty() ? "{" : ", ") + option + ": " + value;
+    CAPTURE(options);
+    List list(options + "}");
+    CHECK(entries(list) == row.entries);
+  }
+  const TempFolder none;
+  none.write("text.txt", "x");
+  CHECK_FALSE(guess_corpus(none.path()).has_value());
+}
+
+}  // namespace melflow::test::corpora_test
