@@ -24,7 +24,7 @@ TEST_CASE("tar: names and sizes of any length are read by tar") {
                          {900, 1},
                          {9, (1ULL << 33) - 1},
                          {9, 1ULL << 33},
-                         {80, 5ULL << 40}}) {
+                         {80, 1ULL << 36}}) {
     CAPTURE(row.name);
     CAPTURE(row.size);
     const TempFolder folder;
@@ -34,7 +34,7 @@ TEST_CASE("tar: names and sizes of any length are read by tar") {
     write_text(folder / "a.tar", header);  // of zeros, none of which is stored
     std::filesystem::resize_file(folder / "a.tar",
                                  header.size() + (row.size + 511) / 512 * 512 + 1024);
-    const Ended listed = run(folder, {"tar", "tvf", "a.tar"});
+    const Ended listed = run(folder, {"/bin/sh", "-c", "TZ=UTC tar tvf a.tar"});
     CHECK(listed.code == 0);
     CHECK(has(listed.out, " " + std::to_string(row.size) + " 1970-01-01 "));
     CHECK(listed.out.ends_with(" " + name + "\n"));

@@ -236,7 +236,7 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
   if (names_->texts) tables.emplace_back(names_->speakers ? 5 : 3, &text);
   for (const auto& [file, table] : tables) {
     Appender out(*files_[static_cast<std::size_t>(file)]);
-    for (const auto& [name, value] : *table) out.add(name + " " + value + "\n");
+    for (const auto& [name, value] : *table) out.add(fmt::format("{} {}\n", name, value));
     out.finish();
   }
 }
@@ -267,7 +267,7 @@ FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
         throw RunError(fmt::format("{} has a matrix at byte {}, which is none of {}",
                                    scp_path(path), offset, path));
       end = at + static_cast<std::uint64_t>(matrices[i].rows) * row_bytes;
-      places.push_back({matrices[i].row, matrices[i].rows, at, key + " " + own});
+      places.push_back({matrices[i].row, matrices[i].rows, at, fmt::format("{} {}", key, own)});
     }
     if (end != file_bytes)
       throw RunError(fmt::format("the file has {} bytes, and its rows end at {}", file_bytes, end));
