@@ -67,8 +67,7 @@ class Listing {
       names_archives(options_.root) ? scan_archives() : scan();
     if (is_cut_)
       tell(fmt::format(
-          "{}: only the first {} taken (limit); there are more",
-          corpus_text(),
+          "{}: only the first {} taken (limit); there are more", corpus_text(),
           manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string remark = columns_[c].remark(manifest_);
@@ -261,11 +260,10 @@ class Listing {
     }
     const std::string all = corpus_text();
     if (manifest_.size() == 0 && context_.whole == nullptr)
-      throw RunError(
-          all + (options_.is_store ? ": there is no recording" + others_there() +
-                                         "; check the options root and include"
-                 : options_.call.empty() ? ": the manifest names no file"
-                                         : ": the function gives no recording"));
+      throw RunError(all + (options_.is_store ? ": there is no recording" + others_there() +
+                                                    "; check the options root and include"
+                            : options_.call.empty() ? ": the manifest names no file"
+                                                    : ": the function gives no recording"));
     if (options_.call.empty()) tell(doubled_root(all, manifest_));
     tell(paths_not_utf8(all, manifest_));
     tell(lines_of_one_path(all, manifest_, lines_.find()));

@@ -22,6 +22,7 @@
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/frozen_corpus.h"
+#include "stages/corpus/kaldi_folder.h"
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/united_manifest.h"
 #include "stages/facts.h"
@@ -146,7 +147,12 @@ class FileList final : public Source<FileRef>,
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
     for (const Corpus& c : corpora_) {
-      for (const CorpusLists::List& list : c.options.manifest.list) note_file_read(run, list.path);
+      for (const CorpusLists::List& list : c.options.manifest.list) {
+        note_file_read(run, list.path);
+        if (!KaldiFolder::is_one(list.path)) continue;
+        for (std::string& file : KaldiFolder::files_of(list.path))
+          note_file_read(run, std::move(file));
+      }
       note_file_read(run, c.options.label_file);
     }
     for (Corpus& c : corpora_) c.open();

@@ -169,13 +169,12 @@ void FileListOptions::describe(Schema& s) {
 }
 
 std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
-  ManifestFields out{
-      .has_labels = !(labels == Labels::none) || !constants.value("label").empty(),
-      .has_splits = (splits == Splits::automatic ? !manifest.empty() || !call.empty()
-                                                 : splits != Splits::none) ||
-                    !constants.value("split").empty(),
-      .columns = text_names(),
-      .targets = targets};
+  ManifestFields out{.has_labels = !(labels == Labels::none) || !constants.value("label").empty(),
+                     .has_splits = (splits == Splits::automatic ? !manifest.empty() || !call.empty()
+                                                                : splits != Splits::none) ||
+                                   !constants.value("split").empty(),
+                     .columns = text_names(),
+                     .targets = targets};
   return std::make_shared<const ManifestFields>(std::move(out));
 }
 

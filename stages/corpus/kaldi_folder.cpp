@@ -123,6 +123,17 @@ bool KaldiFolder::is_one(const std::string& path) {
          (!path.empty() && std::filesystem::exists(file / "wav.scp", error));
 }
 
+std::vector<std::string> KaldiFolder::files_of(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file(path);
+  const auto folder = std::filesystem::is_directory(file, error) ? file : file.parent_path();
+  std::vector<std::string> out;
+  for (const char* name :
+       {"wav.scp", "segments", "text", "utt2spk", "spk2utt", "utt2lang", "reco2dur"})
+    out.push_back((folder / name).string());
+  return out;
+}
+
 KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>& required)
     : columns_{"path", "start", "end", "utterance", "recording"} {
   const std::filesystem::path file(path);

@@ -26,6 +26,8 @@ class KaldiFolder final : public TableReader {
   /// Whether the path is that of a data folder, that is of one with a wav.scp, or of its `segments`
   /// or wav.scp.
   static bool is_one(const std::string& path);
+  /// The files that a data folder may have, whether they are there or not.
+  static std::vector<std::string> files_of(const std::string& path);
   /// `path`: the folder, its segments, or its wav.scp, which is then read without segments. Throws
   /// RunError when a file cannot be read or has an id twice, or where one of the `required` columns
   /// is not among those above.

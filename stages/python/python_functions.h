@@ -77,7 +77,7 @@ class PythonItems {
   /// Passes the bytes of a recording that was listed to `take`; gives an answer without results.
   /// From any thread.
   virtual PythonAnswer read(const std::string& path,
-                           const std::function<void(std::span<const std::byte>)>& take) const = 0;
+                            const std::function<void(std::span<const std::byte>)>& take) const = 0;
 };
 
 class PythonHost {
