@@ -32,6 +32,8 @@ struct FilePart {
   std::string file;                       ///< path
   std::uint64_t begin = 0, stored = 0;    ///< [bytes]
   bool is_deflated = false;               ///< then `stored` bytes become FileRef::size
+  std::int64_t size = -1, modified = -1;  ///< of the file, when its index was read
+  std::string problem = {};               ///< why it cannot be read; "" if it can
   std::optional<std::uint32_t> crc = {};  ///< CRC-32 of the recording's bytes
 };
 

@@ -324,7 +324,7 @@ std::string Manifest::path(std::size_t i) const {
 FileStamp stamp_of(const std::string& path, int* error) {
   if (const ContainedItem item = contained_item(path); item.container) {
     const FileStamp stamp = item.container->stamp(item.name);
-    if (error != nullptr) *error = stamp.size < 0 ? ENOENT : 0;
+    if (error != nullptr) *error = stamp.size >= 0 ? 0 : item.container->is_known() ? ENOENT : EIO;
     return stamp;
   }
   struct stat st {};

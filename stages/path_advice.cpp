@@ -41,6 +41,14 @@ bool is_url(std::string_view path) {
   return !scheme.empty() && scheme != "file";
 }
 
+std::string without_secrets(std::string url) {
+  url.resize(std::min(url.find('?'), url.size()));
+  const std::size_t host = scheme_of(url).size() + 3;
+  const std::size_t at = url.find('@');
+  if (at != url.npos && at < url.find('/', host)) url.erase(host, at + 1 - host);
+  return url;
+}
+
 std::string url_problem(std::string_view path) {
   const std::string_view scheme = scheme_of(path);
   if (scheme.empty()) return {};

@@ -228,11 +228,9 @@ class Items final : public PythonItems {
                 {}};
       Py_buffer bytes;
       if (PyObject_GetBuffer(parts[0].ptr(), &bytes, PyBUF_SIMPLE) != 0) throw nb::python_error();
-      {
-        const nb::gil_scoped_release free;
-        take({static_cast<const std::byte*>(bytes.buf), static_cast<std::size_t>(bytes.len)});
-      }
-      PyBuffer_Release(&bytes);
+      const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> held(&bytes, PyBuffer_Release);
+      const nb::gil_scoped_release free;
+      take({static_cast<const std::byte*>(bytes.buf), static_cast<std::size_t>(bytes.len)});
       return {};
     } catch (const nb::python_error& error) {
       return {PythonAnswer::Outcome::failed, text_of(error), {}, {}};

@@ -294,6 +294,12 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
         from, corpus->what, path);
     return kDone;
   }
+  std::error_code error;
+  if (fs::is_directory(from, error))
+    throw RunError(fmt::format(
+        "{0}: is a folder, and the name of what melflow comes with; write ./{0} for the folder, or "
+        "run this elsewhere",
+        from));
   WrittenFile(path).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;

@@ -124,6 +124,9 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
     Properties out = given;
     const SegmentOptions& o = options_;
+    if (given.get_or(property::kIsMarked, false))
+      check.warning("",
+                    "the stretches that were marked before are not used; put segments_by between");
     check_units(check);
     if (o.long_windows || o.short_windows) {
       if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");

@@ -26,7 +26,21 @@ bool ends_in(std::string_view path, std::string_view ending) {
          strncasecmp(path.data() + path.size() - ending.size(), ending.data(), ending.size()) == 0;
 }
 
-// The archives that this process has looked into; null for a path that is none.
+// An archive that cannot be read, maybe only for a moment: what is in it is not known.
+class Unreadable final : public Container {
+ public:
+  Unreadable(std::string path, std::string why) : path_(std::move(path)), why_(std::move(why)) {}
+  [[nodiscard]] FileStamp stamp(const std::string&) const override { return {}; }
+  [[nodiscard]] bool is_known() const override { return false; }
+  void locate(const std::string&, FileRef& file) const override {
+    file.part = FilePart{.file = path_, .problem = why_};
+  }
+
+ private:
+  std::string path_, why_;
+};
+
+// The archives that this process has looked into.
 struct Opened {
   std::shared_mutex mutex;
   std::map<std::string, std::shared_ptr<const Archive>, std::less<>> archives;
@@ -109,8 +123,13 @@ void Archive::locate(const std::string& name, FileRef& file) const {
   const Member* m = find(name);
   if (m == nullptr) return;
   file.size = m->size;
-  file.part = {
-      .file = path_, .begin = m->begin, .stored = m->stored, .is_deflated = m->is_deflated};
+  file.part = FilePart{.file = path_,
+                       .begin = m->begin,
+                       .stored = m->stored,
+                       .is_deflated = m->is_deflated,
+                       .size = stamp_.size,
+                       .modified = stamp_.modified,
+                       .problem = problem(static_cast<std::size_t>(m - members_.data()))};
   if (is_zip_) file.part->crc = m->crc;
 }
 
@@ -134,8 +153,8 @@ ContainedItem archived_item(const std::string& path) {
     if (!is_archive_name(file) || stat(file.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     try {
       return {archive_at(file), path.substr(slash + 1)};
-    } catch (const RunError&) {  // reported by whoever lists it
-      return {};
+    } catch (const RunError& e) {
+      return {std::make_shared<const Unreadable>(file, e.what()), path.substr(slash + 1)};
     }
   }
   return {};

@@ -69,8 +69,7 @@ class Archive final : public Container {
 bool is_archive_name(std::string_view path);
 /// Returns the index of an archive, which is kept while the file stays the same. Throws RunError.
 std::shared_ptr<const Archive> archive_at(const std::string& path);
-/// The member that a path names, /data/corpus.tar/a.wav; no container where there is no archive
-/// that can be read.
+/// The member that a path names, /data/corpus.tar/a.wav; no container where there is no archive.
 ContainedItem archived_item(const std::string& path);
 
 /// Inflates the bytes of a deflated member into `out`, which has its size. False: they are damaged.

@@ -68,7 +68,7 @@ class ZipIndex {
 
  private:
   struct Directory {
-    std::uint64_t begin = 0, size = 0, count = 0, shift = 0;
+    std::uint64_t begin = 0, size = 0, shift = 0;
   };
   std::optional<Directory> find_directory();
   bool read_directory(const Directory& directory);

@@ -56,13 +56,19 @@ ContainedItem contained_item(const std::string& path) {
 }
 
 FileRef located(std::string path, FileStamp* stamp) {
+  const ContainedItem item = contained_item(path);
+  return located(std::move(path), item, stamp);
+}
+
+FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp) {
   FileRef out;
   out.path = std::move(path);
   FileStamp now;
-  if (const ContainedItem item = contained_item(out.path); item.container == nullptr) {
+  if (item.container == nullptr) {
     now = stamp_of(out.path);
     out.size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
-  } else if (now = item.container->stamp(item.name); now.size >= 0) {
+  } else {
+    now = item.container->stamp(item.name);
     item.container->locate(item.name, out);
   }
   if (stamp != nullptr) *stamp = now;

@@ -21,6 +21,8 @@ class Container {
   virtual ~Container() = default;
   /// The stamp of a recording; -1 in both members where there is none of that name.
   [[nodiscard]] virtual FileStamp stamp(const std::string& name) const = 0;
+  /// Whether it is known which recordings there are.
+  [[nodiscard]] virtual bool is_known() const { return true; }
   /// Fills in where the bytes of a recording are: `size`, and `part` or `container`.
   virtual void locate(const std::string& name, FileRef& file) const = 0;
   /// Gives the bytes of a recording that is in no file (FileRef::container); at most `whole` in
@@ -35,7 +37,7 @@ struct ContainedItem {
   std::shared_ptr<const Container> container;  ///< null: the path is that of a file
   std::string name;
 };
-/// Finds the container that a path goes through, an archive that can be read or what was added.
+/// Finds the container that a path goes through, an archive or what was added.
 ContainedItem contained_item(const std::string& path);
 
 /// How paths of Python's items begin. Such a container is known from the time when it is added.
@@ -46,6 +48,7 @@ void add_container(const std::string& path, const std::shared_ptr<const Containe
 /// A file, or a recording of a container, to be read: its size and place as they are now. `stamp`
 /// gets its stamp, unless null.
 FileRef located(std::string path, FileStamp* stamp = nullptr);
+FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp = nullptr);
 
 /// Puts bytes where a reader looks for those of a recording: up to `whole` in memory, more in a
 /// temporary file.

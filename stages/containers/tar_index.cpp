@@ -193,6 +193,7 @@ void TarIndex::read() {
       at += kBlock;
       continue;
     }
+    if (at > behind) extra_ = {};  // it described what is lost
     if (at > behind && is_zeros && has_header && at % kRecord == 0)
       ++archives;
     else if (at > behind)
@@ -232,9 +233,13 @@ void TarIndex::add_links() {
     const Archive::Member* m = archive_.find(beside(".", link.to));
     targets.push_back(m != nullptr && m->problem == 0 ? *m : Archive::Member{});
   }
+  // Members were sorted, and are found among them only until another is added.
+  std::vector<bool> is_there;
+  for (const Link& link : links_) is_there.push_back(archive_.find(link.name) != nullptr);
   for (std::size_t i = 0; i < links_.size(); ++i)
-    archive_.add(links_[i].name, targets[i],
-                 targets[i].begin > 0 ? "" : "is a link to what is not in the archive");
+    if (!is_there[i])
+      archive_.add(links_[i].name, targets[i],
+                   targets[i].begin > 0 ? "" : "is a link to what is not in the archive");
 }
 
 }  // namespace melflow

@@ -62,7 +62,8 @@ std::string problem_of(std::uint16_t flags, std::uint16_t method, std::uint64_t 
     return fmt::format(
         "is compressed by method {}; stored and deflated members (0 and 8) can be read", method);
   // Deflate makes at most 1032 bytes of one.
-  if (method == 0 ? size != stored : size / 1032 > stored + 1)
+  if (method == 0 ? size != stored
+                  : stored == 0 || size / 1032 > stored || stored > size + size / 1000 + 64)
     return "its header in the archive is damaged";
   return "";
 }
@@ -80,7 +81,7 @@ std::optional<ZipIndex::Directory> ZipIndex::find_directory() {
     --at;
   if (at == 0) return std::nullopt;
   const std::uint64_t end = tail + --at;
-  Directory out{u32(last, at + 16), u32(last, at + 12), u16(last, at + 10), 0};
+  Directory out{u32(last, at + 16), u32(last, at + 12), 0};
   if (u16(last, at + 4) != u16(last, at + 6) && u16(last, at + 4) != 0xffff)
     throw RunError(archive_.path() +
                    ": is one part of a zip archive in several files; join them (zip -s 0)");
@@ -91,7 +92,7 @@ std::optional<ZipIndex::Directory> ZipIndex::find_directory() {
       const std::uint64_t where = u64(locator, 8);
       const auto end64 = bytes_.at(where, 56);
       if (end64.size() == 56 && u32(end64, 0) == kEnd64) {
-        out = {u64(end64, 48), u64(end64, 40), u64(end64, 32), 0};
+        out = {u64(end64, 48), u64(end64, 40), 0};
         behind = where;
       }
     }
@@ -106,10 +107,11 @@ bool ZipIndex::read_directory(const Directory& directory) {
   std::uint64_t at = directory.begin + directory.shift;
   const std::uint64_t end = at + directory.size;
   ArchiveBytes headers(bytes_);  // with a window of its own
-  for (std::uint64_t i = 0; i < directory.count; ++i) {
+  // Not by the number of entries, which many programs write modulo 65536.
+  while (at < end) {
     constexpr std::size_t kLongest = kEntrySize + 2 * 65535;  // without its comment
     const auto entry = bytes_.at(at, kLongest);
-    if (at >= end || entry.size() < kEntrySize || u32(entry, 0) != kEntry) return false;
+    if (entry.size() < kEntrySize || u32(entry, 0) != kEntry) return false;
     const std::size_t name = u16(entry, 28), extra = u16(entry, 30), comment = u16(entry, 32);
     if (kEntrySize + name + extra > entry.size()) return false;
     std::uint64_t stored = u32(entry, 20), size = u32(entry, 24), header = u32(entry, 42);
@@ -142,7 +144,7 @@ bool ZipIndex::read_directory(const Directory& directory) {
                    std::move(problem));
     at += kEntrySize + name + extra + comment;
   }
-  return true;
+  return at == end;
 }
 
 // Without a directory, the headers in front of the members are all that is known.
@@ -152,6 +154,7 @@ void ZipIndex::search_headers() {
   std::uint64_t lost_from = 0;
   for (std::uint64_t at = 0; at < bytes_.size();) {
     const auto window = bytes_.at(at, kStep);
+    if (window.empty()) break;  // it has become shorter
     std::size_t next = 0;
     while (next + 4 <= window.size() && u32(window, next) != kLocal) ++next;
     if (next + 4 > window.size()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <fmt/format.h>
@@ -23,6 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
+
+// Whether a manifest of NeMo has parts of recordings, maybe in its last lines only.
+bool has_offsets(const fs::path& list) {
+  std::ifstream in(list);
+  for (std::string line; std::getline(in, line);)
+    if (line.find("\"offset\"") != line.npos) return true;
+  return false;
+}
 
 std::string yaml(const std::string& text) { return to_json(Value::scalar(text, {}, true)); }
 
@@ -127,13 +136,17 @@ std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
   FolderScan({folder.string(), {"**/*.trans.txt"}, {}, false}).run(find);
   if (example.empty()) return std::nullopt;
   const bool has_splits = std::count(example.begin(), example.end(), '/') == 3;
+  std::string ending = ".flac";
+  for (const std::string& name : names_in((folder / example).parent_path()))
+    if (name.ends_with(".wav")) ending = ".wav";
   CorpusGuess out{"LibriSpeech (*.trans.txt beside the files)",
                   {{"root", yaml(folder.string())},
                    {"manifest", yaml((folder / "**/*.trans.txt").string())},
                    {"header", "[id, text]"},
                    {"delimiter", "\" \""},
-                   {"columns_are", "{path: \"{folder}{id}.flac\"}"},
-                   {"columns", "{text: text, speaker: '([0-9]+)-[0-9]+-[0-9]+[.]flac$'}"}}};
+                   {"columns_are", fmt::format("{{path: \"{{folder}}{{id}}{}\"}}", ending)},
+                   // "$$": a $ begins a variable.
+                   {"columns", "{text: text, speaker: '([0-9]+)-[0-9]+-[0-9]+[.][a-z]+$$'}"}}};
   if (has_splits) out.options.emplace_back("splits", "top_dir");
   return out;
 }
@@ -214,8 +227,9 @@ std::optional<CorpusGuess> of_table(const fs::path& folder, const fs::path& list
   const bool has_labels = name("label", {"label", "category", "class", "label_name"});
   name("split", {"split", "fold"});
   const bool has_start = name("start", {"start", "offset", "begin", "start_time"});
-  const bool has_end = has_start && (name("end", {"end", "stop", "end_time"}) ||
-                                     table->find_column("duration") >= 0);
+  const bool has_end =
+      (has_start || (is_nemo && has_offsets(list))) &&
+      (name("end", {"end", "stop", "end_time"}) || table->find_column("duration") >= 0);
   if (!has_end) std::erase_if(are, [](const std::string& a) { return a.starts_with("start: "); });
   if (is_nemo) std::erase_if(are, [](const std::string& a) { return a.starts_with("start: "); });
   if (!are.empty())

@@ -29,6 +29,7 @@
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 #include "stages/corpus/whole_files.h"
+#include "stages/path_advice.h"
 #include "stages/python/python_corpus.h"
 
 namespace melflow {
@@ -107,7 +108,7 @@ class Listing {
 
   // What the files come from, as it was given.
   [[nodiscard]] std::string corpus_text() const {
-    if (options_.is_store) return options_.arguments.map.find("root")->text();
+    if (options_.is_store) return without_secrets(options_.arguments.map.find("root")->text());
     if (!options_.call.empty()) return options_.call;
     return options_.manifest.empty() ? options_.root : options_.manifest.text();
   }
@@ -244,7 +245,8 @@ class Listing {
   void read_manifest() {
     if (context_.given != nullptr) {
       list_ = corpus_text();
-      read_table(*mapped(context_.given->table(), options_.table, ""));
+      std::unique_ptr<TableReader> table = context_.given->table();
+      if (!context_.given->is_empty()) read_table(*mapped(std::move(table), options_.table, ""));
     }
     const std::vector<CorpusLists::List> lists = options_.manifest.files();
     are_several_ = lists.size() > 1;

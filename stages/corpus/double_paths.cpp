@@ -42,7 +42,7 @@ namespace {
 
 bool is_there(const fs::path& path) {
   std::error_code error;
-  return fs::exists(path, error);
+  return fs::exists(path, error) || stamp_of(path.string()).size >= 0;  // also in an archive
 }
 
 }  // namespace

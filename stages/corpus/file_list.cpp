@@ -166,6 +166,8 @@ class FileList final : public Source<FileRef>,
       list(run, task);
     }
     for (const Corpus& c : corpora_)
+      if (c.given) c.given->make_known();
+    for (const Corpus& c : corpora_)
       if (is_update_ && c.given && !c.given->has_paths())
         throw RunError(fmt::format(
             "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
@@ -189,7 +191,11 @@ class FileList final : public Source<FileRef>,
   [[nodiscard]] bool makes_ahead() const override { return !manifest_.has_spans(); }
   [[nodiscard]] SourceItem item(std::size_t i) override {
     FileStamp now;
-    auto file = std::make_shared<FileRef>(located(manifest_.path(i), &now));
+    std::string path = manifest_.path(i);
+    const auto& given = corpora_[manifest_.source_of(i)].given;
+    const ContainedItem item =
+        given ? ContainedItem{given, manifest_.relative(i)} : contained_item(path);
+    auto file = std::make_shared<FileRef>(located(std::move(path), item, &now));
     const std::size_t records = manifest_.entries_of_recording(i);
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);

@@ -418,6 +418,10 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
     }
     return;
   }
+  if (option == "root" && (path.ends_with(".tar.gz") || path.ends_with(".tgz")))
+    return check.error(option, excerpt(path, 4096) +
+                                   ": what is packed as a whole can only be read in order; unpack "
+                                   "it (gunzip), and name the .tar");
   if (option == "root" && std::filesystem::is_regular_file(path, error))
     return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
   if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))

@@ -11,7 +11,7 @@ namespace melflow {
 
 /// The hash of `bytes`; never 0, which stands for a hash that was not computed.
 std::uint64_t content_hash(std::span<const std::byte> bytes);
-/// The hash of up to `size` bytes of an open file, from `begin` on, read through 64 KiB of memory; 0
+/// The hash of up to `size` bytes of an open file, from `begin` on, read by 64 KiB at a time; 0
 /// when they cannot be read. Does not move the file's position.
 std::uint64_t content_hash(int fd, std::uint64_t begin = 0,
                            std::uint64_t size = std::numeric_limits<std::uint64_t>::max());

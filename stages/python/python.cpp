@@ -223,7 +223,9 @@ class PythonUtterances final : public Calling<Transform<Waveform, Waveform>> {
       };
       const Stretch s{at(times[i]), std::min<std::int64_t>(at(times[i + 1]), in->samples.count)};
       const std::int64_t from = out->marked.empty() ? 0 : out->marked.back().end;
-      if (s.begin < from || s.end <= s.begin)
+      // Rounded up to frames it may end a little later; in samples, not seconds, much later.
+      const bool is_beyond = at(times[i + 1]) - in->samples.count > in->sample_rate / 10;
+      if (s.begin < from || s.end <= s.begin || is_beyond)
         return ItemError::failed(fmt::format(
             "the function gives an utterance from {:g} s to {:g} s; they come in order, without "
             "overlap, within the recording of {:g} s",

@@ -75,11 +75,12 @@ std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const 
   const std::shared_ptr<PythonCorpus> out(new PythonCorpus(
       path_of(call, arguments), python_host()->open_items(call, to_json(arguments))));
   out->self_ = out;
-  add_container(out->path_, out);
   return out;
 }
 
 std::unique_ptr<TableReader> PythonCorpus::table() { return std::make_unique<PythonTable>(*this); }
+
+void PythonCorpus::make_known() { add_container(path_, self_.lock()); }
 
 void PythonCorpus::list() {
   while (next()) {
@@ -99,17 +100,23 @@ FileStamp PythonCorpus::stamp(const std::string& name) const {
   const auto it = known_.find(name);
   if (it == known_.end()) return {};
   if (it->second.file.empty()) return it->second.stamp;
-  return stamp_of(it->second.file);
+  FileStamp now = stamp_of(it->second.file);
+  if (now.size >= 0) now.modified ^= it->second.stamp.modified;  // the version, where it has one
+  return now;
 }
 
 void PythonCorpus::locate(const std::string& name, FileRef& file) const {
   const auto it = known_.find(name);
-  if (it == known_.end()) return;
+  if (it == known_.end()) {
+    file.part = FilePart{.file = name, .problem = "is not among the items that Python gives"};
+    return;
+  }
   constexpr std::uint64_t kUnknown = 4 << 20;  // [bytes] a recording of unknown size may have
   if (!it->second.file.empty()) {
     const FileRef other = located(it->second.file);
     file.size = other.size;
-    file.part = other.part ? other.part : std::optional(FilePart{other.path, 0, other.size});
+    file.part =
+        other.part ? other.part : std::optional(FilePart{.file = other.path, .stored = other.size});
     return;
   }
   const std::int64_t size = it->second.stamp.size;
@@ -121,7 +128,7 @@ Result<std::shared_ptr<RawBytes>> PythonCorpus::read(std::shared_ptr<const FileR
                                                      BufferPool& pool, std::uint64_t whole) const {
   std::optional<Result<std::shared_ptr<RawBytes>>> out;
   const PythonAnswer answer =
-      items_->read(contained_item(file->path).name, [&](std::span<const std::byte> bytes) {
+      items_->read(file->path.substr(path_.size() + 1), [&](std::span<const std::byte> bytes) {
         out.emplace(as_raw_bytes(file, bytes, pool, whole));
       });
   if (answer.outcome == PythonAnswer::Outcome::skipped) return ItemError::skipped(answer.reason);

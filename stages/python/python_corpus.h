@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -18,14 +17,17 @@ class PythonCorpus final : public Container {
  public:
   /// The path of the container for such a call: "python:corpora:clips".
   static std::string path_of(const std::string& call, const Value& arguments);
-  /// Calls the function, and makes its recordings known as a container until this is destroyed.
-  /// Throws RunError, also with the function's exception.
+  /// Calls the function. Throws RunError, also with the function's exception.
   static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments);
 
   /// Reads the items, of which this object keeps where they are. Once only.
   std::unique_ptr<TableReader> table();
   /// Does so where the list of recordings is known already.
   void list();
+  /// Makes the recordings that were listed known by their paths (contained_item), until this is
+  /// destroyed.
+  void make_known();
+  [[nodiscard]] bool is_empty() const { return known_.empty(); }
   /// Whether items have paths of their own, by which an update finds them again; else they are
   /// numbered. After the last row of the table.
   [[nodiscard]] bool has_paths() const { return items_->has_paths(); }

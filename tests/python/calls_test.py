@@ -308,6 +308,18 @@ class CallsTest(corpus.CorpusTest):
                                cwd=self.folder.name)
         self.assertEqual((ended.stdout, ended.returncode), ("interrupted True\n", 0), ended.stderr)
 
+    def test_marks_that_are_not_used_and_times_that_are_none(self):
+        import own
+
+        _, node = self.decoded()
+        rows, _ = self.written("marked", self.mel(node.map(own.loud_parts, gives="utterances")))
+        self.assertRegex(str(rows._warnings), "marked before are not used; put segments_by between")
+        _, node = self.decoded()
+        of_samples = node.map(lambda samples: [(0, len(samples) // 2)], gives="utterances").segments_by()
+        rows, report = self.written("samples", self.mel(of_samples))
+        self.assertEqual(report["files"]["ok"], 0)
+        self.assertRegex(str(report["remarks"]), "within the recording of")
+
     def test_one_to_many_utterances_and_rows(self):
         import own
 
@@ -318,6 +330,10 @@ class CallsTest(corpus.CorpusTest):
             results = [json.loads(text) for text in file["files/results"].asstr()[:] if text]
         self.assertEqual([len(of_one) for of_one in results], [3] * ok)
         first = three.recording(0)
+        self.assertEqual([len(rows) for _, rows in three.results(0)], 3 * [len(first) // 3])
+        np.testing.assert_array_equal(np.concatenate([rows for _, rows in three.results(0)]), first)
+        with self.assertWarnsRegex(UserWarning, "several results"):
+            three.batches(4)
         third = len(first) // 3
         np.testing.assert_allclose(first[third:2 * third], 4 * first[:third], rtol=1e-4)
 

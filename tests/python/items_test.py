@@ -135,7 +135,7 @@ class ItemsTest(Corpus):
                  "three axes": {"audio": np.zeros((2, 2, 2)), "sample_rate": 8000}, "a number": {"audio": 3},
                  "breaks": {"audio": breaks}, "empty": {"audio": b""}, "no sound": {"audio": b"abc" * 99},
                  "gives nothing": {"audio": lambda: None}, "out": {"audio": leaves_out}, "no such file": {"audio": "/none/x.wav"},
-                 "half a Hz": {"audio": np.zeros(900, np.int16), "sample_rate": 7999.5}, "../up": {"audio": good}}
+                 "without a rate": {"audio": {"array": np.zeros(9), "other": 1}}, "half a Hz": {"audio": np.zeros(900, np.int16), "sample_rate": 7999.5}, "../up": {"audio": good}}
         items = {"first": {"audio": good}, **wrong, "last": {"audio": good}}
         rows, report = self.rows_of(items)
         why = self.reasons(rows)
@@ -144,7 +144,7 @@ class ItemsTest(Corpus):
                               "no rate": "needs `sample_rate`", "three axes": r"an array \(2, 2, 2\) of float64; it is bytes of",
                               "a number": "audio is int 3; it is bytes of a sound file", "breaks": "OSError: the link is down",
                               "gives nothing": "audio is None", "out": "is not wanted", "no such file": "does not exist",
-                              "half a Hz": "a whole number of Hz"}.items():
+                              "without a rate": "KeyError: 'sampling_rate'", "half a Hz": "a whole number of Hz"}.items():
             with self.subTest(name):
                 self.assertRegex(why[name], pattern)
 
@@ -155,12 +155,39 @@ class ItemsTest(Corpus):
             with self.subTest(message), self.assertRaisesRegex(Exception, message):
                 self.rows_of(given)
 
+        with self.assertRaisesRegex(melflow.ConfigError, "the function gives the recordings; remove root"):
+            self.rows_of([], root=self.root)
+
+        once = iter([{"audio": self.bytes_of(self.whole[0])}])
+        self.rows_of(once)
+        with self.assertRaisesRegex(melflow.RunError, "has been read to its end; give a list, or a function"):
+            self.rows_of(once)
+
         def ends_early():
             yield {"audio": self.bytes_of(self.whole[0])}
             raise OSError("the table ends here")
 
         with self.assertRaisesRegex(melflow.RunError, "OSError: the table ends here"):
             self.rows_of(ends_early)
+
+    def test_two_items_of_one_path(self):
+        one, other = self.bytes_of(self.whole[0]), self.bytes_of(self.whole[1])
+        items = [{"path": "a", "audio": one}, {"path": "b", "audio": other}, {"path": "b", "audio": one}]
+        for given in (items, iter(items)):
+            rows, report = self.rows_of(given)
+            self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (2, 1))
+            self.assertEqual(list(rows.path), ["a", "b", "b"])
+
+    def test_a_version_of_a_file(self):
+        path = os.path.join(self.root, self.whole[0])
+        out = os.path.join(self.folder.name, "version.h5")
+
+        def graph(version):
+            decoded = melflow.Graph().items(lambda: [{"path": "a", "audio": path, "version": version}], name="files").disk_read().decode()
+            return decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=out).graph
+
+        graph(1).run()
+        self.assertEqual([len(graph(v).update(dry_run=True)["compute"]) for v in (1, 2)], [0, 1])
 
     def test_an_update_reads_what_has_changed(self):
         asked = []
@@ -348,6 +375,25 @@ class ArchivesTest(Corpus):
                                        (none, {"include": ["**/*.mp3"]}, r"no member that matches \*\*/\*.mp3 in it \(there are")):
             with self.subTest(root), self.assertRaisesRegex(Exception, message):
                 self.written("unreadable", melflow.Graph().file_list(root=root, **options))
+
+    def test_an_archive_that_cannot_be_read_for_a_moment(self):
+        path, table = self.tar("moment.tar"), os.path.join(self.folder.name, "moment.csv")
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("path\n" + "".join(f"moment.tar/{n}\n" for n in self.whole))
+        out = os.path.join(self.folder.name, "moment.h5")
+        g = melflow.Graph()
+        decoded = g.file_list(root=self.folder.name, manifest=table).disk_read().decode()
+        decoded.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).hdf5_write(path=out)
+        g.run()
+        with open(path, "rb") as file:
+            whole = file.read()
+        os.truncate(path, 0)
+        plan = g.update(dry_run=True)
+        self.assertEqual((plan["compute"], plan["dropped"] or 0), ([], 0))
+        with open(path, "wb") as file:
+            file.write(whole[:2000])  # half of a member
+        rows, report = self.written("cut", melflow.Graph().file_list(root=self.folder.name, manifest=table))
+        self.assertEqual(report["files"]["ok"], 0)
 
     def test_an_update_and_other_readers(self):
         path = self.tar("grows.tar")

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/python/python_functions.h"
 #include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
@@ -620,8 +621,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: 'file:///data/clips'}",
        {"root: 'file:///data/clips' is a URL, and paths of mounted disks are read and written; "
         "write /data/clips"}},
-      {"{root: 'a://'}",
-       {"root: 'a://' is a URL, and paths of mounted disks are read and written; copy between it "
+      {"{manifest: 'a://'}",
+       {"manifest: 'a://' is a URL, and paths of mounted disks are read and written; copy between it "
         "and a folder with the program that it is for, and name the folder"}},
       {"{root: 'no url://x'}", {}},
       {"{manifest: lists.tar.gz, labels: manifest}",
@@ -633,6 +634,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
     CAPTURE(row.options);
     CHECK(Bench("file_list", row.options).plan().errors == row.errors);
   }
+  for (const char* options : {"{root: 's3://bucket/clips'}", "{call: 'clips.py:clips'}"})
+    CHECK_THROWS_AS(Bench("file_list", options).plan(), NeedsPython);
 }
 
 TEST_CASE("file list: a folder that cannot be listed ends the run before it begins") {

@@ -81,12 +81,20 @@ def known(begin: str, function: Callable[..., Any]) -> str:
 
 
 _objects: Dict[int, Tuple[Any, str]] = {}
+_read: "set[int]" = set()
 
 
 def known_object(value: Any) -> str:
     """The name in this process of a function that gives `value`."""
+    def once() -> Any:
+        """An iterator has its items only once."""
+        if hasattr(value, "__next__") and id(value) in _read:
+            raise RunError("this iterator has been read to its end; give a list, or a function that makes it")
+        _read.add(id(value))
+        return value
+
     if id(value) not in _objects:
-        _objects[id(value)] = (value, known(type(value).__name__, lambda: value))
+        _objects[id(value)] = (value, known(type(value).__name__, once))
     return _objects[id(value)][1]
 
 

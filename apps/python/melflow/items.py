@@ -120,7 +120,9 @@ class Items:
         self._function = function
         self._pairs = self._listed()
         self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
+        self._known: Dict[str, Tuple[int, int, str]] = {}
         self._kept: Any = None  # a file with what an iterable has given
+        self._count = 0
         self.has_paths = True
 
     def _listed(self) -> Iterator[Tuple[Any, Any]]:
@@ -137,15 +139,17 @@ class Items:
         """path, cells, size, time, file and problem of the next item."""
         try:
             key, item = next(self._pairs)
+            self._count += 1
         except StopIteration:
             return None
         except Exception as error:
             raise RunError(f"{self._function}: {calls._described(error)}") from None
         try:
             return self._entry(key, item)
-        except (TypeError, ValueError) as error:
-            name = key if isinstance(key, str) else f"{key:08}"
-            return name, [("path", name)], 0, 0, "", f"item {key}: {error}"
+        except Exception as error:
+            path = item.get("path") if isinstance(item, Mapping) else None
+            name = _text(path) if path else key if isinstance(key, str) else f"{self._count - 1:08}"
+            return name, [("path", name)], 0, 0, "", f"item {key}: {calls._described(error)}"
 
     def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
         if not isinstance(item, Mapping):
@@ -159,7 +163,7 @@ class Items:
         if audio is None:
             raise ValueError(f"has neither `audio` nor `path`, but {', '.join(map(str, item)) or 'nothing'}")
         if path is None:
-            path = f"{key:08}"
+            path = f"{self._count - 1:08}"
             self.has_paths = False
         name = posixpath.normpath(_text(path)).lstrip("/")
         if not name or name == "." or name.startswith("../") or "\0" in name:
@@ -167,24 +171,34 @@ class Items:
         if isinstance(audio, Mapping) and audio.get("bytes") is None and audio.get("array") is None:
             audio = audio.get("path")
         version, size, file = item.get("version"), int(item.get("bytes") or 0), ""
+        if not 0 <= size < 1 << 62:
+            raise ValueError(f"has {size} bytes")
+        how: Tuple[str, Any] = ("file", None)
         time = 0 if version is None else _hash(_text(version).encode())
         if isinstance(audio, (str, os.PathLike)) and not _is_url(os.fspath(audio)):
             file = os.path.abspath(os.fspath(audio))
         elif callable(audio) and not hasattr(audio, "__array__") or isinstance(audio, str):
-            self._at.setdefault(name, ("later", audio if rate is None or isinstance(audio, str) else (lambda: (audio(), rate))))
+            how = ("later", audio if rate is None or isinstance(audio, str) else (lambda: (audio(), rate)))
         else:
             data = encoded(audio, rate)
             size = len(data)
             time = time or _hash(data)
-            self._at.setdefault(name, ("index", key) if self._is_indexed else ("kept", self._keep(data)))
+            how = ("index", key) if self._is_indexed else ("kept", data)
+        # Utterances of a recording have its path each.
+        if self._known.setdefault(name, (size, time, file)) != (size, time, file):
+            raise ValueError(f"has the path {name!r} of another item, which is another recording")
+        if name not in self._at:
+            self._at[name] = ("kept", self._keep(how[1])) if how[0] == "kept" else how
         cells = [("path", name), *((_text(k), _text(v)) for k, v in item.items() if k not in _OWN)]
         return name, cells, size, time, file, ""
 
     def _keep(self, data: Any) -> Tuple[int, int]:
         if self._kept is None:
-            self._kept = tempfile.TemporaryFile()
+            self._kept = tempfile.TemporaryFile(buffering=0)
         at = self._kept.seek(0, os.SEEK_END)
-        self._kept.write(data)
+        view = memoryview(data).cast("B")
+        while view:
+            view = view[self._kept.write(view):]
         return at, len(data)
 
     def read(self, path: str) -> Tuple[Any, str, bool]:
@@ -196,8 +210,13 @@ class Items:
                 return encoded(item["audio"], item.get("sample_rate", item.get("sampling_rate"))), "", False
             if how == "later":
                 return encoded(what), "", False
-            self._kept.flush()
-            return os.pread(self._kept.fileno(), what[1], what[0]), "", False
+            data = bytearray()
+            while len(data) < what[1]:  # a call gives at most 2 GiB
+                more = os.pread(self._kept.fileno(), what[1] - len(data), what[0] + len(data))
+                if not more:
+                    raise OSError("the temporary file has become shorter")
+                data += more
+            return data, "", False
         except calls.Skipped as error:
             return None, str(error), True
         except BaseException as error:

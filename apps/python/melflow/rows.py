@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import html
+import json
 import math
 import os
 import warnings
@@ -133,7 +134,11 @@ class Rows(arguments.Reopened):
         return np.fromiter((value in wanted for value in values), bool, len(values))
 
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
-        """Batches of the rows, shuffled again in each epoch: see RowLoader."""
+        """Batches of the rows, shuffled again in each epoch: see RowLoader. A sample of a recording is all its rows, also where
+        it has several results."""
+        if any(getattr(self, "_results", ())):
+            warnings.warn("recordings have several results (channels, utterances, variants), and here a sample has the rows of all "
+                          "of them: melflow.Loader of the pipeline gives each as a sample, results(i) takes them apart", stacklevel=2)
         return RowLoader(self, batch_size, **options)
 
 
@@ -185,6 +190,14 @@ class FileRows(Rows):
         # True where a row is a frame or a sample of a recording, not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
+
+    def results(self, recording: int) -> "List[Tuple[Dict[str, Any], np.ndarray]]":
+        """The results of a recording (channels, utterances, variants): what the file says of each, as in /files/results, and its
+        rows. One, of which it says nothing, where the pipeline makes one."""
+        rows = self.recording(recording)
+        said = json.loads(self._results[recording] or "[]") or [{"rows": len(rows)}]
+        ends = np.cumsum([one["rows"] for one in said])
+        return [(one, rows[end - one["rows"]:end]) for one, end in zip(said, ends)]
 
     def __repr__(self) -> str:
         return f"<FileRows of {self.file}: {self.name}, {self.shape} {self.dtype}, {len(self.path)} recordings>"

@@ -68,7 +68,7 @@ def _opened(url: str) -> Any:
         raise RunError(f"{url.partition('://')[0]}:// takes the package fsspec: pip install fsspec") from None
     try:
         return fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:  # says which package is missing, or that there is no such scheme
+    except Exception as error:  # says which package is missing, or that there is no such scheme
         raise RunError(_without_secrets(f"{url}: {error}")) from None
 
 

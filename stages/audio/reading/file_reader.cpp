@@ -21,6 +21,10 @@ std::string kind_of(mode_t mode) {
   return "a device, not a file";
 }
 
+std::int64_t modified(const struct stat& st) {
+  return static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec;
+}
+
 ItemError changed(const FileRef& file, std::uint64_t size) {
   return ItemError::failed(
       fmt::format("changed while it was read: {} bytes when listed, {} now", file.size, size));
@@ -85,8 +89,11 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
   if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + kind_of(st.st_mode));
   const FilePart* part = file->part ? &*file->part : nullptr;
   const auto in_file = static_cast<std::uint64_t>(st.st_size);
+  if (part != nullptr && part->size >= 0 &&
+      (st.st_size != part->size || modified(st) != part->modified))
+    return ItemError::failed("its archive has changed since it was listed");
   if (part != nullptr && (part->begin > in_file || part->stored > in_file - part->begin))
-    return ItemError::failed("its archive is damaged here, or has changed since it was listed");
+    return ItemError::failed("its archive is damaged here");
   const std::uint64_t size = part != nullptr ? file->size : in_file;
   if (size == 0) return ItemError::failed("empty file (0 bytes)");
   Reading reading;
@@ -166,12 +173,14 @@ Result<std::shared_ptr<const RawBytes>> FileReader::read(std::shared_ptr<const F
 }
 
 std::size_t FileReader::window() const {
+  if (settings_.whole == 0) return settings_.buffer;  // every file is read piece by piece
   return std::min<std::size_t>(settings_.buffer, settings_.whole);
 }
 
 std::optional<Result<std::shared_ptr<const RawBytes>>> FileReader::unread(
     const std::shared_ptr<const FileRef>& file) const {
   if (!file->problem.empty()) return ItemError::failed(std::string(file->problem));
+  if (file->part && !file->part->problem.empty()) return ItemError::failed(file->part->problem);
   if (!file->stored) return std::nullopt;
   auto out = std::make_shared<RawBytes>();
   out->window = window();
