@@ -121,7 +121,10 @@ FileStamp Archive::stamp(const std::string& name) const {
 
 void Archive::locate(const std::string& name, FileRef& file) const {
   const Member* m = find(name);
-  if (m == nullptr) return;
+  if (m == nullptr) {
+    file.part = FilePart{.file = path_, .problem = "is not in the archive"};
+    return;
+  }
   file.size = m->size;
   file.part = FilePart{.file = path_,
                        .begin = m->begin,

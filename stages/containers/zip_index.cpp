@@ -16,9 +16,9 @@ constexpr std::uint32_t kElsewhere = 0xffffffff;  // the number is in the Zip64 
 
 template <class Number>
 Number read_number(const unsigned char* bytes) {
-  Number out = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) out |= static_cast<Number>(bytes[i]) << 8 * i;
-  return out;
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) out |= std::uint64_t{bytes[i]} << 8 * i;
+  return static_cast<Number>(out);
 }
 std::uint16_t u16(std::span<const unsigned char> b, std::size_t at) {
   return read_number<std::uint16_t>(b.data() + at);

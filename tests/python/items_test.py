@@ -392,8 +392,8 @@ class ArchivesTest(Corpus):
         self.assertEqual((plan["compute"], plan["dropped"] or 0), ([], 0))
         with open(path, "wb") as file:
             file.write(whole[:2000])  # half of a member
-        rows, report = self.written("cut", melflow.Graph().file_list(root=self.folder.name, manifest=table))
-        self.assertEqual(report["files"]["ok"], 0)
+        with self.assertRaisesRegex(melflow.RunError, "all files failed .* is not in the archive"):
+            self.written("cut", melflow.Graph().file_list(root=self.folder.name, manifest=table))
 
     def test_an_update_and_other_readers(self):
         path = self.tar("grows.tar")
