@@ -130,7 +130,7 @@ def calls(function, more="", rows="", last="mel", **options):
 
 
 PYTHON_CASES = {
-    "samples": calls("quieter"),
+    "threads": calls("quieter"),
     "processes": calls("quieter", ", processes: 2"),
     "many": calls("twice", ", gives: waveforms, grows: 2"),
     "rows": calls("quieter", rows=NODE % ("last", "mel", "odd", ", takes: rows, gives: rows"), last="last"),
