@@ -215,7 +215,14 @@ class KaldiTest(corpus.CorpusTest):
         child = subprocess.Popen([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
         part = os.path.join(out, "feats.ark.part")
-        while child.poll() is None and not (os.path.exists(part) and os.path.getsize(part) > 100_000):
+
+        def is_begun():
+            try:
+                return os.path.getsize(part) > 100_000
+            except FileNotFoundError:  # not yet, or not any more
+                return False
+
+        while child.poll() is None and not is_begun():
             pass
         child.send_signal(signal.SIGKILL)
         child.wait()
