@@ -3,11 +3,13 @@
 #include <charconv>
 #include <cstring>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "pipeline/base/problem.h"
 #include "stages/containers/archive_index.h"
+#include "stages/files/mapped_range.h"
 
 namespace melflow {
 namespace {
@@ -90,12 +92,17 @@ std::span<const unsigned char> ArchiveBytes::at(std::uint64_t at, std::size_t co
   if (at < begin_ || at + count > begin_ + have_) {
     begin_ = at;
     have_ = 0;
-    // Behind a large member only its neighbour's header is of interest.
-    constexpr std::size_t kNear = 128 << 10, kHeaders = 8 << 10;
-    const bool is_near = at >= last_ && at - last_ < kNear;
-    const auto want = static_cast<std::size_t>(
-        std::min<std::uint64_t>(is_near ? window_.size() : std::max(count, kHeaders), size_ - at));
+    // Between headers that are far apart nothing needs to be read, unless a disk has to be waited
+    // for: it gives a window as fast as a header.
+    constexpr std::uint64_t kNear = 8 << 10, kHeaders = 4 << 10;
+    const std::uint64_t gap = at >= last_ ? at - last_ : size_;
+    const bool is_window =
+        gap < kNear || (gap < window_.size() && is_in_page_cache(fd_, at) == PageCache::lacks);
+    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(
+        is_window ? window_.size() : std::max<std::uint64_t>(count, kHeaders), size_ - at));
     last_ = at + count;
+    constexpr off_t kAhead = 16 << 20;  // of the disk
+    if (is_window) posix_fadvise(fd_, static_cast<off_t>(at + want), kAhead, POSIX_FADV_WILLNEED);
     while (have_ < want) {
       const ssize_t n =
           ::pread(fd_, window_.data() + have_, want - have_, static_cast<off_t>(begin_ + have_));
