@@ -622,7 +622,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"root: 'file:///data/clips' is a URL, and paths of mounted disks are read and written; "
         "write /data/clips"}},
       {"{manifest: 'a://'}",
-       {"manifest: 'a://' is a URL, and paths of mounted disks are read and written; copy between it "
+       {"manifest: 'a://' is a URL, and paths of mounted disks are read and written; copy between "
+        "it "
         "and a folder with the program that it is for, and name the folder"}},
       {"{root: 'no url://x'}", {}},
       {"{manifest: lists.tar.gz, labels: manifest}",
