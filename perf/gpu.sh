@@ -240,7 +240,7 @@ step jobs 120 'Whole jobs'
 step parity 90 'Rows of all presets, against the processor'
 step profile 60 'Where the time of the fused kernels goes'
 step sanitizer 75 'compute-sanitizer on small tests'
-step torchaudio 60 'torchaudio on the same device'
+step torchaudio 90 'torchaudio on the same device'
 decide
 
 echo "gpu.sh: $md, $((SECONDS - begin)) s" >&2
