@@ -266,6 +266,7 @@ class CallsTest(corpus.CorpusTest):
         code = textwrap.dedent("""
             import os, signal, sys, threading
             import melflow, own
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
             threading.Thread(target=melflow.run, args=(sys.argv[1],)).start()
             assert own.is_called.wait(60)
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

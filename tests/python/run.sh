@@ -51,5 +51,6 @@ python=../../$environment/bin/python
 program=$("$python" -c 'import melflow.program; print(melflow.program.path())')
 for test in *_test.py; do
   echo "-- $test"
-  MELFLOW_PROGRAM=$program "$python" -W error::ResourceWarning -m unittest -q "${test%.py}"
+  # A script in the background passes on that Ctrl-C is ignored, which tests send.
+  env --default-signal=INT MELFLOW_PROGRAM="$program" "$python" -W error::ResourceWarning -m unittest -q "${test%.py}"
 done
