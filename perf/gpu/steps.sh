@@ -88,7 +88,8 @@ do_tests() {
   cat "$WORK/tests" >&2
   {
     echo '```'
-    grep -E 'at most|test cases:|assertions:' "$WORK/tests" | sed 's/^ *//'
+    # Without the folder in which the tests were built.
+    grep -E 'at most|test cases:|assertions:' "$WORK/tests" | sed 's/^ *//; s#^/.*/\(tests/device/\)#\1#'
     echo '```'
   } || true
   if grep -q 'skipped: no CUDA device' "$WORK/tests"; then problem 'the tests found no device'; fi
