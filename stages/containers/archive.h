@@ -26,7 +26,8 @@ class Archive final : public Container {
   };
 
   /// Reads the index of the archive, a .tar, .tar.gz, .tgz or .zip. What is packed as a whole is
-  /// unpacked into a temporary file. Throws RunError where the file cannot be read or is no archive.
+  /// unpacked into a temporary file. Throws RunError where the file cannot be read or is no
+  /// archive.
   explicit Archive(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }

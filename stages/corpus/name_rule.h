@@ -29,8 +29,8 @@ class NameRule {
   [[nodiscard]] static std::string problem(const std::string& text);
 
   /// The name that the rule gives a file; "" where it finds none. `path`: relative to the root;
-  /// `cell`: what the table or the file beside it has, which such a rule returns. For `parent_dir` the name
-  /// is the folder's whole path below the root.
+  /// `cell`: what the table or the file beside it has, which such a rule returns. For `parent_dir`
+  /// the name is the folder's whole path below the root.
   [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const;
   [[nodiscard]] const std::string& text() const { return text_; }
 
