@@ -358,10 +358,11 @@ class ArchivesTest(Corpus):
         with open(packed, "r+b") as file:
             file.seek(info.header_offset + 30 + len(info.filename) + 100)
             file.write(b"\x55" * 20)
-        rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed))
-        why = self.reasons(rows)
-        self.assertRegex(why[self.whole[5]], "is damaged in its archive")
-        self.assertEqual(list(why), self.names)
+        for options in ({}, {"whole": "1KiB", "buffer": "1KiB"}):  # in memory, and by a temporary file
+            rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed), **options)
+            why = self.reasons(rows)
+            self.assertRegex(why[self.whole[5]], "is damaged in its archive")
+            self.assertEqual(list(why), self.names)
         with open(packed, "r+b") as file:  # without its directory
             file.truncate(begin)
         rows, report = self.written("damaged", melflow.Graph().file_list(root=packed))
