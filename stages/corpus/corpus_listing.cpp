@@ -47,7 +47,8 @@ class Listing {
         manifest_(folder_),
         below_root_(folder_),
         constants_(options.constants.of_source(context.source)),
-        groups_(options) {
+        groups_(options),
+        beside_(folder_) {
     for (const auto& [name, rule] : options.columns.list)
       columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
     if (options.labels == Labels::rule)
@@ -414,20 +415,20 @@ class Listing {
     }
     std::string of_label;  // in the file beside it
     if (label_rule_ && !is_folder) {
-      of_label = beside(label_rule_->rule.text(), file);
+      of_label = beside(label_rule_->rule.text(), path, file);
       label = label_rule_->take(path, of_label, file);
     }
     if (!label.empty()) manifest_.set_label(file, label);
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
-    const std::string of_group = is_folder ? "" : beside(options_.group_rule(), file);
+    const std::string of_group = is_folder ? "" : beside(options_.group_rule(), path, file);
     is_folder ? groups_.add_other() : groups_.add(path, of_group.empty() ? cell : of_group);
     note_folder_of_split("labels", label, path, file);
     if (options_.group_rule() == options_.split_group && !is_folder)
       note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
-      const std::string of_column = beside(columns_[c].rule.text(), file);
+      const std::string of_column = beside(columns_[c].rule.text(), path, file);
       const std::string_view text = columns_[c].take(path, of_column, file);
       manifest_.set_text(file, c, text);
       note_folder_of_split(columns_[c].name, text, path, file);
@@ -435,10 +436,10 @@ class Listing {
   }
 
   // What a file beside the recording says, where the rule is that. A wrong one fails the recording.
-  std::string beside(const std::string& rule, std::size_t file) {
+  std::string beside(const std::string& rule, std::string_view path, std::size_t file) {
     if (!NameRule::is_beside(rule) || !manifest_.problem(file).empty()) return {};
     try {
-      return beside_.text(manifest_.path(file), rule);
+      return beside_.text(manifest_.path(file), path, rule);
     } catch (const BadLine& e) {
       manifest_.set_problem(file, e.what());
       return {};

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/base/text.h"
 #include "stages/corpus/json_lines.h"
+#include "stages/corpus/path_parts.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 
@@ -16,25 +20,52 @@ namespace {
 constexpr std::uint64_t kMostOfText = 1 << 20;  // [bytes] of a file
 constexpr std::string_view kJsonEnding = ".json";
 
-std::string_view ending_in(std::string_view rule) { return rule.substr(0, rule.find(':')); }
+// The place of a file in a rule, which a ':' and the name of a value may follow.
+std::string_view place_in(std::string_view rule) { return rule.substr(0, rule.find(':')); }
+
+constexpr std::string_view kParts[] = {"{name}", "{folder}", "{parent_dir}", "{top_dir}"};
+
+// The template for the recording at `below`.
+std::string filled(std::string_view text, std::string_view below) {
+  const std::size_t slash = below.rfind('/') + 1;
+  const std::string_view name = below.substr(slash),
+                         values[] = {name.substr(0, name.rfind('.')), below.substr(0, slash),
+                                     parent_folder(below), first_folder(below)};
+  std::string out(text);
+  for (std::size_t p = 0; p < std::size(kParts); ++p)
+    for (std::size_t at = 0; (at = out.find(kParts[p], at)) != out.npos; at += values[p].size())
+      out.replace(at, kParts[p].size(), values[p]);
+  return out;
+}
 
 }  // namespace
 
-FilesBeside::FilesBeside() : reader_({.buffer = kMostOfText, .whole = kMostOfText}), pool_(0) {}
+FilesBeside::FilesBeside(std::string root)
+    : root_(std::move(root)), reader_({.buffer = kMostOfText, .whole = kMostOfText}), pool_(0) {}
 
 std::string FilesBeside::problem(std::string_view text) {
-  const std::string_view ending = ending_in(text);
-  const bool has_key = ending.size() < text.size();
+  const std::string_view place = place_in(text);
+  const bool has_key = place.size() < text.size();
+  if (has_key && (!place.ends_with(kJsonEnding) || text.size() == place.size() + 1))
+    return fmt::format("'{}': only a .json has values, as in .json:speaker", excerpt(text));
+  if (!place.starts_with('.')) {
+    std::string rest(place);
+    for (const std::string_view part : kParts)
+      for (std::size_t at; (at = rest.find(part)) != rest.npos;) rest.erase(at, part.size());
+    return rest.find_first_of("{}") == rest.npos
+               ? ""
+               : fmt::format("'{}': a path of a file has {}", excerpt(text),
+                             fmt::join(kParts, ", "));
+  }
   const bool is_ending =
-      ending.size() > 1 && std::all_of(ending.begin(), ending.end(), [](char c) {
+      place.size() > 1 && std::all_of(place.begin(), place.end(), [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
       });
-  if (is_ending && (!has_key || (ending == kJsonEnding && text.size() > ending.size() + 1)))
-    return {};
-  return fmt::format(
-      "'{}' is no file beside a recording; write its ending, such as .txt, or .json:KEY for a "
-      "value in it",
-      excerpt(text));
+  return is_ending ? ""
+                   : fmt::format(
+                         "'{}' is no file beside a recording; write its ending, such as .txt, or "
+                         ".json:KEY for a value in it",
+                         excerpt(text));
 }
 
 const std::string& FilesBeside::read(const std::string& path) {
@@ -43,7 +74,7 @@ const std::string& FilesBeside::read(const std::string& path) {
   bytes_.clear();
   const auto bad = [&](const std::string& why) {
     path_.clear();
-    throw BadLine(fmt::format("{} beside it {}", path.substr(path.rfind('/') + 1), why));
+    throw BadLine(fmt::format("its file {} {}", path.substr(path.rfind('/') + 1), why));
   };
   FileStamp stamp;
   const auto item = contained_(path);
@@ -61,19 +92,25 @@ const std::string& FilesBeside::read(const std::string& path) {
   return bytes_;
 }
 
-std::string FilesBeside::text(const std::string& path, std::string_view rule) {
-  const std::string_view ending = ending_in(rule);
-  const std::size_t name = path.rfind('/') + 1;
-  const std::size_t last = path.rfind('.'), first = path.find('.', name);
-  if (first == path.npos) return {};
-  const std::string* bytes = &read(path.substr(0, last).append(ending));
-  if (bytes->empty() && first != last) bytes = &read(path.substr(0, first).append(ending));
+std::string FilesBeside::text(const std::string& path, std::string_view below,
+                              std::string_view rule) {
+  const std::string_view place = place_in(rule);
+  const std::string* bytes = nullptr;
+  if (place.starts_with('.')) {
+    const std::size_t last = path.rfind('.'), first = path.find('.', path.rfind('/') + 1);
+    if (first == path.npos) return {};
+    bytes = &read(path.substr(0, last).append(place));
+    if (bytes->empty() && first != last) bytes = &read(path.substr(0, first).append(place));
+  } else {
+    const std::string file = filled(place, below);
+    bytes = &read(root_.empty() || file.starts_with('/') ? file : root_ + '/' + file);
+  }
   std::string_view text = *bytes;
-  if (!text.empty() && ending.size() < rule.size()) {
+  if (!text.empty() && place.size() < rule.size()) {
     std::string value;
-    const std::string problem = json_value(text, rule.substr(ending.size() + 1), value);
+    const std::string problem = json_value(text, rule.substr(place.size() + 1), value);
     if (problem.empty()) return value;
-    throw BadLine(fmt::format("{} beside it {}", path_.substr(path_.rfind('/') + 1), problem));
+    throw BadLine(fmt::format("its file {} {}", path_.substr(path_.rfind('/') + 1), problem));
   }
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
     text.remove_suffix(1);

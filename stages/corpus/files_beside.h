@@ -1,5 +1,6 @@
-// Texts in a file beside each recording, as in shards of WebDataset: the rule ".txt" is what is in
-// a.txt of a.wav, ".json:speaker" a value of the object in a.json.
+// Texts in a file for each recording, as in shards of WebDataset: the rule ".txt" is what is in
+// a.txt of a.wav, ".json:speaker" a value of the object in a.json, "txt/{parent_dir}/{name}.txt"
+// what is in txt/p225/a.txt of wav/p225/a.wav.
 #pragma once
 
 #include <string>
@@ -12,19 +13,22 @@ namespace melflow {
 
 class FilesBeside {
  public:
-  FilesBeside();
+  /// `root`: to which templates are relative.
+  explicit FilesBeside(std::string root);
   /// The problem with a rule, or "".
   [[nodiscard]] static std::string problem(std::string_view text);
 
-  /// Returns the text for the recording at `path`, "" where there is no such file or value. The
-  /// file is called like the recording up to its last dot, or up to the first. Throws BadLine where
-  /// it cannot be read, or is no text.
-  [[nodiscard]] std::string text(const std::string& path, std::string_view rule);
+  /// Returns the text for the recording at `path`, `below` relative to the root; "" where there is
+  /// no such file or value. A file beside it is called like the recording up to its last dot, or up
+  /// to the first. Throws BadLine where it cannot be read, or is no text.
+  [[nodiscard]] std::string text(const std::string& path, std::string_view below,
+                                 std::string_view rule);
 
  private:
   // The bytes of a file; "" where there is none.
   const std::string& read(const std::string& path);
 
+  std::string root_;
   FileReader reader_;
   ContainedItems contained_;
   BufferPool pool_;

@@ -43,7 +43,7 @@ NameRule::NameRule(std::string text) : text_(std::move(text)) {
 bool NameRule::is_pattern(std::string_view text) { return text.find('(') != text.npos; }
 
 bool NameRule::is_beside(std::string_view text) {
-  return text.starts_with('.') && !is_pattern(text);
+  return (text.starts_with('.') || text.find('{') != text.npos) && !is_pattern(text);
 }
 
 bool NameRule::is_column(std::string_view text) {

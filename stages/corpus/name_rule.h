@@ -19,7 +19,7 @@ class NameRule {
 
   /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
   /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, what FilesBeside
-  /// reads (".txt"), or the name of a table's column.
+  /// reads (".txt", "txt/{name}.txt"), or a table's column.
   explicit NameRule(std::string text);
 
   [[nodiscard]] static bool is_pattern(std::string_view text);

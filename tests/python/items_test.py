@@ -475,8 +475,18 @@ class ArchivesTest(Corpus):
                 self.assertEqual(list(rows.columns["speaker"]), ["ann", "bee", ""])
                 self.assertEqual(list(rows.columns["age"]), ["41", "", "7.5"])
                 self.assertIn("no .json:age is beside 1 of 3 recordings, such as 001.seg.wav", str(report["warnings"]))
-        for name, content, why in (("001.json", b"[1]", "001.json beside it is no JSON object"), ("001.json", b'{"age": {}}', "neither text, a number"),
-                                   ("001.txt", b"\xff", "001.txt beside it is not UTF-8"), ("001.txt", bytes(2 << 20), "has 2097152 bytes"),
+        os.makedirs(os.path.join(folder, "../texts/beside"), exist_ok=True)
+        for k in range(3):
+            with open(os.path.join(folder, f"../texts/beside/{k:03}.seg.txt"), "w", encoding="utf-8") as file:
+                file.write(f"far {k}")
+        above = os.path.dirname(folder)
+        rows, _ = self.written("beside", melflow.Graph().file_list(root=above, include=["beside/*.wav"], columns={"x": "texts/{parent_dir}/{name}.txt",
+                                                                                                             "y": "texts/{folder}{name}.txt"}))
+        self.assertEqual([list(rows.columns[c]) for c in "xy"], [["far 0", "far 1", "far 2"]] * 2)
+        with self.assertRaisesRegex(Exception, "'a/{stem}.txt': a path of a file has {name}, {folder}, {parent_dir}, {top_dir}"):
+            self.written("beside", melflow.Graph().file_list(root=above, columns={"x": "a/{stem}.txt"}))
+        for name, content, why in (("001.json", b"[1]", "its file 001.json is no JSON object"), ("001.json", b'{"age": {}}', "neither text, a number"),
+                                   ("001.txt", b"\xff", "its file 001.txt is not UTF-8"), ("001.txt", bytes(2 << 20), "has 2097152 bytes"),
                                    ("001.txt", b"a\0b", "has a zero byte")):
             with self.subTest(why), open(os.path.join(folder, name), "r+b") as file:
                 before = file.read()
@@ -490,7 +500,7 @@ class ArchivesTest(Corpus):
                 file.truncate(0)
                 file.seek(0)
                 file.write(before)
-        for options, message in (({"labels": ".lab"}, "no .lab is beside any of the 3 recordings"), ({"columns": {"x": ".txt:y"}}, "'.txt:y' is no file"),
+        for options, message in (({"labels": ".lab"}, "no .lab is beside any of the 3 recordings"), ({"columns": {"x": ".txt:y"}}, "'.txt:y': only a .json has values"),
                                  ({"labels": ".c*"}, "'.c\\*' is no file beside a recording")):
             with self.subTest(message), self.assertRaisesRegex(Exception, message):
                 self.written("beside", melflow.Graph().file_list(root=folder, **options))
