@@ -1,9 +1,9 @@
 // python: calls a function of Python with each recording.
 //
-// In:  Waveform or MelBatch, of whole recordings.
+// In:  Waveform or MelBatch, of whole recordings; with `blocks`, Waveform of any length.
 // Out: Waveform, also several for a recording; Waveform with marked stretches; or MelBatch.
 //
-// A node of this stage becomes one of five, by what it takes and gives.
+// A node of this stage becomes one of six, by what it takes and gives.
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +21,14 @@ namespace melflow {
 namespace {
 
 using Many = std::vector<std::shared_ptr<const Waveform>>;
+
+std::vector<float> floats_of(const Samples& samples) {
+  std::vector<float> out(static_cast<std::size_t>(samples.count));
+  const bool is_float = samples.type == SampleType::float32;
+  to_float(samples.data, out.size(), is_float ? NumberType::float32 : NumberType::int16,
+           out.data());
+  return out;
+}
 
 std::optional<ItemError> longer_than_a_block(bool is_whole, std::size_t values,
                                              const PythonOptions& options) {
@@ -89,17 +97,20 @@ class Calling : public Kind {
     const auto count = static_cast<std::size_t>(in.samples.count);
     if (auto error = longer_than_a_block(in.first && in.last, count, options()))
       return std::move(*error);
-    std::vector<float> samples(count);
-    const bool is_float = in.samples.type == SampleType::float32;
-    to_float(in.samples.data, count, is_float ? NumberType::float32 : NumberType::int16,
-             samples.data());
-    return caller_.call(std::move(samples), {count}, in.sample_rate, context);
+    std::vector<PythonArray> arrays(1);
+    arrays.front() = {floats_of(in.samples), {count}};
+    return results_of(std::move(caller_.call(std::move(arrays), in.sample_rate).front()), context);
   }
 
   // Results as recordings of samples, which have their memory together.
-  [[nodiscard]] Result<Many> waveforms(const Waveform& in, ItemContext& context) const {
+  [[nodiscard]] Result<Many> waveforms(const Waveform& in, bool is_one,
+                                       ItemContext& context) const {
     auto made = called_with(in, context);
     if (!made) return std::move(made.error());
+    if (is_one && made->shapes.size() != 1)
+      return ItemError::failed(fmt::format(
+          "the function gives {} arrays of samples; give one, or write gives: waveforms",
+          made->shapes.size()));
     if (auto error = too_many(made->values.size(), static_cast<std::size_t>(in.samples.count),
                               options().grows))
       return std::move(*error);
@@ -127,8 +138,6 @@ class Calling : public Kind {
       return ItemError::failed(
           fmt::format("the function gives {} arrays of rows; give one", made.shapes.size()));
     const std::size_t columns = info.values_per_row();
-    if (auto error = too_many(made.values.size(), taken + columns, options().grows))
-      return std::move(*error);
     const std::vector<std::size_t>& shape = made.shapes.front();
     std::size_t row = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
@@ -136,6 +145,8 @@ class Calling : public Kind {
       return ItemError::failed(
           fmt::format("the function gives rows of {} values, and columns is {}; set columns: {}",
                       row, columns, row));
+    if (auto error = too_many(made.values.size(), taken + columns, options().grows))
+      return std::move(*error);
     auto out = std::make_shared<MelPart>();
     out->row_count = static_cast<std::int64_t>(shape.front());
     out->file = file;
@@ -161,7 +172,9 @@ class PythonWaveform final : public Calling<Transform<Waveform, Waveform>> {
       const Value* value = spec.options.find(option);
       return value != nullptr && value->text() == wanted;
     };
+    const Value* blocks = spec.options.find("blocks");
     const char* stage = is("takes", "rows")         ? "python_rows"
+                        : blocks != nullptr         ? "python_blocks"
                         : is("gives", "rows")       ? "python_features"
                         : is("gives", "utterances") ? "python_utterances"
                         : is("gives", "waveforms")  ? "python_waveforms"
@@ -173,12 +186,8 @@ class PythonWaveform final : public Calling<Transform<Waveform, Waveform>> {
 
   Result<std::shared_ptr<const Waveform>> process(std::shared_ptr<const Waveform> in,
                                                   ItemContext& context) const override {
-    auto made = waveforms(*in, context);
+    auto made = waveforms(*in, true, context);
     if (!made) return std::move(made.error());
-    if (made->size() != 1)
-      return ItemError::failed(fmt::format(
-          "the function gives {} arrays of samples; give one, or write gives: waveforms",
-          made->size()));
     return std::move(made->front());
   }
 };
@@ -187,7 +196,81 @@ class PythonWaveforms final : public Calling<OneToMany<Waveform, Waveform>> {
  public:
   explicit PythonWaveforms(PythonOptions options) : Calling(std::move(options)) {}
   Result<Many> process(std::shared_ptr<const Waveform> in, ItemContext& context) const override {
-    return waveforms(*in, context);
+    return waveforms(*in, false, context);
+  }
+};
+
+struct PythonBlocksState final : StageState {
+  std::unique_ptr<PythonStream> object;
+  std::vector<float> rest;  // samples of a block that is not complete
+  std::int64_t given = 0;   // samples so far
+};
+
+class PythonBlocks final : public Calling<StreamTransform<Waveform, Waveform, PythonBlocksState>> {
+ public:
+  explicit PythonBlocks(PythonOptions options) : Calling(std::move(options)) {}
+
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    above.erase(requirement::kBlockMultiple);
+    return above;
+  }
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    if (options().gives != PythonGives::waveform)
+      check.error("gives", "with blocks a function gives samples; write gives: waveform");
+    if (options().batch) check.error("batch", "and blocks are both given; remove one");
+    if (options().processes > 0)
+      check.error("processes",
+                  "is for functions that get whole recordings; with blocks, write processes: 0");
+    return Calling::plan(given, required, check);
+  }
+  // With the samples that were kept before, and those that the object may give late.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    const double most = options().grows * static_cast<double>(2 * input + block_bytes());
+    return BufferPool::rounded(static_cast<std::size_t>(most) + 4096);
+  }
+
+  Result<std::shared_ptr<const Waveform>> process_block(std::shared_ptr<const Waveform> in,
+                                                        PythonBlocksState& state,
+                                                        ItemContext& context) const override {
+    const auto size = static_cast<std::size_t>(*options().blocks);
+    if (!state.object) state.object = caller_.open_stream();
+    const std::vector<float> samples = floats_of(in->samples);
+    std::vector<PythonArray> blocks;
+    for (std::size_t at = 0; at < samples.size();) {
+      const std::size_t more = std::min(size - state.rest.size(), samples.size() - at);
+      const float* from = samples.data() + at;
+      state.rest.insert(state.rest.end(), from, from + more);
+      at += more;
+      if (state.rest.size() == size) blocks.push_back({std::exchange(state.rest, {}), {size}});
+    }
+    if (in->last && !state.rest.empty()) {
+      const std::size_t count = state.rest.size();
+      blocks.push_back({std::exchange(state.rest, {}), {count}});
+    }
+    auto out = std::make_shared<Waveform>(*in);
+    out->marked.clear();
+    out->samples = {nullptr, nullptr, 0, SampleType::float32};
+    out->start = state.given;
+    out->stored = false;
+    if (blocks.empty() && !in->last) return std::shared_ptr<const Waveform>(std::move(out));
+    auto made =
+        results_of(state.object->call(std::move(blocks), in->sample_rate, in->last), context);
+    if (!made) return std::move(made.error());
+    const std::size_t count = made->values.size();
+    if (auto error = too_many(count, samples.size() + size, options().grows))
+      return std::move(*error);
+    const auto values = std::make_shared<const std::vector<float>>(std::move(made->values));
+    out->samples = {values, reinterpret_cast<const std::byte*>(values->data()),
+                    static_cast<std::int64_t>(count), SampleType::float32};
+    state.given += out->samples.count;
+    return std::shared_ptr<const Waveform>(std::move(out));
+  }
+
+ private:
+  [[nodiscard]] std::size_t block_bytes() const {
+    return sizeof(float) * static_cast<std::size_t>(options().blocks.value_or(1));
   }
 };
 
@@ -296,6 +379,9 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
     caller_.open(check);
     if (options().gives != PythonGives::rows)
       check.error("gives", "with takes: rows it gives rows; write gives: rows");
+    if (options().blocks) check.error("blocks", "is for samples; with takes: rows, remove it");
+    if (options().call == kOnnxFunction && !options().columns)
+      check.error("columns", "is needed: the number of values that the model gives for a row");
     in_ = given.get_or(property::kFeatures, nullptr);
     if (!in_) return given;  // the node before reports an error of its own
     auto out = std::make_shared<FeatureInfo>(*in_);
@@ -303,6 +389,7 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
       out->name = kConcatRows;
       out->axis = "column";
       out->columns = *columns;
+      out->unit.clear();
       out->frames = 0;
       out->column_hz.clear();
       out->groups.clear();
@@ -323,9 +410,27 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
     auto out = std::make_shared<MelBatch>();
     out->info = out_;
     out->parts.resize(in->parts.size());
+    std::vector<PythonArray> arrays;
+    std::vector<std::size_t> called;  // the part that each of them is
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
       if (!in->parts[i] || context.is_lost(i)) continue;
-      auto part = changed(*in->parts[i], context, i);
+      const MelPart& part = *in->parts[i];
+      const std::size_t taken = values_of(part);
+      if (auto error = longer_than_a_block(part.is_whole() && !part.pending, taken, options())) {
+        context.fail(i, std::move(*error));
+        continue;
+      }
+      std::vector<std::size_t> shape{static_cast<std::size_t>(part.row_count)};
+      if (in_->frames > 0) shape.push_back(static_cast<std::size_t>(in_->frames));
+      shape.push_back(static_cast<std::size_t>(in_->columns));
+      arrays.push_back({{part.values(), part.values() + taken}, std::move(shape)});
+      called.push_back(i);
+    }
+    std::vector<PythonAnswer> answers;
+    if (!arrays.empty()) answers = caller_.call(std::move(arrays), 0);
+    for (std::size_t n = 0; n < called.size(); ++n) {
+      const std::size_t i = called[n];
+      auto part = changed(*in->parts[i], std::move(answers[n]), context, i);
       if (part)
         out->parts[i] = std::move(*part);
       else
@@ -335,17 +440,14 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
   }
 
  private:
-  Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, ItemContext& context,
-                                                 std::size_t i) const {
-    const std::size_t taken = static_cast<std::size_t>(in.row_count) * in_->values_per_row();
-    if (auto error = longer_than_a_block(in.is_whole() && !in.pending, taken, options()))
-      return std::move(*error);
-    std::vector<std::size_t> shape{static_cast<std::size_t>(in.row_count)};
-    if (in_->frames > 0) shape.push_back(static_cast<std::size_t>(in_->frames));
-    shape.push_back(static_cast<std::size_t>(in_->columns));
-    auto made = caller_.call({in.values(), in.values() + taken}, shape, 0, context, i);
+  [[nodiscard]] std::size_t values_of(const MelPart& part) const {
+    return static_cast<std::size_t>(part.row_count) * in_->values_per_row();
+  }
+  Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, PythonAnswer answer,
+                                                 ItemContext& context, std::size_t i) const {
+    auto made = results_of(std::move(answer), context, i);
     if (!made) return std::move(made.error());
-    return rows(*made, taken, *out_, in.file, context);
+    return rows(*made, values_of(in), *out_, in.file, context);
   }
 
   std::shared_ptr<const FeatureInfo> in_, out_;
@@ -357,6 +459,8 @@ const RegisterStage<PythonWaveforms, PythonOptions> register_waveforms{
     "python_waveforms", "python with gives: waveforms.", true};
 const RegisterStage<PythonUtterances, PythonOptions> register_utterances{
     "python_utterances", "python with gives: utterances.", true};
+const RegisterStage<PythonBlocks, PythonOptions> register_blocks{"python_blocks",
+                                                                 "python with blocks.", true};
 const RegisterStage<PythonFeatures, PythonOptions> register_features{
     "python_features", "python with gives: rows.", true};
 const RegisterStage<PythonRows, PythonOptions> register_rows{"python_rows",
