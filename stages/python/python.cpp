@@ -173,8 +173,9 @@ class PythonWaveform final : public Calling<Transform<Waveform, Waveform>> {
       return value != nullptr && value->text() == wanted;
     };
     const Value* blocks = spec.options.find("blocks");
+    const bool has_blocks = blocks != nullptr && !blocks->is_null();
     const char* stage = is("takes", "rows")         ? "python_rows"
-                        : blocks != nullptr         ? "python_blocks"
+                        : has_blocks                ? "python_blocks"
                         : is("gives", "rows")       ? "python_features"
                         : is("gives", "utterances") ? "python_utterances"
                         : is("gives", "waveforms")  ? "python_waveforms"
