@@ -70,6 +70,11 @@ void PythonCaller::open(PlanCheck& check) {
                                    : fmt::format("'{}' names no function; write MODULE:NAME or "
                                                  "FILE.py:NAME",
                                                  options_.call));
+  if (options_.batch && options_.call == kOnnxFunction &&
+      options_.arguments.map.find("frames") != nullptr)
+    check.error("batch",
+                "and frames are both given: pieces of a recording are a batch already (at_once); "
+                "remove one");
   const char* gives = "waveform";
   for (const auto& [name, value] : EnumNames<PythonGives>::values)
     if (value == options_.gives) gives = name;

@@ -634,15 +634,22 @@ class CallsTest(corpus.CorpusTest):
         for one, other in zip(louder, plain):
             np.testing.assert_array_equal(one, 2 * other)
 
-        def long(**options):  # a block of 64 KiB has 32768 samples
-            g = melflow.Graph(workers=2, memory={"host": "256MiB"})
-            node = g.synthetic(count=3, duration="60s", rate="8kHz").map("own:Delayed", by=80, blocks=1000, **options)
-            path = os.path.join(self.folder.name, "long.h5")
+        def in_pieces(options, **of_graph):
+            g = melflow.Graph(workers=2, **of_graph)
+            node = g.file_list(root=self.root).disk_read(whole="64KiB").decode(truncated="fail", block="64KiB").map(**options)
+            path = os.path.join(self.folder.name, "pieces.h5")
             node.samples(sample_rate=8000).hdf5_write(path=path, overwrite=True)
             return g.run(), melflow.open(path)
 
-        _, rows = long()
-        self.assertEqual(list(rows.count), [480080] * 3)
+        # 64 KiB of a recording at a time, in memory that is too little for 16 MiB of it.
+        report, rows = in_pieces({"function": "own:Delayed", "blocks": 1000, "by": 300}, memory={"host": "24MiB"})
+        python = next(stage for stage in report["stages"] if stage["name"] == "python")
+        self.assertGreater(python["items_in"], len(plain))
+        for i, samples in enumerate(plain):
+            expected = np.concatenate([np.zeros(300, np.float32), samples]) if len(samples) else samples
+            np.testing.assert_array_equal(rows.recording(i).reshape(-1), expected)
+        with self.assertRaisesRegex(melflow.ConfigError, "24MiB is too little"):
+            in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
 
     def test_a_recording_that_fails_in_a_later_block_fails_alone(self):
         plain, _ = self.samples_of("plain_samples", lambda node: node)

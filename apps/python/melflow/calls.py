@@ -356,7 +356,7 @@ class _Here:
                                 f"{self._batch}; give one for each")
             return values[:len(arrays)]
 
-        return self._called(np.stack(filled_up(arrays, self._batch)), rate, take)
+        return self._called(batch_of(arrays, self._batch), rate, take)
 
     def taken(self) -> Tuple[int, float, float, float]:
         """How many calls at once, the time of all of them, and of that in other processes the processor time and the time in which
@@ -367,9 +367,9 @@ class _Here:
         return _Stream(self._target, self._arguments)
 
 
-def filled_up(arrays: List[np.ndarray], size: int) -> List[np.ndarray]:
-    """As many arrays as a batch has: the last one is repeated."""
-    return [*arrays, *arrays[-1:] * (size - len(arrays))]
+def batch_of(arrays: "List[np.ndarray] | np.ndarray", size: int) -> np.ndarray:
+    """[size, ...]: one to `size` arrays of one shape; the last one is repeated."""
+    return np.stack([*arrays, *[arrays[-1]] * (size - len(arrays))])
 
 
 class _Stream:
