@@ -117,7 +117,7 @@ nb::list list_of(std::vector<PythonArray> arrays) {
   return out;
 }
 
-// Of an Answer of melflow/calls.py.
+// Of an Answer of melflow/call_results.py.
 PythonAnswer answer(const nb::handle& given) {
   const auto parts = nb::cast<nb::tuple>(given);
   const auto outcome = nb::cast<std::string>(parts[0]);
@@ -137,7 +137,7 @@ PythonAnswer answer(const nb::handle& given) {
   return out;
 }
 
-// An object of the class _Stream of melflow/calls.py.
+// An object of the class Stream of melflow/callers.py.
 class Stream final : public PythonStream {
  public:
   // `sampler`: of the function, which outlives it.

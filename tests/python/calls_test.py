@@ -206,6 +206,18 @@ class Delayed:
         return self.kept
 
 
+class Late:
+    """Gives each block one call later."""
+    kept = None
+
+    def __call__(self, block):
+        before, self.kept = self.kept, block
+        return before
+
+    def finish(self):
+        return self.kept
+
+
 class Hoarder:
     def __init__(self):
         self.kept = []
@@ -630,6 +642,9 @@ class CallsTest(corpus.CorpusTest):
                 for one, other in zip(delayed, plain):
                     expected = np.concatenate([np.zeros(by, np.float32), other]) if len(other) else other
                     np.testing.assert_array_equal(one, expected)
+        late, _ = self.samples_of("late_blocks", lambda node: node.map("own:Late", blocks=20000))
+        for one, other in zip(late, plain):
+            np.testing.assert_array_equal(one, other)
         louder, _ = self.samples_of("louder_blocks", lambda node: node.map("own:Louder", blocks=777))
         for one, other in zip(louder, plain):
             np.testing.assert_array_equal(one, 2 * other)
@@ -648,6 +663,9 @@ class CallsTest(corpus.CorpusTest):
         for i, samples in enumerate(plain):
             expected = np.concatenate([np.zeros(300, np.float32), samples]) if len(samples) else samples
             np.testing.assert_array_equal(rows.recording(i).reshape(-1), expected)
+        _, rows = in_pieces({"function": "own:Late", "blocks": 20000})  # which gives 20000 samples more than come in a piece
+        for i, samples in enumerate(plain):
+            np.testing.assert_array_equal(rows.recording(i).reshape(-1), samples)
         with self.assertRaisesRegex(melflow.ConfigError, "24MiB is too little"):
             in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
 

@@ -12,60 +12,23 @@ an object of a class gets one recording, block by block.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
 import importlib
 import inspect
-import itertools
 import json
-import math
-import mmap
 import os
-import pickle
-import queue
-import subprocess
 import sys
-import threading
-import time
-import traceback
 import types
 import weakref
-from multiprocessing.connection import Connection
-from socket import socketpair
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple
-
-import numpy as np
+from typing import Any, Callable, Dict, Tuple
 
 from . import _melflow
 from ._melflow import RunError
+from .call_processes import Children
+from .call_results import described, of_thread
+from .callers import Batches, Here
 
-Answer = Tuple[str, str, List[np.ndarray], List[str]]  # outcome, reason, results, notes
-
-_of_thread = threading.local()
 _of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be imported, by name
-
-
-class Skipped(Exception):
-    """Raised by skip()."""
-
-
-class _OneByOne(BaseException):
-    """Raised in a call with several recordings by what is about one of them."""
-
-
-def skip(why: str) -> NoReturn:
-    """In a function that a node calls: leaves the recording out, with the reason in the report."""
-    raise Skipped(why)
-
-
-def note(text: str) -> None:
-    """In a function that a node calls: adds a warning about the recording to the report."""
-    if not hasattr(_of_thread, "notes"):
-        raise RuntimeError("note() is for functions that a node of a pipeline calls")
-    if _of_thread.notes is None:
-        raise _OneByOne
-    _of_thread.notes.append(str(text))
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -112,18 +75,18 @@ def known_object(value: Any) -> str:
 def check_outside() -> None:
     """Raises RuntimeError in a function that a node calls, and while its module is imported: there, a pipeline would wait for
     itself."""
-    if getattr(_of_thread, "is_loading", False) or hasattr(_of_thread, "notes"):
+    if getattr(of_thread, "is_loading", False) or hasattr(of_thread, "notes"):
         raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
                            "under if __name__ == '__main__'")
 
 
 def _load(name: str) -> Any:
-    was_loading = getattr(_of_thread, "is_loading", False)
-    _of_thread.is_loading = True
+    was_loading = getattr(of_thread, "is_loading", False)
+    of_thread.is_loading = True
     try:
         return _imported(name)
     finally:
-        _of_thread.is_loading = was_loading
+        of_thread.is_loading = was_loading
 
 
 def _imported(name: str) -> Any:
@@ -154,7 +117,7 @@ def _imported(name: str) -> Any:
     except FileNotFoundError:
         raise RunError(f"{where}: there is no such file in {os.getcwd()}") from None
     except BaseException as error:
-        raise RunError(f"{where} cannot be imported: {_described(error)}") from None
+        raise RunError(f"{where} cannot be imported: {described(error)}") from None
     target: Any = module
     for part in inner.split("."):
         target = getattr(target, part, None)
@@ -203,453 +166,6 @@ def _hash_of(target: Any, name: str) -> str:
     return now
 
 
-def _described(error: BaseException) -> str:
-    """An exception with the last place that is not of this package."""
-    text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
-    frames = [f for f in traceback.extract_tb(error.__traceback__)
-              if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
-    return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
-
-
-def _array(value: Any) -> np.ndarray:
-    try:
-        return np.asarray(value)
-    except ValueError:  # rows of several lengths
-        raise TypeError(f"the function gives {_shown(value)}, which is no array") from None
-
-
-def _samples(value: Any) -> np.ndarray:
-    if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1]) == 0 and hasattr(value[0], "__len__"):
-        raise TypeError("the function gives a pair of samples and a rate; give the samples alone: they have the rate that the function "
-                        "gets, and a resample node changes it")
-    array = _array(value)
-    if array.dtype == np.int16:
-        array = array / np.float32(32768)
-    if array.ndim != 1 or array.dtype.kind != "f":
-        raise TypeError(f"the function gives {_shown(value)}; samples are an array [samples] of floats or int16")
-    array = np.ascontiguousarray(array, np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError("the function gives samples that are no numbers (NaN or infinite)")
-    return array
-
-
-def _shown(value: Any) -> str:
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"an array {tuple(value.shape)} of {value.dtype}"
-    return f"{type(value).__name__} {value!r:.60}" if value is not None else "None"
-
-
-def _rows(value: Any) -> np.ndarray:
-    array = _array(value)
-    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
-        raise TypeError(f"the function gives {_shown(value)}; rows are an array [rows, columns], or one row")
-    array = np.ascontiguousarray(array, np.float32)
-    return array[None] if array.ndim == 1 else array
-
-
-def _utterances(value: Any) -> np.ndarray:
-    pairs = list(value) if value is not None else None
-    try:
-        array = np.asarray(pairs if pairs else np.zeros((0, 2)), np.float32)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if pairs is None or array.ndim != 2 or array.shape[1] != 2:
-        raise TypeError(f"the function gives {_shown(value)}; utterances are pairs of start and end in seconds")
-    return np.ascontiguousarray(array)
-
-
-def _results(gives: str, value: Any) -> List[np.ndarray]:
-    if gives == "rows":
-        return [_rows(value)]
-    if gives == "utterances":
-        return [_utterances(value)]
-    if gives == "waveform" and not inspect.isgenerator(value):
-        return [_samples(value)]
-    if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
-        raise TypeError(f"the function gives {_shown(value)}; several results are a generator or a list of arrays of samples")
-    return [_samples(one) for one in value]
-
-
-def _takes_rate(target: Any) -> bool:
-    """Whether the rate is passed behind the samples."""
-    try:
-        parameters = inspect.signature(target.__call__ if inspect.isclass(target) else target).parameters.values()
-    except ValueError:
-        return False
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(positional) >= (3 if inspect.isclass(target) else 2) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-
-
-@contextlib.contextmanager
-def _noting(notes: Optional[List[str]]) -> Iterator[None]:
-    """note() appends to `notes`; None: a call has several recordings."""
-    has_before = hasattr(_of_thread, "notes")  # where a function calls features() of another pipeline
-    before = getattr(_of_thread, "notes", None)
-    _of_thread.notes = notes
-    try:
-        yield
-    finally:
-        if has_before:
-            _of_thread.notes = before
-        else:
-            del _of_thread.notes
-
-
-def _answer(make: Callable[[], List[np.ndarray]]) -> Answer:
-    """What `make` gives, or why it gives nothing."""
-    notes: List[str] = []
-    try:
-        with _noting(notes):
-            return "made", "", make(), notes
-    except Skipped as why:
-        return "skipped", str(why) or "the function skips it", [], notes
-    except BaseException as error:  # SystemExit, too: it is about this recording
-        return "failed", _described(error), [], notes
-
-
-class _Here:
-    """A function in threads of this process. A call gets one array, or `batch` of them."""
-
-    def __init__(self, target: Any, arguments: Dict[str, Any], gives: str, batch: int) -> None:
-        self._target, self._arguments, self._gives, self._batch = target, arguments, gives, batch
-        self._takes_rate = _takes_rate(target)
-        self._idle: List[Any] = []  # instances of a class: as many as are called at once
-
-    def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        """With `batch`, of one shape, and no more than that."""
-        if not self._batch:
-            return [_answer(lambda: self._called(array, rate, self._results)) for array in arrays]
-        if len(arrays) > 1:
-            try:
-                with _noting(None):
-                    given = self._called_together(arrays, rate)
-                return [_answer(lambda: self._results(one)) for one in given]
-            except BaseException:  # each of them says what is wrong with it, if anything
-                pass
-        return [_answer(lambda: self._results(self._called_together([array], rate)[0])) for array in arrays]
-
-    def _results(self, value: Any) -> List[np.ndarray]:
-        return _results(self._gives, value)
-
-    def _called(self, array: np.ndarray, rate: int, take: Callable[[Any], Any]) -> Any:
-        """`take` of what the function gives."""
-        given = (array, rate) if rate and self._takes_rate else (array,)
-        if not inspect.isclass(self._target):
-            return take(self._target(*given, **self._arguments))
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            worker = None
-        if worker is None:
-            worker = self._target(**self._arguments)
-        try:  # also while a generator of it runs, and whatever it raises
-            return take(worker(*given))
-        finally:
-            self._idle.append(worker)
-
-    def _called_together(self, arrays: List[np.ndarray], rate: int) -> List[Any]:
-        """Always with as many, so that what is computed of one does not depend on how many come together."""
-        def take(value: Any) -> List[Any]:
-            values = list(value) if hasattr(value, "__iter__") else None
-            if values is None or len(values) != self._batch:
-                raise TypeError(f"the function gives {_shown(value) if values is None else f'{len(values)} results'} for a batch of "
-                                f"{self._batch}; give one for each")
-            return values[:len(arrays)]
-
-        return self._called(batch_of(arrays, self._batch), rate, take)
-
-    def taken(self) -> Tuple[int, float, float, float]:
-        """How many calls at once, the time of all of them, and of that in other processes the processor time and the time in which
-        they were ready but had no core; 0: each thread makes its own."""
-        return 0, 0.0, 0.0, 0.0
-
-    def stream(self) -> "_Stream":
-        return _Stream(self._target, self._arguments)
-
-
-def batch_of(arrays: "List[np.ndarray] | np.ndarray", size: int) -> np.ndarray:
-    """[size, ...]: one to `size` arrays of one shape; the last one is repeated."""
-    return np.stack([*arrays, *[arrays[-1]] * (size - len(arrays))])
-
-
-class _Stream:
-    """An object of a class, which gets one recording."""
-
-    def __init__(self, target: Any, arguments: Dict[str, Any]) -> None:
-        self._make = functools.partial(target, **arguments)
-        self._takes_rate = _takes_rate(target)
-        self._object: Any = None
-
-    def __call__(self, blocks: List[np.ndarray], rate: int, is_last: bool) -> Answer:
-        """One array of what it gives for all these blocks."""
-        def made() -> List[np.ndarray]:
-            if self._object is None:
-                self._object = self._make()
-            given = [self._object(*((block, rate) if self._takes_rate else (block,))) for block in blocks]
-            if is_last and hasattr(self._object, "finish"):
-                given.append(self._object.finish())
-            return [np.concatenate([np.zeros(0, np.float32), *(_samples(one) for one in given if one is not None)])]
-
-        return _answer(made)
-
-
-class _Batches:
-    """Calls a function with the arrays of several threads together, of one shape and rate. Each thread that asks waits; some of
-    them make the calls, also for the others."""
-
-    _PATIENCE = 0.02  # [s] A batch that is not full is not called while others come within this time.
-
-    def __init__(self, function: "_Here | _Children", size: int, at_once: int) -> None:
-        self._function, self._size, self._at_once = function, size, at_once
-        self._lock = threading.Lock()
-        self._more = threading.Condition(self._lock)  # something has come
-        self._waiting: List[_Request] = []
-        self._under_way = 0
-        self._seconds = 0.0
-
-    def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        asker = _Asker(len(arrays))
-        requests = [_Request(asker, array, rate) for array in arrays]
-        with self._lock:
-            self._waiting += requests
-            asker.calls = self._under_way < self._at_once
-            self._under_way += asker.calls
-            self._more.notify_all()
-        while asker.left or asker.calls:
-            if not asker.calls:
-                asker.woken.acquire()
-                continue
-            if asker.left:
-                self._call()
-            self._hand_on(asker)
-        return [request.answer for request in requests]
-
-    def _call(self) -> None:
-        with self._lock:
-            while 0 < len(self._together()) < self._size and self._more.wait(self._PATIENCE):
-                pass
-            together = self._together()
-            for request in together:
-                self._waiting.remove(request)
-        if not together:  # another thread has taken them meanwhile
-            return
-        began = time.monotonic()
-        try:
-            answers = self._function([request.array for request in together], together[0].rate)
-        except BaseException as error:  # no memory: the other threads wait for answers
-            answers = [("failed", _described(error), [], []) for _ in together]
-        with self._lock:
-            self._seconds += time.monotonic() - began
-            for request, answer in zip(together, answers):
-                request.answer = answer
-                request.asker.left -= 1
-                if request.asker.left == 0:
-                    request.asker.woken.release()
-
-    def _together(self) -> "List[_Request]":
-        """Those that the next call gets: the oldest, and others that are like it."""
-        like = [r for r in self._waiting if r.kind == self._waiting[0].kind]
-        return like[:self._size]
-
-    def _hand_on(self, asker: "_Asker") -> None:
-        """A thread whose own are answered lets another one call."""
-        with self._lock:
-            if asker.left and self._waiting:
-                return
-            asker.calls = False
-            if asker.left:  # others have taken them
-                self._under_way -= 1
-                return
-            for request in self._waiting:
-                if not request.asker.calls:
-                    request.asker.calls = True
-                    request.asker.woken.release()
-                    return
-            self._under_way -= 1
-
-    def taken(self) -> Tuple[int, float, float, float]:
-        return (self._at_once, self._seconds, *self._function.taken()[2:])
-
-
-class _Asker:
-    """A thread that waits for answers of _Batches."""
-
-    def __init__(self, left: int) -> None:
-        self.left, self.calls = left, False
-        self.woken = threading.Semaphore(0)
-
-
-class _Request:
-    def __init__(self, asker: _Asker, array: np.ndarray, rate: int) -> None:
-        self.asker, self.array, self.rate = asker, array, rate
-        self.kind = (array.shape, rate)
-        self.answer: Answer = ("failed", "", [], [])
-
-
-class _SharedArrays:
-    """Arrays that two processes pass to each other in memory of both, one list at a time; their shapes go another way."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._values = np.zeros(0, np.float32)
-
-    def __del__(self) -> None:
-        os.close(self.descriptor)
-
-    def _room(self, count: int) -> np.ndarray:
-        if len(self._values) < count:
-            os.ftruncate(self.descriptor, max(4 * count, os.fstat(self.descriptor).st_size))
-            self._values = np.frombuffer(mmap.mmap(self.descriptor, 0), np.float32)
-        return self._values
-
-    def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
-        """Gives their shapes."""
-        room, at = self._room(sum(array.size for array in arrays)), 0
-        for array in arrays:
-            room[at:at + array.size] = array.reshape(-1)
-            at += array.size
-        return [array.shape for array in arrays]
-
-    def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
-        """Copies of them."""
-        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
-        room = self._room(ends[-1] if shapes else 0)
-        return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
-
-
-class _Child:
-    """A process that calls the function."""
-
-    def __init__(self) -> None:
-        ours, theirs = socketpair()
-        self.arrays = _SharedArrays(os.memfd_create("melflow arrays"))
-        handed = [theirs.fileno(), self.arrays.descriptor]
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from melflow import calls; calls.serve(*{handed})"], pass_fds=handed,
-            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True)  # Ctrl-C is for this process, which lets calls end
-        theirs.close()
-        self.connection = Connection(ours.detach())
-        self.used = (0.0, 0.0)  # so far, as _used()
-
-    def prepare(self, spec: bytes, timeout: Optional[float]) -> None:
-        self.connection.send_bytes(spec)
-        if not self.connection.poll(timeout):
-            raise TimeoutError
-        self.connection.recv_bytes()
-
-    def end(self) -> str:
-        """How it has ended, if by itself."""
-        self.connection.close()
-        try:
-            status = self.process.wait(1)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = self.process.wait()
-        return f"by signal {-status}" if status < 0 else f"with exit status {status}"
-
-
-class _Gone(Exception):
-    """A process that has ended, or whose call took too long."""
-
-
-class _Children:
-    """A function in other processes, each of which makes one call at a time. One that ends by itself, or whose call takes too
-    long, fails its recording and is replaced."""
-
-    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, batch: int, processes: int, timeout: float) -> None:
-        self._spec = pickle.dumps((call, arguments, gives, batch))
-        self._batch, self._processes, self._timeout = batch, processes, timeout or None
-        self._lock = threading.Lock()
-        self._seconds = self._cpu_seconds = self._core_wait_seconds = 0.0
-        self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
-        for _ in range(processes):
-            self._idle.put(None)  # started at the first call
-
-    def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        if self._batch and len(arrays) > 1:
-            try:
-                return self._called(arrays, rate)
-            except _Gone:  # the one that did it does it again
-                pass
-        answers: List[Answer] = []
-        for array in arrays:
-            try:
-                answers += self._called([array], rate)
-            except _Gone as error:
-                answers.append(("failed", str(error), [], []))
-        return answers
-
-    def _called(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        """In one process. Raises _Gone."""
-        child = self._idle.get()
-        began, before = time.monotonic(), child.used if child is not None else (0.0, 0.0)
-        try:
-            if child is None:
-                child = _Child()
-                child.prepare(self._spec, self._timeout)
-            child.connection.send_bytes(pickle.dumps((child.arrays.put(arrays), rate)))
-            if not child.connection.poll(self._timeout):
-                raise TimeoutError
-            answers, shapes, child.used = pickle.loads(child.connection.recv_bytes())
-            results = iter(child.arrays.take(shapes))
-            with self._lock:
-                self._cpu_seconds += child.used[0] - before[0]
-                self._core_wait_seconds += child.used[1] - before[1]
-            return [(outcome, reason, list(itertools.islice(results, count)), notes) for outcome, reason, count, notes in answers]
-        except TimeoutError:
-            if child is not None:
-                child.process.kill()
-                child.end()
-            child = None
-            raise _Gone(f"the function takes longer than {self._timeout:g} s (timeout)") from None
-        except (EOFError, ConnectionError):
-            how = child.end() if child is not None else ""
-            child = None
-            raise _Gone(f"the process of the function ended {how}") from None
-        finally:
-            with self._lock:
-                self._seconds += time.monotonic() - began
-            self._idle.put(child)
-
-    def taken(self) -> Tuple[int, float, float, float]:
-        return self._processes, self._seconds, self._cpu_seconds, self._core_wait_seconds
-
-    def __del__(self) -> None:
-        while not self._idle.empty():
-            child = self._idle.get()
-            if child is not None:
-                child.end()
-
-
-def _used() -> Tuple[float, float]:
-    """The processor time of this process, and how long its threads were ready but had no core [s]."""
-    wait = 0
-    with contextlib.suppress(OSError):  # a thread that ends, or a kernel that does not count
-        for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
-                wait += int(file.read().split()[1])
-    return time.process_time(), wait / 1e9
-
-
-def serve(descriptor: int, memory: int) -> None:
-    """In a process of _Children."""
-    connection, arrays = Connection(descriptor), _SharedArrays(memory)
-    call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
-    function = _Here(_load(call), arguments, gives, batch)
-    connection.send_bytes(b"ready")
-    while True:
-        try:
-            shapes, rate = pickle.loads(connection.recv_bytes())
-        except EOFError:
-            return
-        answers = function(arrays.take(shapes), rate)
-        given = arrays.put([array for answer in answers for array in answer[2]])
-        told = [(outcome, reason, len(results), notes) for outcome, reason, results, notes in answers]
-        connection.send_bytes(pickle.dumps((told, given, _used())))
-
-
 class Call:
     """A function as a stage has it."""
 
@@ -672,11 +188,11 @@ class Call:
         if processes:
             where, _, inner = name.rpartition(":")
             name = f"{os.path.abspath(where)}:{inner}" if where.endswith(".py") else name  # children start at any time
-            self.function = _Children(name, self.arguments, gives, batch, processes, timeout)
+            self.function = Children(name, self.arguments, gives, batch, processes, timeout)
         else:
-            self.function = _Here(target, self.arguments, gives, batch)
+            self.function = Here(target, self.arguments, gives, batch)
         if batch:
-            self.function = _Batches(self.function, batch, max(1, processes))
+            self.function = Batches(self.function, batch, max(1, processes))
 
 
 _melflow.set_calls(Call)

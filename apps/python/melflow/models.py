@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from .calls import batch_of
+from .callers import batch_of
 
 
 def _hash_of_file(path: str) -> str:
@@ -43,7 +43,7 @@ class Onnx:
     model: the path. output: the name or number of the output that becomes rows. batch: adds an axis of size 1 before the input
     and removes it from the output; not given: where the model's input has one axis more than the samples or rows. frames: cuts
     the samples or rows into pieces of so many, the last one padded with zeros, and calls the model with `at_once` of them as a
-    batch (calls.batch_of), whatever the recording's length, so that rows do not depend on it; each piece gives a row. threads:
+    batch (callers.batch_of), whatever the recording's length, so that rows do not depend on it; each piece gives a row. threads:
     of one call."""
 
     def __init__(self, model: str, output: "int | str" = 0, batch: Optional[bool] = None, frames: Optional[int] = None,
