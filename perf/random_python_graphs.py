@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random pipelines with functions of Python that fail, skip, warn, give several results and are slow.
+"""Random pipelines with functions of Python that fail, skip, warn, give several results and are slow, also in batches and blocks.
 
 In:  python3 perf/random_python_graphs.py [COUNT=1000] [SEED=1], with a Python that has melflow.
 Out: how many pipelines were wrong: whose accounts do not add up, whose reasons are not what the functions raise, or whose rows
@@ -38,6 +38,30 @@ def act(samples, rate, kind="one", fail=0.0, skip=0.0, note=0.0, slow=0.0, most=
     return samples * np.float32(0.5)
 
 
+def act_together(batch, rate, **options):
+    return [act(samples, rate, **options) for samples in batch]
+
+
+class Quieter:
+    """Gives each block one call later."""
+
+    def __init__(self, fail=0.0):
+        self.fail, self.kept = fail, None
+
+    def __call__(self, block):
+        if random.Random(zlib.crc32(block.tobytes())).random() < self.fail / 20:
+            raise ValueError("fails on purpose")
+        before, self.kept = self.kept, block * np.float32(0.5)
+        return before
+
+    def finish(self):
+        return self.kept
+
+
+def change_rows_together(rows, fail=0.0):
+    return [change_rows(one, fail) for one in rows]
+
+
 def change_rows(rows, fail=0.0):
     if random.Random(zlib.crc32(rows.tobytes())).random() < fail:
         raise KeyError("fails on purpose")
@@ -47,18 +71,27 @@ def change_rows(rows, fail=0.0):
 def graph(chance, root, out, workers, processes):
     here = os.path.abspath(__file__)
     rate = {"fail": chance.choice([0, 0.2]), "skip": chance.choice([0, 0.2]), "note": chance.choice([0, 0.5]), "slow": chance.choice([0, 0.3])}
-    g = melflow.Graph(workers=workers)
+    g = melflow.Graph(workers=workers, memory={"host": "2GiB"})
     node = g.file_list(root=root).disk_read().decode(truncated="fail")
     for _ in range(chance.randrange(0, 3)):
-        node = node.map(f"{here}:act", kind="one", processes=processes, **rate)
+        how = chance.choice(["one", "together", "blocks"])
+        if how == "blocks":
+            node = node.map(f"{here}:Quieter", blocks=chance.choice([100, 1000, 20000]), fail=rate["fail"])
+        else:
+            options = {"batch": chance.choice([1, 4, 16])} if how == "together" else {}
+            node = node.map(f"{here}:act{'_together' if options else ''}", kind="one", processes=processes, **options, **rate)
     kind = chance.choice(["one", "many", "utterances"])
+    of_batches = {"batch": chance.choice([2, 8])} if chance.random() < 0.3 else {}
+    function = f"{here}:act{'_together' if of_batches else ''}"
     if kind == "many":
-        node = node.map(f"{here}:act", kind="many", gives="waveforms", grows=4, processes=processes, **rate)
+        node = node.map(function, **of_batches, kind="many", gives="waveforms", grows=4, processes=processes, **rate)
     elif kind == "utterances":
-        node = node.map(f"{here}:act", kind="utterances", gives="utterances", processes=processes, **rate).segments_by()
+        node = node.map(function, **of_batches, kind="utterances", gives="utterances", processes=processes, **rate).segments_by()
     node = node.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=8)
     if chance.random() < 0.5:
-        node = node.map(f"{here}:change_rows", takes="rows", gives="rows", grows=1, processes=processes, fail=rate["fail"])
+        options = {"batch": chance.choice([1, 4])} if chance.random() < 0.5 else {}
+        node = node.map(f"{here}:change_rows{'_together' if options else ''}", takes="rows", gives="rows", grows=1,
+                        processes=processes, fail=rate["fail"], **options)
     node.hdf5_write(path=out, overwrite=True)
     return g
 

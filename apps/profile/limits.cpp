@@ -47,10 +47,17 @@ Loss lost_to_program(const RunReport& r) {
   return out;
 }
 
-const StageReport& busiest(const RunReport& r) {
-  return *std::max_element(
-      r.stages.begin(), r.stages.end(),
-      [](const StageReport& a, const StageReport& b) { return a.time.busy < b.time.busy; });
+// The number of the stage with the most time in its slots.
+std::size_t busiest(const RunReport& r, const Demands& demands) {
+  const auto busy = [&](std::size_t i) {
+    return demands.stages[i].has_calls
+               ? demands.stages[i].busy * static_cast<double>(run_figures(r).files)
+               : r.stages[i].time.busy;
+  };
+  std::size_t out = 0;
+  for (std::size_t i = 1; i < r.stages.size(); ++i)
+    if (busy(i) > busy(out)) out = i;
+  return out;
 }
 
 double share_of(double seconds, const StageReport& s) {
@@ -100,8 +107,10 @@ double lost_at_the_end(const RunReport& r, int slots) {
 
 // Where no resource was exhausted, finds the largest loss of time.
 Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
-  const StageReport& most = busiest(r);
-  const int slots = most.on_workers ? demands.working_slots(most.concurrency) : most.concurrency;
+  const std::size_t at = busiest(r, demands);
+  const StageReport& most = r.stages[at];
+  const int all = demands.stages[at].slots;
+  const int slots = demands.stages[at].on_workers ? demands.working_slots(all) : all;
   const auto files = static_cast<double>(run_figures(r).files);
   if (files < slots) return {Cause::few_files, "", 1 - files / slots};
   const double at_the_end = std::min(unused, lost_at_the_end(r, slots));

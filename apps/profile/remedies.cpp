@@ -27,13 +27,15 @@ Demands::Stage& stage_of(Demands& d, const std::string& name) {
 // Returns as many slots as `per_second` files need.
 std::optional<Setting> more_slots(Demands& d, const std::string& node, double per_second) {
   Demands::Stage& s = stage_of(d, node);
+  if (s.has_calls && !s.is_movable) return std::nullopt;
   int most = s.on_workers ? d.workers : kFarthest * s.slots;
+  if (s.computes) most = d.cores;
   most = std::min(most, d.files);
   if (s.option.most > 0) most = std::min(most, s.option.most);
   if (!s.option.is_settable || most <= s.slots) return std::nullopt;
   const double wanted = std::min(1e6, std::ceil(kSpare * per_second * s.busy));
   s.slots = std::clamp(static_cast<int>(wanted), s.slots + 1, most);
-  return Setting(node + ".concurrency", std::to_string(s.slots));
+  return Setting(node + (s.has_calls ? ".processes" : ".concurrency"), std::to_string(s.slots));
 }
 
 // Returns one worker per core or, where workers wait in stages, as many as keep the cores busy.

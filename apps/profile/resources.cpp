@@ -1,6 +1,7 @@
 #include "apps/profile/resources.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "apps/profile/figures.h"
@@ -66,6 +67,24 @@ void find_lock(const RunReport& report, Demands& d) {
   }
 }
 
+// Where calls of Python are not made by the threads that ask for them, the calls are the slots.
+void find_calls(const RunReport& report, Demands& d) {
+  for (std::size_t i = 0; i < report.stages.size(); ++i)
+    for (const auto& [name, calls] : report.stages[i].summary) {
+      if (name != "calls") continue;
+      Demands::Stage& s = d.stages[i];
+      const Value* importable = calls.find("importable");
+      s.has_calls = true;
+      s.on_workers = false;
+      s.slots = std::max(1, static_cast<int>(number_in(calls, "at_once")));
+      const double seconds = number_in(calls, "seconds");
+      s.busy = seconds / static_cast<double>(run_figures(report).files);
+      s.computes = number_in(calls, "cpu_seconds") + number_in(calls, "core_wait_seconds") >=
+                   kAllWorking * seconds;
+      s.is_movable = s.option.is_settable && importable != nullptr && importable->text() == "true";
+    }
+}
+
 }  // namespace
 
 const char* to_text(Cause cause) {
@@ -97,7 +116,11 @@ double Demands::workers_processor_share() const {
 
 double Demands::taken_share() const {
   const double ready = core_seconds() + core_wait;
-  return workers <= cores && ready > 0 ? core_wait / ready : 0;
+  int calls = 0;
+  for (const Stage& s : stages) calls += s.computes ? s.slots : 0;
+  // Workers are idle while functions in other processes are the limit.
+  const double computing = calls == 0 ? workers : files_per_second * worker_seconds() + calls;
+  return std::lround(computing) <= cores && ready > 0 ? core_wait / ready : 0;
 }
 
 int Demands::working_slots(int slots) const {
@@ -134,6 +157,7 @@ Demands demands_of(const RunReport& report) {
     if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
     out.stages.push_back(std::move(d));
   }
+  find_calls(report, out);
   find_lock(report, out);
   std::size_t calls = 0;
   for (const StageReport& s : report.stages) calls += s.service.calls;
@@ -155,6 +179,13 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
     const double by_workers = d.workers / d.worker_seconds();
     if (d.worker_seconds() > 0 && by_workers < out.front().files_per_second)
       out.front() = {Cause::cores, "", by_workers, d.files_per_second / by_workers};
+  }
+  // So it is where as many other processes compute.
+  for (const Demands::Stage& s : d.stages) {
+    if (!s.computes || s.slots < d.cores || s.busy <= 0 || out.empty()) continue;
+    const double by_calls = s.slots / s.busy;
+    if (by_calls < out.front().files_per_second)
+      out.front() = {Cause::cores, "", by_calls, d.files_per_second / by_calls};
   }
   for (const Demands::Stage& s : d.stages) add(Cause::disk, s.name, d.usable_slots(s), s.disk);
   double lock = 0;

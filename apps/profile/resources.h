@@ -62,6 +62,12 @@ struct Demands {
     std::optional<CheaperValue> cheaper;
     double lock = 0;          ///< with Python's lock
     bool is_movable = false;  ///< whether other processes can make its calls of Python
+    /// Whether its slots are not `concurrency` of them, but calls of Python that are made in other
+    /// processes or in batches.
+    bool has_calls = false;
+    /// Whether these calls, of other processes, hardly wait but for a core: more of them than there
+    /// are cores do not help.
+    bool computes = false;
   };
   std::vector<Stage> stages;
   int workers = 1, cores = 1;
@@ -76,8 +82,8 @@ struct Demands {
   /// The share of the workers' time in stages that they computed or waited for a core; 0 to 1.
   [[nodiscard]] double workers_processor_share() const;
   /// Of the time in which this program's threads computed or waited for a core, the share spent
-  /// waiting because other programs had it; 0 with more workers than cores, which compete with each
-  /// other.
+  /// waiting because other programs had it; 0 with more workers and other processes of stages than
+  /// cores, which compete with each other.
   [[nodiscard]] double taken_share() const;
   /// How many of `slots` slots on the workers can be busy at the same time: where workers hardly
   /// wait in stages, one for each core.

@@ -101,6 +101,69 @@ class LockSampler final : public EndsWithPython {
   std::atomic<std::size_t> looks_ = 0, held_ = 0;
 };
 
+using GivenArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+
+PythonAnswer failed(std::string why) {
+  return {PythonAnswer::Outcome::failed, std::move(why), {}, {}};
+}
+
+nb::list list_of(std::vector<PythonArray> arrays) {
+  nb::list out;
+  for (PythonArray& one : arrays) {
+    auto owner = std::make_unique<std::vector<float>>(std::move(one.values));
+    float* data = owner->data();
+    out.append(array(std::move(owner), data, one.shape, nb::dtype<float>()));
+  }
+  return out;
+}
+
+// Of an Answer of melflow/call_results.py.
+PythonAnswer answer(const nb::handle& given) {
+  const auto parts = nb::cast<nb::tuple>(given);
+  const auto outcome = nb::cast<std::string>(parts[0]);
+  PythonAnswer out;
+  out.outcome = outcome == "made"      ? PythonAnswer::Outcome::made
+                : outcome == "skipped" ? PythonAnswer::Outcome::skipped
+                                       : PythonAnswer::Outcome::failed;
+  out.reason = nb::cast<std::string>(parts[1]);
+  for (const nb::handle one : nb::cast<nb::list>(parts[2])) {
+    const auto result = nb::cast<GivenArray>(one);
+    std::vector<std::size_t>& shape = out.results.shapes.emplace_back();
+    for (std::size_t i = 0; i < result.ndim(); ++i) shape.push_back(result.shape(i));
+    std::vector<float>& to = out.results.values;
+    to.insert(to.end(), result.data(), result.data() + result.size());
+  }
+  out.notes = nb::cast<std::vector<std::string>>(parts[3]);
+  return out;
+}
+
+// An object of the class Stream of melflow/callers.py.
+class Stream final : public PythonStream {
+ public:
+  // `sampler`: of the function, which outlives it.
+  Stream(nb::object stream, LockSampler* sampler) : stream_(std::move(stream)), sampler_(sampler) {}
+  ~Stream() override {
+    if (const WithinPython python; python)
+      stream_.reset();
+    else
+      (void)stream_.release();
+  }
+  PythonAnswer call(std::vector<PythonArray> blocks, int sample_rate, bool is_last) override {
+    const LockSampler::Call under_way(sampler_);
+    const WithinPython python;
+    if (!python || !stream_.is_valid()) return failed("Python is shutting down");
+    try {
+      return answer(stream_(list_of(std::move(blocks)), sample_rate, is_last));
+    } catch (const nb::python_error& error) {
+      return failed(text_of(error));
+    }
+  }
+
+ private:
+  nb::object stream_;
+  LockSampler* const sampler_;
+};
+
 class Function final : public PythonFunction {
  public:
   Function(nb::object call, bool is_here)
@@ -123,50 +186,38 @@ class Function final : public PythonFunction {
     return sampler_ ? sampler_->looks() : LockLooks{};
   }
 
-  [[nodiscard]] PythonAnswer call(std::vector<float> values, const std::vector<std::size_t>& shape,
-                                  int sample_rate) const override {
-    auto owner = std::make_unique<std::vector<float>>(std::move(values));
+  [[nodiscard]] std::vector<PythonAnswer> call(std::vector<PythonArray> arrays,
+                                               int sample_rate) const override {
+    const std::size_t count = arrays.size();
     const LockSampler::Call under_way(sampler_.get());
     const WithinPython python;
-    if (!python) return failed("Python is shutting down");
+    if (!python) return {count, failed("Python is shutting down")};
     try {
-      float* data = owner->data();
-      return answer(
-          function_(array(std::move(owner), data, shape, nb::dtype<float>()), sample_rate));
+      std::vector<PythonAnswer> out;
+      for (const nb::handle one :
+           nb::cast<nb::list>(function_(list_of(std::move(arrays)), sample_rate)))
+        out.push_back(answer(one));
+      return out;
     } catch (const nb::python_error& error) {
-      return failed(text_of(error));
+      return {count, failed(text_of(error))};
     }
+  }
+
+  [[nodiscard]] std::unique_ptr<PythonStream> open_stream() const override {
+    const WithinPython python;
+    if (!python) return std::make_unique<Stream>(nb::object(), nullptr);
+    return std::make_unique<Stream>(function_.attr("stream")(), sampler_.get());
+  }
+
+  [[nodiscard]] CallsTaken calls_taken() const override {
+    const WithinPython python;
+    if (!python) return {};
+    const auto taken = nb::cast<nb::tuple>(function_.attr("taken")());
+    return {nb::cast<int>(taken[0]), nb::cast<double>(taken[1]), nb::cast<double>(taken[2]),
+            nb::cast<double>(taken[3])};
   }
 
  private:
-  using Array = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
-
-  static PythonAnswer failed(std::string why) {
-    PythonAnswer out;
-    out.outcome = PythonAnswer::Outcome::failed;
-    out.reason = std::move(why);
-    return out;
-  }
-
-  static PythonAnswer answer(const nb::object& given) {
-    const auto parts = nb::cast<nb::tuple>(given);
-    const auto outcome = nb::cast<std::string>(parts[0]);
-    PythonAnswer out;
-    out.outcome = outcome == "made"      ? PythonAnswer::Outcome::made
-                  : outcome == "skipped" ? PythonAnswer::Outcome::skipped
-                                         : PythonAnswer::Outcome::failed;
-    out.reason = nb::cast<std::string>(parts[1]);
-    for (const nb::handle one : nb::cast<nb::list>(parts[2])) {
-      const auto result = nb::cast<Array>(one);
-      std::vector<std::size_t>& shape = out.results.shapes.emplace_back();
-      for (std::size_t i = 0; i < result.ndim(); ++i) shape.push_back(result.shape(i));
-      std::vector<float>& to = out.results.values;
-      to.insert(to.end(), result.data(), result.data() + result.size());
-    }
-    out.notes = nb::cast<std::vector<std::string>>(parts[3]);
-    return out;
-  }
-
   nb::object call_, function_;
   std::string hash_;
   const std::unique_ptr<LockSampler> sampler_;  // null: other processes are called
@@ -217,7 +268,7 @@ class Items final : public PythonItems {
   PythonAnswer read(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& take) const override {
     const WithinPython python;
-    if (!python) return {PythonAnswer::Outcome::failed, "Python is shutting down", {}, {}};
+    if (!python) return failed("Python is shutting down");
     try {
       const auto parts = nb::cast<nb::tuple>(items_.attr("read")(path));
       if (parts[0].is_none())
@@ -233,7 +284,7 @@ class Items final : public PythonItems {
       take({static_cast<const std::byte*>(bytes.buf), static_cast<std::size_t>(bytes.len)});
       return {};
     } catch (const nb::python_error& error) {
-      return {PythonAnswer::Outcome::failed, text_of(error), {}, {}};
+      return failed(text_of(error));
     }
   }
 
@@ -257,9 +308,10 @@ class Host final : public PythonHost {
     const WithinPython python;
     if (!python) throw RunError("Python is shutting down");
     try {
-      return std::make_shared<Function>(class_of_calls()(call.function, call.arguments, call.gives,
-                                                         call.processes, call.timeout_seconds),
-                                        call.processes == 0);
+      return std::make_shared<Function>(
+          class_of_calls()(call.function, call.arguments, call.gives, call.processes,
+                           call.timeout_seconds, call.batch, call.has_blocks),
+          call.processes == 0);
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

@@ -34,11 +34,19 @@ std::string workers_text(const Limits& l, const RunReport& r) {
              : text + ", where they wait more than they compute";
 }
 
+// The items at once in a node, or the calls where its calls of Python are not made by its threads.
+std::string at_once_text(const std::string& node, const RunReport& r) {
+  for (const Demands::Stage& s : demands_of(r).stages)
+    if (s.name == node)
+      return fmt::format("{}{} at once", s.slots,
+                         !s.has_calls   ? ""
+                         : s.slots == 1 ? " call"
+                                        : " calls");
+  return "1 at once";
+}
+
 std::string slots_text(const Limits& l, const RunReport& r) {
-  const auto stage = std::find_if(r.stages.begin(), r.stages.end(),
-                                  [&](const StageReport& s) { return s.name == l.node; });
-  const int slots = stage == r.stages.end() ? 1 : stage->concurrency;
-  return fmt::format("{}: {} at once, at work {} of the time", one_line(l.node), slots,
+  return fmt::format("{}: {}, at work {} of the time", one_line(l.node), at_once_text(l.node, r),
                      percent(l.share));
 }
 
@@ -124,12 +132,8 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
       return "the disk, as fast as it was for " + one_line(c.node);
     case Cause::lock:
       return "Python's lock (GIL), held most of all by " + one_line(c.node);
-    default: {
-      const auto stage = std::find_if(r.stages.begin(), r.stages.end(),
-                                      [&](const StageReport& s) { return s.name == c.node; });
-      return fmt::format("{}, {} at once", one_line(c.node),
-                         stage == r.stages.end() ? 1 : stage->concurrency);
-    }
+    default:
+      return fmt::format("{}, {}", one_line(c.node), at_once_text(c.node, r));
   }
 }
 

@@ -154,7 +154,7 @@ std::string output(const StageReport& s) {
   const std::pair<std::string, Value>* before = nullptr;
   for (const auto& entry : s.summary) {
     const auto& [name, value] = entry;
-    if (name == "lock") continue;  // explain says what it means
+    if (name == "lock" || name == "calls") continue;  // explain says what they mean
     if (name == "splits")
       splits = splits_text(value);
     else if (name == "path")

@@ -34,16 +34,16 @@ void check_pair(GraphDraft& graph, std::size_t number, const NodeDraft& d) {
                 fmt::format("{}.start_at: what {} ({}) gives holds a place on a device, and those "
                             "that come after wait for one; set it where batches come in, before "
                             "the device",
-                            spec.name, up.spec.name, up.info->name));
+                            spec.name, up.spec.name, graph.stage_of(up)));
   const PortType given = graph.port_of(input);
   const bool has_types = !d.info->traits.ins.empty() || !up.info->traits.outs.empty();
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
-                                                   spec.name, up.spec.name, up.info->name));
+                                                   spec.name, up.spec.name, graph.stage_of(up)));
   } else if (!fits(*d.info, given, number)) {
     graph.error(
         mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
+        fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, graph.stage_of(d),
                     taken_by(*d.info, number), written_text(graph, input.node), plural(given.name),
                     has_types ? "" : input_advice(graph, d, input.node)));
   }
@@ -159,7 +159,7 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
 
 // Names the type that a node takes, and a node that yields it, preferably one that is unused.
 std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
-  std::string out = fmt::format("{} takes {}", node.info->name, taken_by(*node.info));
+  std::string out = fmt::format("{} takes {}", graph.stage_of(node), taken_by(*node.info));
   int giver = -1;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& other = graph.node(i);
@@ -171,7 +171,7 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
   if (giver < 0) return out;
   const std::string& name = graph.node(giver).spec.name;
   return out + fmt::format(", and '{}' ({}) gives them: write from: {}", name,
-                           graph.node(giver).info->name, name);
+                           graph.stage_of(graph.node(giver)), name);
 }
 
 // Whether a node's inputs are several sources, which it may take together; reports repetitions.
@@ -263,7 +263,7 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.common.from.size() > 1 && !takes_several)
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
-                            node.info->name, node.common.from.size(),
+                            graph.stage_of(node), node.common.from.size(),
                             fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
   const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
   for (std::size_t i = 0; i < node.from.size(); ++i)

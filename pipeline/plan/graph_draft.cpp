@@ -27,10 +27,11 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
     }
     std::string advice = advice_on(e.key, {&d.config->schema(), &common}, e.value);
     if (advice.empty())
-      advice = names.empty() ? std::string("; it has no options of its own: remove this")
-                             : fmt::format("; `melflow stages {}` lists its options", d.info->name);
+      advice = names.empty()
+                   ? std::string("; it has no options of its own: remove this")
+                   : fmt::format("; `melflow stages {}` lists its options", graph.stage_of(d));
     graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
-                                        d.info->name, advice));
+                                        graph.stage_of(d), advice));
   }
   d.config->schema().read(known_options, path, graph.problems);
   d.config->schema().find_unused(known_options, path, graph.unused);
@@ -38,7 +39,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
   if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
     graph.error(mark_of(d.spec, "concurrency"),
                 fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.spec.name,
-                            *d.common.concurrency, d.info->name, limit));
+                            *d.common.concurrency, graph.stage_of(d), limit));
 }
 
 // Reports a node that names no stage.
@@ -116,6 +117,18 @@ std::vector<int> GraphDraft::readers_of(int node) const {
                     [node](const PlanInput& in) { return in.node == node; }))
       out.push_back(static_cast<int>(i));
   return out;
+}
+
+const std::string& GraphDraft::stage_of(const NodeDraft& d) const {
+  const NodeSpec& as_written = spec.nodes[d.written];
+  const Value* stage = d.spec.name == as_written.name ? as_written.options.find("stage") : nullptr;
+  return stage != nullptr && stage->is_scalar() ? stage->text() : d.info->name;
+}
+
+const std::string& GraphDraft::stage_of(const PlanNode& node) const {
+  const auto draft = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodeDraft& d) { return d.spec.name == node.name; });
+  return draft == nodes.end() ? node.info->name : stage_of(*draft);
 }
 
 PortType GraphDraft::port_of(PlanInput from) const {

@@ -45,6 +45,9 @@ struct GraphDraft {
   /// unknown. Without a number that of the first output.
   [[nodiscard]] PortType port_of(PlanInput from) const;
   [[nodiscard]] PortType port_of(int node) const { return port_of(PlanInput{node}); }
+  /// Returns the stage of a node as it was written, which may stand for another one.
+  [[nodiscard]] const std::string& stage_of(const NodeDraft& d) const;
+  [[nodiscard]] const std::string& stage_of(const PlanNode& node) const;
   /// Returns a node's description, as written or as made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };

@@ -121,10 +121,22 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
   return out;
 }
 
+// "; write takes: rows", where an option of the stage has the type as a choice.
+std::string other_input(const GraphDraft& graph, const NodeDraft& d, const PortType& given) {
+  const StageInfo* stage = graph.registry.find(graph.stage_of(d));
+  if (stage == nullptr) return {};
+  const auto config = stage->configure();
+  for (const Field& f : config->schema().fields())
+    if (std::find(f.choices.begin(), f.choices.end(), given.name) != f.choices.end())
+      return fmt::format("; write {}: {}", f.name, given.name);
+  return {};
+}
+
 // Advises to remove a node that makes what `named` yields already: "; remove decode, since files
 // (synthetic) gives waveforms already, and write from: files in resample".
 std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
   const PortType given = graph.port_of(named);
+  if (d.info->runs_code) return other_input(graph, d, given);
   if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
   std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec.name,
                                 written_text(graph, named), plural(given.name));
@@ -155,7 +167,7 @@ std::string written_text(const GraphDraft& graph, int node) {
   const std::string name = written_name(graph, node);
   const Value* stage =
       name == d.spec.name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
-  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : d.info->name);
+  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : graph.stage_of(d));
 }
 
 std::vector<int> nodes_before(const GraphDraft& graph, int node) {

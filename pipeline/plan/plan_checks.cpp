@@ -56,7 +56,7 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
         graph.spec.memory_mark,
         fmt::format("memory.host: no amount is enough, since the output of {} ({}) grows with the "
                     "file; put a stage that limits the size of a block before the stages after it",
-                    n.name, n.info->name));
+                    n.name, graph.stage_of(n)));
   }
 }
 
@@ -126,8 +126,8 @@ void check_order(GraphDraft& graph, const Plan& plan) {
           mark_of(graph.spec_of(n), "from"),
           fmt::format("{}.from: {} takes the blocks of a file in order, but {} ({}) before it lets "
                       "them overtake each other; put {} before {}",
-                      n.name, n.info->name, own.mixed_by->name, own.mixed_by->info->name, n.name,
-                      own.mixed_by->name));
+                      n.name, graph.stage_of(n), own.mixed_by->name, graph.stage_of(*own.mixed_by),
+                      n.name, own.mixed_by->name));
     if (own.are_several && own.mixed_by == nullptr && traits.order == BlockOrder::any)
       own.mixed_by = &n;
     own.are_several |= traits.expands || traits.cuts;
@@ -150,14 +150,14 @@ void check_sub_items(GraphDraft& graph, const Plan& plan) {
           graph.spec_of(n).mark,
           fmt::format("{}: {} takes whole recordings, but {} ({}) before it makes several items "
                       "of each; remove the option of the source that puts it there",
-                      n.name, n.info->name, divider->name, divider->info->name));
+                      n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider)));
       continue;
     }
     graph.error(
         mark_of(graph.spec_of(n), "from"),
         fmt::format("{}.from: {} takes whole recordings, but {} ({}) before it makes several "
                     "items of each; put {} before {}",
-                    n.name, n.info->name, divider->name, divider->info->name, n.name,
+                    n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider), n.name,
                     divider->name));
   }
 }
@@ -173,7 +173,7 @@ void check_files(GraphDraft& graph, const Plan& plan) {
       if (is_first) continue;
       graph.error(mark_of(graph.spec_of(n), "path"),
                   fmt::format("{}: {} is also written by {} ({}); give it another path", n.name,
-                              path, it->second->name, it->second->info->name));
+                              path, it->second->name, graph.stage_of(*it->second)));
       break;
     }
   }

@@ -10,6 +10,7 @@
 
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/threads.h"
+#include "pipeline/options/option_type.h"
 #include "pipeline/plan/plan_reach.h"
 #include "pipeline/report/reasons.h"
 #include "pipeline/run/task_graph.h"
@@ -321,6 +322,23 @@ std::vector<std::string> Runner::Impl::warnings_so_far() {
   return out;
 }
 
+// What other processes of a stage computed counts as the stage's own work, and the run's.
+void add_other_processes(RunReport& report) {
+  for (StageReport& s : report.stages)
+    for (const auto& [name, calls] : s.summary) {
+      const auto seconds = [&calls](const char* key) {
+        const Value* value = calls.find(key);
+        double out = 0;
+        return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
+      };
+      if (name != "calls") continue;
+      s.cpu_seconds += seconds("cpu_seconds");
+      report.graph_cpu_seconds += seconds("cpu_seconds");
+      report.usage.user_seconds += seconds("cpu_seconds");
+      report.core_wait_seconds += seconds("core_wait_seconds");
+    }
+}
+
 // Where the time outside of the graph went, and what the whole process used of the machine.
 void Runner::Impl::account(RunReport& report, const ProcessUsage& before, Clock::time_point started,
                            Clock::time_point executed) const {
@@ -333,6 +351,7 @@ void Runner::Impl::account(RunReport& report, const ProcessUsage& before, Clock:
   if (report.first_row_seconds > 0)
     report.first_row_seconds += report.start_seconds + report.filling_seconds;
   report.usage = process_usage() - before;
+  add_other_processes(report);
   report.cores = available_cpus();
   name_slowest(report, [this](std::size_t i) { return source().name(i); });
 }

@@ -50,6 +50,7 @@ struct OnnxOptions {
   std::optional<int> columns, frames;
   std::optional<std::string> output;
   int at_once = 16, processes = 0;
+  std::optional<int> batch;
 
   void describe(Schema& s) {
     s.field("model", model, "the path of the model (.onnx), with one input of float32; required");
@@ -64,6 +65,10 @@ struct OnnxOptions {
     s.field("at_once", at_once,
             "with frames: the number of pieces in a call of the model, whatever the length of the "
             "recording, so that rows do not depend on it")
+        .range(1, 4096);
+    s.field("batch", batch,
+            "calls the model with so many recordings of one shape, along the first axis of its "
+            "input; not set: with one")
         .range(1, 4096);
     s.field("processes", processes,
             "the number of other processes that call the model; 0: threads of this process")

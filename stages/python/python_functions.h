@@ -14,6 +14,12 @@
 
 namespace melflow {
 
+/// An array of float32 that a function gets.
+struct PythonArray {
+  std::vector<float> values;
+  std::vector<std::size_t> shape;
+};
+
 /// Arrays of float32.
 struct PythonResults {
   std::vector<std::vector<std::size_t>> shapes;  ///< of each
@@ -35,16 +41,35 @@ struct LockLooks {
   std::size_t all = 0, held = 0;
 };
 
+/// What calls took that are not made by the thread that asks for them, but in other processes or
+/// together with those of other threads.
+struct CallsTaken {
+  int at_once = 0;               ///< the most of them; 0: each thread makes its own
+  double seconds = 0;            ///< of all of them
+  double cpu_seconds = 0;        ///< processor time of other processes
+  double core_wait_seconds = 0;  ///< in which other processes were ready but had no core
+};
+
+/// An object of Python that gets one recording, block by block, from one thread at a time.
+class PythonStream {
+ public:
+  virtual ~PythonStream() = default;
+  /// Gives the samples that the object gives for all these blocks, as one result.
+  virtual PythonAnswer call(std::vector<PythonArray> blocks, int sample_rate, bool is_last) = 0;
+};
+
 class PythonFunction {
  public:
   virtual ~PythonFunction() = default;
   /// A hash of the code, and of the files that it says it depends on; "" where it cannot be known.
   [[nodiscard]] virtual std::string source_hash() const = 0;
-  /// Calls it with an array, which it may keep or change. `sample_rate`: 0 for rows. From any
-  /// thread.
-  [[nodiscard]] virtual PythonAnswer call(std::vector<float> values,
-                                          const std::vector<std::size_t>& shape,
-                                          int sample_rate) const = 0;
+  /// Calls it for each of these arrays, which it may keep or change, and gives an answer about each.
+  /// `sample_rate`: 0 for rows. From any thread.
+  [[nodiscard]] virtual std::vector<PythonAnswer> call(std::vector<PythonArray> arrays,
+                                                       int sample_rate) const = 0;
+  /// Makes an object for one recording; of a function with `has_blocks`.
+  [[nodiscard]] virtual std::unique_ptr<PythonStream> open_stream() const = 0;
+  [[nodiscard]] virtual CallsTaken calls_taken() const = 0;
   /// None where other processes are called.
   [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
@@ -56,6 +81,8 @@ struct PythonCall {
   std::string gives;           ///< "waveform", "waveforms", "rows", "utterances"
   int processes = 0;           ///< 0: it is called in threads of this process
   double timeout_seconds = 0;  ///< of a call in another process; 0: none
+  int batch = 0;               ///< the number of arrays in a call; 0: it gets one
+  bool has_blocks = false;     ///< recordings come in blocks, each to an object of its own
 };
 
 /// One recording of a corpus that Python gives.

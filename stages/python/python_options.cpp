@@ -1,5 +1,7 @@
 #include "stages/python/python_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
@@ -40,6 +42,17 @@ void PythonOptions::describe(Schema& s) {
           "threads of this process")
       .range(0, 256)
       .tuning();
+  s.field(
+       "batch", batch,
+       "calls the function with so many recordings of one shape, as an array [batch, samples] or "
+       "[batch, rows, columns]; it gives a list, or an array, of as many results. What is missing "
+       "in a batch is filled up with copies. Not set: it gets one recording")
+      .range(1, 4096);
+  s.field("blocks", blocks,
+          "for recordings of any length: an object of the class is made for each recording and "
+          "called with blocks of so many samples in their order, the last one shorter; its method "
+          "finish, if it has one, gives what is left")
+      .range(1, 1 << 24);
   s.field("timeout", timeout,
           "with processes: how long a call may take [s]; then its recording fails, and its process "
           "is replaced")
@@ -57,13 +70,19 @@ void PythonCaller::open(PlanCheck& check) {
                                    : fmt::format("'{}' names no function; write MODULE:NAME or "
                                                  "FILE.py:NAME",
                                                  options_.call));
+  if (options_.batch && options_.call == kOnnxFunction &&
+      options_.arguments.map.find("frames") != nullptr)
+    check.error("batch",
+                "and frames are both given: pieces of a recording are a batch already (at_once); "
+                "remove one");
   const char* gives = "waveform";
   for (const auto& [name, value] : EnumNames<PythonGives>::values)
     if (value == options_.gives) gives = name;
   if (python_host() == nullptr) throw NeedsPython{options_.call};
   try {
     function_ = python_host()->open({options_.call, to_json(options_.arguments.map), gives,
-                                     options_.processes, options_.timeout});
+                                     options_.processes, options_.timeout,
+                                     options_.batch.value_or(0), options_.blocks.has_value()});
   } catch (const RunError& e) {
     check.error("call", e.what());
   }
@@ -79,25 +98,38 @@ Value PythonCaller::settings() const {
 }
 
 StageResources PythonCaller::resources() const {
-  // A call in another process is waited for.
-  if (options_.processes > 0) return {.blocking = true, .default_concurrency = options_.processes};
+  // A call in another process, or with the arrays of other threads, is waited for.
+  const int calls = std::max(1, options_.processes);
+  if (options_.batch)
+    return {.blocking = true, .default_concurrency = std::min(2 * calls * *options_.batch, 256)};
+  if (options_.processes > 0) return {.blocking = true, .default_concurrency = calls};
   return {.size_option = "block"};
 }
 
 std::vector<std::pair<std::string, Value>> PythonCaller::summary() const {
-  const LockLooks looks = function_ ? function_->lock_looks() : LockLooks{};
-  if (looks.all == 0) return {};
-  Value lock = Value::map({});
-  lock.set("looks", Value::scalar(std::to_string(looks.all)));
-  lock.set("held", Value::scalar(std::to_string(looks.held)));
-  lock.set("importable", Value::scalar(options_.call.front() == '@' ? "false" : "true"));
-  return {{"lock", std::move(lock)}};
+  if (!function_) return {};
+  std::vector<std::pair<std::string, Value>> out;
+  const char* importable = options_.blocks                ? "never"
+                           : options_.call.front() == '@' ? "false"
+                                                          : "true";
+  const auto add = [&](const char* name, std::vector<std::pair<const char*, std::string>> values) {
+    Value map = Value::map({});
+    for (auto& [key, value] : values) map.set(key, Value::scalar(std::move(value)));
+    map.set("importable", Value::scalar(importable));
+    out.emplace_back(name, std::move(map));
+  };
+  if (const LockLooks looks = function_->lock_looks(); looks.all > 0)
+    add("lock", {{"looks", std::to_string(looks.all)}, {"held", std::to_string(looks.held)}});
+  if (const CallsTaken taken = function_->calls_taken(); taken.at_once > 0)
+    add("calls", {{"at_once", std::to_string(taken.at_once)},
+                  {"seconds", fmt::format("{:.6f}", taken.seconds)},
+                  {"cpu_seconds", fmt::format("{:.6f}", taken.cpu_seconds)},
+                  {"core_wait_seconds", fmt::format("{:.6f}", taken.core_wait_seconds)}});
+  return out;
 }
 
-Result<PythonResults> PythonCaller::call(std::vector<float> values,
-                                         const std::vector<std::size_t>& shape, int sample_rate,
-                                         const ItemContext& context, std::size_t part) const {
-  PythonAnswer answer = function_->call(std::move(values), shape, sample_rate);
+Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
+                                 std::size_t part) {
   for (std::string& note : answer.notes) context.warn(std::move(note), part);
   switch (answer.outcome) {
     case PythonAnswer::Outcome::failed:

@@ -52,11 +52,21 @@ struct PythonOptions {
   double grows = 1;
   Bytes block{std::uint64_t{16} << 20};
   int processes = 0;
+  std::optional<int> batch;
+  std::optional<int> blocks;  // [samples]
   double timeout = 300;
   bool deterministic = true;
 
   void describe(Schema& s);
 };
+
+/// Takes what a function gave for an item; its notes become warnings. An error where it gave
+/// nothing.
+Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
+                                 std::size_t part = 0);
+
+/// The function of the stage onnx.
+inline constexpr const char* kOnnxFunction = "melflow.models:Onnx";
 
 /// A function that a stage calls: opened by plan(), called by process().
 class PythonCaller {
@@ -69,11 +79,16 @@ class PythonCaller {
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;
   [[nodiscard]] StageResources resources() const;
-  /// Calls the function; its notes become warnings. An error where it gave nothing.
-  [[nodiscard]] Result<PythonResults> call(std::vector<float> values,
-                                           const std::vector<std::size_t>& shape, int sample_rate,
-                                           const ItemContext& context, std::size_t part = 0) const;
-  /// `lock`: how often Python's lock was held.
+  /// Calls the function for each of these arrays.
+  [[nodiscard]] std::vector<PythonAnswer> call(std::vector<PythonArray> arrays,
+                                               int sample_rate) const {
+    return function_->call(std::move(arrays), sample_rate);
+  }
+  [[nodiscard]] std::unique_ptr<PythonStream> open_stream() const {
+    return function_->open_stream();
+  }
+  /// `lock`: how often Python's lock was held; `calls`: what those in other processes or batches
+  /// took.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 
  private:

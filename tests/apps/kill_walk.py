@@ -112,6 +112,22 @@ def halves(samples, rate):
     return [(0, middle), (middle, end)]
 
 
+def together(batch, rate):
+    return [quieter(samples, rate) for samples in batch]
+
+
+class Delayed:
+    def __init__(self):
+        self.kept = None
+
+    def __call__(self, block):
+        before, self.kept = self.kept, block
+        return before
+
+    def finish(self):
+        return self.kept
+
+
 def odd(rows):
     if len(rows) % 5 == 0:
         raise ValueError("has a multiple of 5 rows")
@@ -132,6 +148,8 @@ def calls(function, more="", rows="", last="mel", **options):
 PYTHON_CASES = {
     "threads": calls("quieter"),
     "processes": calls("quieter", ", processes: 2"),
+    "batches": calls("together", ", batch: 4"),
+    "blocks": calls("Delayed", ", blocks: 1000"),
     "many": calls("twice", ", gives: waveforms, grows: 2"),
     "rows": calls("quieter", rows=NODE % ("last", "mel", "odd", ", takes: rows, gives: rows"), last="last"),
     "update_many": calls("twice", ", gives: waveforms, grows: 2", updates=True),

@@ -325,6 +325,60 @@ TEST_CASE("limits: Python's lock, which other processes do not need") {
   CHECK(lock("0", "true").cause == Cause::workers);
 }
 
+TEST_CASE("limits: functions in other processes, of which a core has one at a time") {
+  struct Calls {
+    int at_once;
+    double seconds, cpu, core_wait;
+    const char* importable = "true";
+  };
+  RunReport r;
+  const auto limits = [&](const Calls& c) {
+    // The runner adds the processor time of other processes to that of the stage.
+    r = run_of({{"f", c.at_once, 40, c.cpu + 0.1, false}, {"write", 1, 0.5, 0.5}});
+    Value calls = Value::map({});
+    calls.set("at_once", Value::scalar(std::to_string(c.at_once)));
+    calls.set("seconds", Value::scalar(std::to_string(c.seconds)));
+    calls.set("cpu_seconds", Value::scalar(std::to_string(c.cpu)));
+    calls.set("core_wait_seconds", Value::scalar(std::to_string(c.core_wait)));
+    calls.set("importable", Value::scalar(c.importable));
+    stage(r, "f").summary = {{"calls", std::move(calls)}};
+    r.core_wait_seconds = c.core_wait;
+    return find_limits(r);
+  };
+  // Two processes at work for 19.8 of 20 s: 2 / 19.8 ms. Four: 4 cores / (19 + 0.1 + 0.6) ms.
+  Limits l = limits({2, 19.8, 19, 0});
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.share == doctest::Approx(0.99));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"f.processes", "4"}});
+  CHECK(l.hints[0].high == doctest::Approx(4000 / 19.8));
+  CHECK(has(limits_text(l, r), "limited by: f: 2 calls at once, at work 99% of the time\n"));
+  // As many as there are cores.
+  l = limits({4, 39.6, 39, 0});
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.heaviest == "f");
+  CHECK(l.hints.empty());
+  CHECK(l.nothing_to_gain());
+  // Other programs had the cores; more processes would have no more of them.
+  l = limits({4, 39.6, 20, 19});
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.hints.empty());
+  CHECK(l.taken_share == doctest::Approx(19 / (20 + 0.1 + 0.6 + 19)));
+  // More processes than cores compete with each other.
+  CHECK(limits({8, 79, 39, 39}).taken_share == 0);
+  CHECK(limits({8, 79, 39, 39}).hints.empty());
+  // What waits for something else needs no core.
+  l = limits({4, 39.6, 2, 0});
+  CHECK(l.cause == Cause::slots);
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets.front().first == "f.processes");
+  // A function that other processes cannot import has its batches one after the other.
+  l = limits({1, 9.9, 0, 0, "false"});
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.hints.empty());
+  CHECK(has(limits_text(l, r), "limited by: f: 1 call at once, at work 99% of the time\n"));
+}
+
 TEST_CASE("limits: the disk") {
   // read waits 38 of 40 s; half of 4 GB came from the disk.
   RunReport r = run_of({{"read", 4, 39, 1, false}, {"mel", 4, 5, 5}});

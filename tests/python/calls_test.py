@@ -4,6 +4,7 @@ import filecmp
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -144,6 +145,108 @@ def dies(samples, rate):
     if len(samples) > 6 * rate:
         time.sleep(600)
     return samples
+
+
+seen_shapes = set()
+
+
+def of_batches(batch, rate, is_many=False):
+    seen_shapes.add(batch.shape[0])
+    if is_many:
+        return [[samples, samples[:len(samples) // 2]] for samples in batch]
+    return batch * np.float32(2)
+
+
+def choosy_in_batches(batch, rate):
+    for samples in batch:
+        if len(samples) < 4 * rate:
+            melflow.skip(f"has {len(samples)} samples")
+        if len(samples) > 7 * rate:
+            raise ValueError("is long")
+        if len(samples) < 5 * rate:
+            melflow.note("is not long")
+    return batch
+
+
+def one_of_a_batch(batch):
+    return batch[0]
+
+
+def total_of_a_batch(batch):
+    return np.float32(batch.sum())
+
+
+def rows_in_batches(rows):
+    return rows.mean(1)
+
+
+def dies_in_batches(batch, rate):
+    dies(batch[0], rate)
+    return batch
+
+
+class Delayed:
+    """Gives each sample `by` samples later, and at the end those that it has kept."""
+
+    def __init__(self, by, fails_at=None):
+        self.kept, self.sizes, self.fails_at = np.zeros(by, np.float32), [], fails_at
+
+    def __call__(self, block, rate):
+        assert rate == 8000
+        self.sizes.append(len(block))
+        if len(self.sizes) == self.fails_at:
+            raise ValueError(f"fails at block {self.fails_at}")
+        both = np.concatenate([self.kept, block])
+        self.kept = both[len(block):]
+        return both[:len(block)]
+
+    def finish(self):
+        if set(self.sizes[:-1]) - {1000}:
+            raise ValueError(f"blocks of {self.sizes}")
+        return self.kept
+
+
+class Late:
+    """Gives each block one call later."""
+    kept = None
+
+    def __call__(self, block):
+        before, self.kept = self.kept, block
+        return before
+
+    def finish(self):
+        return self.kept
+
+
+class Hoarder:
+    def __init__(self):
+        self.kept = []
+
+    def __call__(self, block):
+        self.kept.append(block)
+
+    def finish(self):
+        return np.concatenate(self.kept)
+
+
+class Louder:
+    def __call__(self, block):
+        return block * np.float32(2)
+
+
+def computes(samples, rate):
+    until = time.thread_time() + 0.02
+    while time.thread_time() < until:
+        pass
+    return samples
+
+
+def with_rate(samples, rate):
+    return samples, rate
+
+
+def ragged(samples, rate):
+    return [samples, samples[:3]]
 
 
 def holds_the_lock(samples, rate):
@@ -458,6 +561,183 @@ class CallsTest(corpus.CorpusTest):
         self.assertIn("the process of the function ended by signal 9", reasons)
         self.assertIn("the function takes longer than 1 s (timeout)", reasons)
         self.assertGreater(report["files"]["ok"], 20)
+
+    def samples_of(self, name, map_node, **options):
+        """Of each recording, and the report."""
+        _, node = self.decoded(**options)
+        rows, report = self.written(name, map_node(node).samples(sample_rate=8000))
+        return [rows.recording(i).reshape(-1) for i in range(len(rows.path))], report
+
+    def test_batches(self):
+        import own
+
+        plain, _ = self.samples_of("singly", lambda node: node)
+        for options in ({"workers": 1}, {"workers": 3}, {"workers": 2, "processes": 2}):
+            with self.subTest(**options):
+                processes = options.pop("processes", 0)
+                own.seen_shapes.clear()
+                doubled, report = self.samples_of("batches", lambda node: node.map("own:of_batches", batch=8, processes=processes), **options)
+                self.assertEqual(own.seen_shapes, set() if processes else {8})
+                self.assertEqual([r for r in report["remarks"] if r["stage"] == "python"], [])
+                for one, other in zip(doubled, plain):
+                    np.testing.assert_array_equal(one, 2 * other)
+        _, node = self.decoded(workers=2)
+        pairs, _ = self.written("pairs", self.mel(node.map("own:of_batches", batch=4, is_many=True, gives="waveforms", grows=2)))
+        _, node = self.decoded()
+        expected, _ = self.written("unpaired", self.mel(node))
+        for i in np.flatnonzero(expected.count)[:5]:
+            self.assertEqual(len(pairs.results(i)), 2)
+            np.testing.assert_array_equal(pairs.recording(i)[:expected.count[i]], expected.recording(i))
+        _, node = self.decoded()
+        pooled, _ = self.written("pooled_batches", self.mel(node).map("own:rows_in_batches", takes="rows", gives="rows", batch=4))
+        for i in np.flatnonzero(expected.count)[:5]:
+            np.testing.assert_allclose(pooled.recording(i)[0], expected.recording(i).mean(0), rtol=1e-5)
+
+    def test_a_batch_fails_only_what_is_wrong_in_it(self):
+        def told(**options):
+            _, node = self.decoded(workers=2)
+            rows, report = self.written("told", self.mel(node.map("own:choosy_in_batches", **options)))
+            said = sorted((r["path"], r["status"], r["reason"]) for r in report["remarks"] if r["stage"] == "python")
+            return [count for count in rows.count], said
+
+        for processes in (0, 2):
+            counts, said = told(batch=8, processes=processes)
+            self.assertEqual({status for _, status, _ in said}, {"skipped", "failed", "ok"})
+            self.assertTrue(all("own.py" in reason for _, status, reason in said if status == "failed"), said)
+            self.assertEqual((counts, said), told(batch=1))
+        _, report = self.written("dies_in_batches", self.mel(self.decoded()[1].map("own:dies_in_batches", batch=4, processes=2, timeout=1)))
+        reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
+        self.assertIn("the process of the function ended by signal 9", reasons)
+        self.assertGreater(report["files"]["ok"], 20)
+
+    def test_a_batch_gives_one_result_for_each(self):
+        for function, said in [("own:one_of_a_batch", r"the function gives \d+ results for a batch of 4; give one for each"),
+                               ("own:total_of_a_batch", "the function gives .* for a batch of 4; give one for each")]:
+            with self.subTest(function), self.assertRaisesRegex(melflow.RunError, said):
+                _, node = self.decoded()
+                self.mel(node.map(function, batch=4)).discard().graph.run()
+
+    def test_python_ends_while_a_batch_waits(self):
+        code = textwrap.dedent("""
+            import melflow, threading
+            seen = threading.Event()
+            def slow(batch):
+                seen.set()
+                return batch
+            g = melflow.Graph()
+            g.synthetic(count=500000, rate="8kHz").map(slow, batch=4).mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).discard()
+            threading.Thread(target=g.run, daemon=True).start()
+            assert seen.wait(60)
+            """)
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual((ended.stdout, ended.stderr, ended.returncode), ("", "", 0))
+
+    def test_blocks_of_recordings_of_any_length(self):
+        plain, _ = self.samples_of("plain_samples", lambda node: node)
+        sizes = {len(samples) for samples in plain}
+        self.assertTrue(any(size > 16384 for size in sizes) and any(size % 1000 for size in sizes))
+        for by, options in ((300, {}), (1000, {"workers": 1})):
+            with self.subTest(by, **options):
+                delayed, _ = self.samples_of("delayed", lambda node: node.map("own:Delayed", blocks=1000, by=by), **options)
+                for one, other in zip(delayed, plain):
+                    expected = np.concatenate([np.zeros(by, np.float32), other]) if len(other) else other
+                    np.testing.assert_array_equal(one, expected)
+        late, _ = self.samples_of("late_blocks", lambda node: node.map("own:Late", blocks=20000))
+        for one, other in zip(late, plain):
+            np.testing.assert_array_equal(one, other)
+        louder, _ = self.samples_of("louder_blocks", lambda node: node.map("own:Louder", blocks=777))
+        for one, other in zip(louder, plain):
+            np.testing.assert_array_equal(one, 2 * other)
+
+        def in_pieces(options, **of_graph):
+            g = melflow.Graph(workers=2, **of_graph)
+            node = g.file_list(root=self.root).disk_read(whole="64KiB").decode(truncated="fail", block="64KiB").map(**options)
+            path = os.path.join(self.folder.name, "pieces.h5")
+            node.samples(sample_rate=8000).hdf5_write(path=path, overwrite=True)
+            return g.run(), melflow.open(path)
+
+        # 64 KiB of a recording at a time, in memory that is too little for 16 MiB of it.
+        report, rows = in_pieces({"function": "own:Delayed", "blocks": 1000, "by": 300}, memory={"host": "24MiB"})
+        python = next(stage for stage in report["stages"] if stage["name"] == "python")
+        self.assertGreater(python["items_in"], len(plain))
+        for i, samples in enumerate(plain):
+            expected = np.concatenate([np.zeros(300, np.float32), samples]) if len(samples) else samples
+            np.testing.assert_array_equal(rows.recording(i).reshape(-1), expected)
+        _, rows = in_pieces({"function": "own:Late", "blocks": 20000})  # which gives 20000 samples more than come in a piece
+        for i, samples in enumerate(plain):
+            np.testing.assert_array_equal(rows.recording(i).reshape(-1), samples)
+        with self.assertRaisesRegex(melflow.ConfigError, "24MiB is too little"):
+            in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
+
+    def test_a_recording_that_fails_in_a_later_block_fails_alone(self):
+        plain, _ = self.samples_of("plain_samples", lambda node: node)
+        some, report = self.samples_of("some", lambda node: node.map("own:Delayed", blocks=1000, by=0, fails_at=50))
+        is_long = [len(samples) > 49000 for samples in plain]
+        self.assertIn(True, is_long)
+        for i, (one, other) in enumerate(zip(some, plain)):
+            np.testing.assert_array_equal(one, other[:0] if is_long[i] else other)
+        reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
+        self.assertEqual(len(reasons), sum(is_long))
+        self.assertRegex(reasons[0], r"ValueError: fails at block 50 \(.*own.py:\d+ in __call__\)")
+
+    def test_what_blocks_cannot_have(self):
+        for call, options, said in [
+            ("own:louder", {}, "own:louder: is no class; with blocks, an object of a class is made for each recording"),
+            ("own:Louder", {"batch": 4}, "python.batch: and blocks are both given; remove one"),
+            ("own:Louder", {"processes": 2}, "python.processes: is for functions that get whole recordings"),
+            ("own:Louder", {"gives": "waveforms"}, "python.gives: with blocks a function gives samples"),
+        ]:
+            with self.subTest(said), self.assertRaisesRegex(melflow.ConfigError, said):
+                _, node = self.decoded()
+                node.map(call, blocks=1000, **options).samples().discard().graph.validate()
+        with self.assertRaisesRegex(melflow.ConfigError, "python.blocks: is for samples; with takes: rows, remove it"):
+            _, node = self.decoded()
+            self.mel(node).map("own:Louder", takes="rows", gives="rows", blocks=1000).discard().graph.validate()
+        g = melflow.Graph()
+        g.synthetic(count=1, duration="60s", rate="8kHz").map("own:Hoarder", blocks=1000).samples().discard()
+        with self.assertRaisesRegex(melflow.RunError, "gives .* times the values that it gets, and grows is 1; raise it"):
+            g.run()
+
+    def test_the_kind_of_result_is_checked_first(self):
+        for function, options, said in [
+            ("own:three", {}, "the function gives 3 arrays of samples; give one, or write gives: waveforms"),
+            ("own:with_rate", {}, "a pair of samples and a rate; give the samples alone.* a resample node changes it"),
+            ("own:ragged", {}, "the function gives list .*, which is no array"),
+            ("own:embedding", {"gives": "rows", "columns": 1, "grows": 0.001}, "gives rows of 4 values, and columns is 1; set columns: 4"),
+        ]:
+            with self.subTest(said), self.assertRaisesRegex(melflow.RunError, said):
+                _, node = self.decoded()
+                node = node.map(function, **options)
+                (node if "gives" in options else self.mel(node)).discard().graph.run()
+
+    def test_messages_name_what_was_written(self):
+        for node, said in [
+            (lambda node: self.mel(node).map("own:mean_of_rows", gives="rows", columns=20),
+             r"python.from: python takes waveforms, but 'mel' \(mel\) gives rows; write takes: rows$"),
+            (lambda node: self.mel(node).onnx(model="x.onnx", columns=20),
+             r"onnx.from: onnx takes waveforms, but 'mel' \(mel\) gives rows; write input: rows$"),
+            (lambda node: self.mel(node).onnx(model="x.onnx", input="rows"), "onnx.columns: is needed"),
+            (lambda node: node.onnx(model="x.onnx"), "onnx.columns: is needed"),
+        ]:
+            with self.subTest(said), self.assertRaises(melflow.ConfigError) as caught:
+                node(self.decoded()[1]).discard().graph.validate()
+            self.assertTrue(any(re.search(said, line) for line in str(caught.exception).splitlines()), caught.exception)
+            self.assertNotIn("python_", str(caught.exception))
+
+    def test_other_columns_have_no_unit(self):
+        _, node = self.decoded()
+        rows, _ = self.written("no_unit", self.mel(node).map("own:mean_of_rows", takes="rows", gives="rows", columns=20))
+        self.assertFalse(melflow.inspect(rows.file).get("unit"))
+
+    def test_other_processes_compute_for_their_node(self):
+        g = melflow.Graph(workers=1)
+        g.synthetic(count=40, duration="0.1s", rate="8kHz").map("own:computes", name="f", processes=2).discard()
+        report = g.run()
+        f = next(stage for stage in report["stages"] if stage["name"] == "f")
+        self.assertGreaterEqual(f["cpu_seconds"], 40 * 0.02)
+        self.assertGreaterEqual(report["machine"]["cores_used"] * report["seconds"], 40 * 0.02 * 0.99)
+        for hint in report["limit"]["hints"]:
+            self.assertNotIn("f.concurrency", hint["set"])
 
     def test_python_is_the_limit_where_functions_hold_its_lock(self):
         import own

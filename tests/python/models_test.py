@@ -18,11 +18,11 @@ def has(*names):
     return all(importlib.util.find_spec(name) for name in names)
 
 
-def make_model(path, columns, rows):
+def make_model(path, columns, rows, batch=1):
     """input [1, n] or [1, rows, columns] -> mean over n or rows, times 2, [1, columns]."""
     from onnx import TensorProto, helper, numpy_helper, save
 
-    shape = [1, None, columns] if rows else [None, None]
+    shape = [batch, None, columns] if rows else [None, None]
     nodes = [helper.make_node("ReduceMean", ["in", "axis"], ["mean"], keepdims=0 if rows else 1),
              helper.make_node("Mul", ["mean", "two"], ["out"])]
     graph = helper.make_graph(
@@ -39,6 +39,8 @@ class OnnxTest(corpus.CorpusTest):
         super().setUpClass()
         cls.of_rows, cls.of_samples = (os.path.join(cls.folder.name, name) for name in ("rows.onnx", "samples.onnx"))
         make_model(cls.of_rows, 20, True)
+        cls.of_batches = os.path.join(cls.folder.name, "batches.onnx")
+        make_model(cls.of_batches, 20, True, None)
         make_model(cls.of_samples, 1, False)
 
     def decoded(self):
@@ -65,6 +67,19 @@ class OnnxTest(corpus.CorpusTest):
             padded.reshape(-1)[:len(samples)] = samples
             np.testing.assert_allclose(pieces.recording(i)[:, 0], 2 * padded.mean(1), atol=1e-6)
 
+    def test_recordings_in_batches(self):
+        plain = self.written("singly", self.mel(self.decoded()).onnx(model=self.of_batches, input="rows", columns=20))
+        seen = []
+        for workers, processes in ((1, 0), (3, 0), (2, 2)):
+            node = self.mel(self.decoded()).onnx(model=self.of_batches, input="rows", columns=20, batch=16, processes=processes)
+            node.graph.settings["workers"] = workers
+            together = self.written("batches", node)
+            np.testing.assert_allclose(together[:], plain[:], rtol=1e-4)
+            seen.append(together[:])
+        np.testing.assert_array_equal(seen[0], seen[1])
+        np.testing.assert_array_equal(seen[0], seen[2])
+        self.assertFalse(melflow.inspect(together.file).get("unit"))
+
     def test_the_fingerprint_has_the_model(self):
         def fingerprint(model):
             node = self.mel(self.decoded()).onnx(model=model, input="rows", columns=20)
@@ -83,6 +98,9 @@ class OnnxTest(corpus.CorpusTest):
             (self.mel(self.decoded()).onnx(model="nowhere.onnx", input="rows", columns=20), melflow.ConfigError, "nowhere.onnx"),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows", columns=7), melflow.RunError,
              "gives rows of 20 values, and columns is 7; set columns: 20"),
+            (self.decoded().onnx(model=self.of_samples, columns=1, frames=400, batch=4), melflow.ConfigError,
+             "onnx.batch: and frames are both given"),
+            (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows"), melflow.ConfigError, "onnx.columns: is needed"),
             (self.decoded().onnx(model=self.of_rows, columns=20), melflow.RunError, r"the model takes \[1, .*20\], and this recording gives"),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows", columns=20, output="no"), melflow.RunError,
              "has no output 'no'; its outputs are out"),

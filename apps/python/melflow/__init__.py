@@ -21,7 +21,7 @@ from . import arguments, calls, items
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
 from .audio_rows import AudioRows
-from .calls import note, skip
+from .call_results import note, skip
 from .exports import export
 from .features import Features, Picture, features, folder, show
 from .graph import Graph, Node

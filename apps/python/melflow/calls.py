@@ -6,7 +6,8 @@
         return samples * gain
 
 Of a class as many objects are made, with the node's arguments, as are called at once; they are called with samples and rate.
-What a function raises fails the recording, with its text and place.
+What a function raises fails the recording, with its text and place. With `batch` a call gets several recordings; with `blocks`
+an object of a class gets one recording, block by block.
 """
 
 from __future__ import annotations
@@ -15,46 +16,19 @@ import hashlib
 import importlib
 import inspect
 import json
-import math
-import mmap
 import os
-import pickle
-import queue
-import subprocess
 import sys
-import threading
-import traceback
 import types
 import weakref
-from multiprocessing.connection import Connection
-from socket import socketpair
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
-
-import numpy as np
+from typing import Any, Callable, Dict, Tuple
 
 from . import _melflow
 from ._melflow import RunError
+from .call_processes import Children
+from .call_results import described, of_thread
+from .callers import Batches, Here
 
-Answer = Tuple[str, str, List[np.ndarray], List[str]]  # outcome, reason, results, notes
-
-_of_thread = threading.local()
 _of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be imported, by name
-
-
-class Skipped(Exception):
-    """Raised by skip()."""
-
-
-def skip(why: str) -> NoReturn:
-    """In a function that a node calls: leaves the recording out, with the reason in the report."""
-    raise Skipped(why)
-
-
-def note(text: str) -> None:
-    """In a function that a node calls: adds a warning about the recording to the report."""
-    if not hasattr(_of_thread, "notes"):
-        raise RuntimeError("note() is for functions that a node of a pipeline calls")
-    _of_thread.notes.append(str(text))
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -101,18 +75,18 @@ def known_object(value: Any) -> str:
 def check_outside() -> None:
     """Raises RuntimeError in a function that a node calls, and while its module is imported: there, a pipeline would wait for
     itself."""
-    if getattr(_of_thread, "is_loading", False) or hasattr(_of_thread, "notes"):
+    if getattr(of_thread, "is_loading", False) or hasattr(of_thread, "notes"):
         raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
                            "under if __name__ == '__main__'")
 
 
 def _load(name: str) -> Any:
-    was_loading = getattr(_of_thread, "is_loading", False)
-    _of_thread.is_loading = True
+    was_loading = getattr(of_thread, "is_loading", False)
+    of_thread.is_loading = True
     try:
         return _imported(name)
     finally:
-        _of_thread.is_loading = was_loading
+        of_thread.is_loading = was_loading
 
 
 def _imported(name: str) -> Any:
@@ -143,7 +117,7 @@ def _imported(name: str) -> Any:
     except FileNotFoundError:
         raise RunError(f"{where}: there is no such file in {os.getcwd()}") from None
     except BaseException as error:
-        raise RunError(f"{where} cannot be imported: {_described(error)}") from None
+        raise RunError(f"{where} cannot be imported: {described(error)}") from None
     target: Any = module
     for part in inner.split("."):
         target = getattr(target, part, None)
@@ -192,236 +166,15 @@ def _hash_of(target: Any, name: str) -> str:
     return now
 
 
-def _described(error: BaseException) -> str:
-    """An exception with the last place that is not of this package."""
-    text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
-    frames = [f for f in traceback.extract_tb(error.__traceback__)
-              if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
-    return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
-
-
-def _samples(value: Any) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype == np.int16:
-        array = array / np.float32(32768)
-    if array.ndim != 1 or array.dtype.kind != "f":
-        raise TypeError(f"the function gives {_shown(value)}; samples are an array [samples] of floats or int16")
-    array = np.ascontiguousarray(array, np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError("the function gives samples that are no numbers (NaN or infinite)")
-    return array
-
-
-def _shown(value: Any) -> str:
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"an array {tuple(value.shape)} of {value.dtype}"
-    return f"{type(value).__name__} {value!r:.60}" if value is not None else "None"
-
-
-def _rows(value: Any) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
-        raise TypeError(f"the function gives {_shown(value)}; rows are an array [rows, columns], or one row")
-    array = np.ascontiguousarray(array, np.float32)
-    return array[None] if array.ndim == 1 else array
-
-
-def _utterances(value: Any) -> np.ndarray:
-    pairs = list(value) if value is not None else None
-    try:
-        array = np.asarray(pairs if pairs else np.zeros((0, 2)), np.float32)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if pairs is None or array.ndim != 2 or array.shape[1] != 2:
-        raise TypeError(f"the function gives {_shown(value)}; utterances are pairs of start and end in seconds")
-    return np.ascontiguousarray(array)
-
-
-def _results(gives: str, value: Any) -> List[np.ndarray]:
-    if gives == "rows":
-        return [_rows(value)]
-    if gives == "utterances":
-        return [_utterances(value)]
-    if gives == "waveform" and not inspect.isgenerator(value):
-        return [_samples(value)]
-    if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
-        raise TypeError(f"the function gives {_shown(value)}; several results are a generator or a list of arrays of samples")
-    return [_samples(one) for one in value]
-
-
-def _takes_rate(target: Any) -> bool:
-    """Whether the rate is passed behind the samples."""
-    try:
-        parameters = inspect.signature(target.__call__ if inspect.isclass(target) else target).parameters.values()
-    except ValueError:
-        return False
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(positional) >= (3 if inspect.isclass(target) else 2) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-
-
-class _Here:
-    """A function in threads of this process."""
-
-    def __init__(self, target: Any, arguments: Dict[str, Any], gives: str) -> None:
-        self._target, self._arguments, self._gives = target, arguments, gives
-        self._takes_rate = _takes_rate(target)
-        self._idle: List[Any] = []  # instances of a class: as many as are called at once
-
-    def __call__(self, array: np.ndarray, rate: int) -> Answer:
-        before = getattr(_of_thread, "notes", None)  # where a function calls features() of another pipeline
-        _of_thread.notes = notes = []
-        try:
-            given = (array, rate) if rate and self._takes_rate else (array,)
-            if not inspect.isclass(self._target):
-                return "made", "", _results(self._gives, self._target(*given, **self._arguments)), notes
-            try:
-                worker = self._idle.pop()
-            except IndexError:
-                worker = None
-            if worker is None:
-                worker = self._target(**self._arguments)
-            try:  # also while a generator of it runs, and whatever it raises
-                return "made", "", _results(self._gives, worker(*given)), notes
-            finally:
-                self._idle.append(worker)
-        except Skipped as why:
-            return "skipped", str(why) or "the function skips it", [], notes
-        except BaseException as error:  # SystemExit, too: it is about this recording
-            return "failed", _described(error), [], notes
-        finally:
-            if before is None:
-                del _of_thread.notes
-            else:
-                _of_thread.notes = before
-
-
-class _SharedArrays:
-    """Arrays that two processes pass to each other in memory of both, one list at a time; their shapes go another way."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._values = np.zeros(0, np.float32)
-
-    def __del__(self) -> None:
-        os.close(self.descriptor)
-
-    def _room(self, count: int) -> np.ndarray:
-        if len(self._values) < count:
-            os.ftruncate(self.descriptor, max(4 * count, os.fstat(self.descriptor).st_size))
-            self._values = np.frombuffer(mmap.mmap(self.descriptor, 0), np.float32)
-        return self._values
-
-    def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
-        """Gives their shapes."""
-        room, at = self._room(sum(array.size for array in arrays)), 0
-        for array in arrays:
-            room[at:at + array.size] = array.reshape(-1)
-            at += array.size
-        return [array.shape for array in arrays]
-
-    def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
-        """Copies of them."""
-        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
-        room = self._room(ends[-1] if shapes else 0)
-        return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
-
-
-class _Child:
-    """A process that calls the function."""
-
-    def __init__(self) -> None:
-        ours, theirs = socketpair()
-        self.arrays = _SharedArrays(os.memfd_create("melflow arrays"))
-        handed = [theirs.fileno(), self.arrays.descriptor]
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from melflow import calls; calls.serve(*{handed})"], pass_fds=handed,
-            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True)  # Ctrl-C is for this process, which lets calls end
-        theirs.close()
-        self.connection = Connection(ours.detach())
-
-    def prepare(self, spec: bytes, timeout: Optional[float]) -> None:
-        self.connection.send_bytes(spec)
-        if not self.connection.poll(timeout):
-            raise TimeoutError
-        self.connection.recv_bytes()
-
-    def end(self) -> str:
-        """How it has ended, if by itself."""
-        self.connection.close()
-        try:
-            status = self.process.wait(1)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = self.process.wait()
-        return f"by signal {-status}" if status < 0 else f"with exit status {status}"
-
-
-class _Children:
-    """A function in other processes, each of which makes one call at a time. One that ends by itself, or whose call takes too
-    long, fails its recording and is replaced."""
-
-    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, processes: int, timeout: float) -> None:
-        self._spec = pickle.dumps((call, arguments, gives))
-        self._timeout = timeout or None
-        self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
-        for _ in range(processes):
-            self._idle.put(None)  # started at the first call
-
-    def __call__(self, array: np.ndarray, rate: int) -> Answer:
-        child = self._idle.get()
-        try:
-            if child is None:
-                child = _Child()
-                child.prepare(self._spec, self._timeout)
-            child.connection.send_bytes(pickle.dumps((child.arrays.put([array]), rate)))
-            if not child.connection.poll(self._timeout):
-                raise TimeoutError
-            outcome, reason, shapes, notes = pickle.loads(child.connection.recv_bytes())
-            return outcome, reason, child.arrays.take(shapes), notes
-        except TimeoutError:
-            if child is not None:
-                child.process.kill()
-                child.end()
-            child = None
-            return "failed", f"the function takes longer than {self._timeout:g} s (timeout)", [], []
-        except (EOFError, ConnectionError):
-            how = child.end() if child is not None else ""
-            child = None
-            return "failed", f"the process of the function ended {how}", [], []
-        finally:
-            self._idle.put(child)
-
-    def __del__(self) -> None:
-        while not self._idle.empty():
-            child = self._idle.get()
-            if child is not None:
-                child.end()
-
-
-def serve(descriptor: int, memory: int) -> None:
-    """In a process of _Children."""
-    connection, arrays = Connection(descriptor), _SharedArrays(memory)
-    call, arguments, gives = pickle.loads(connection.recv_bytes())
-    function = _Here(_load(call), arguments, gives)
-    connection.send_bytes(b"ready")
-    while True:
-        try:
-            shapes, rate = pickle.loads(connection.recv_bytes())
-        except EOFError:
-            return
-        outcome, reason, results, notes = function(arrays.take(shapes)[0], rate)
-        connection.send_bytes(pickle.dumps((outcome, reason, arrays.put(results), notes)))
-
-
 class Call:
     """A function as a stage has it."""
 
-    def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float) -> None:
+    def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool) -> None:
         target, self.arguments = _load(name), json.loads(arguments)
         if processes and name.startswith("@"):
             raise RunError(f"{name}: other processes cannot import it; put it into a module, or use processes: 0")
+        if has_blocks and not inspect.isclass(target):
+            raise RunError(f"{name}: is no class; with blocks, an object of a class is made for each recording")
         try:
             signature = inspect.signature(target)
             (signature.bind if inspect.isclass(target) else signature.bind_partial)(**self.arguments)
@@ -431,13 +184,15 @@ class Call:
             pass
         extra = getattr(target, "fingerprint", None)
         self.source_hash = _hash_of(target, name) + ("" if extra is None else str(extra(**self.arguments)))
-        self.function: Callable[[np.ndarray, int], Answer]
+        self.function: Any
         if processes:
             where, _, inner = name.rpartition(":")
             name = f"{os.path.abspath(where)}:{inner}" if where.endswith(".py") else name  # children start at any time
-            self.function = _Children(name, self.arguments, gives, processes, timeout)
+            self.function = Children(name, self.arguments, gives, batch, processes, timeout)
         else:
-            self.function = _Here(target, self.arguments, gives)
+            self.function = Here(target, self.arguments, gives, batch)
+        if batch:
+            self.function = Batches(self.function, batch, max(1, processes))
 
 
 _melflow.set_calls(Call)

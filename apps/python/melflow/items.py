@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _melflow, calls, stores
+from . import _melflow, call_results, calls, stores
 from ._melflow import RunError
 
 _OWN = ("audio", "sample_rate", "sampling_rate", "version", "bytes", "path")
@@ -61,7 +61,7 @@ def _wav(audio: Any, rate: Any) -> bytes:
     if samples.dtype.kind == "f":
         samples = samples.astype("<f4", copy=False)
     if samples.ndim not in (1, 2) or samples.dtype not in (np.float32, np.int16) or not rate:
-        raise TypeError(f"audio is {calls._shown(audio)}; it is bytes of a sound file, an array [samples] or [samples, channels] of "
+        raise TypeError(f"audio is {call_results.shown(audio)}; it is bytes of a sound file, an array [samples] or [samples, channels] of "
                         "floats or int16 with `sample_rate`, a path, or a function that gives one of these")
     if float(rate) != int(rate) or int(rate) <= 0:
         raise ValueError(f"sample_rate is {rate!r}; it is a whole number of Hz")
@@ -112,11 +112,11 @@ class Items:
         try:
             self._corpus = target(**json.loads(arguments))
         except Exception as error:
-            raise RunError(f"{function}: {calls._described(error)}") from None
+            raise RunError(f"{function}: {call_results.described(error)}") from None
         corpus = self._corpus
         self._is_indexed = hasattr(corpus, "__len__") and hasattr(corpus, "__getitem__")
         if isinstance(corpus, (str, bytes)) or not (self._is_indexed or hasattr(corpus, "__iter__")):
-            raise RunError(f"{function}: gives {calls._shown(corpus)}; a corpus is an iterable of dicts, one for each recording")
+            raise RunError(f"{function}: gives {call_results.shown(corpus)}; a corpus is an iterable of dicts, one for each recording")
         self._function = function
         self._pairs = self._listed()
         self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
@@ -143,17 +143,17 @@ class Items:
         except StopIteration:
             return None
         except Exception as error:
-            raise RunError(f"{self._function}: {calls._described(error)}") from None
+            raise RunError(f"{self._function}: {call_results.described(error)}") from None
         try:
             return self._entry(key, item)
         except Exception as error:
             path = item.get("path") if isinstance(item, Mapping) else None
             name = _text(path) if path else key if isinstance(key, str) else f"{self._count - 1:08}"
-            return name, [("path", name)], 0, 0, "", f"item {key}: {calls._described(error)}"
+            return name, [("path", name)], 0, 0, "", f"item {key}: {call_results.described(error)}"
 
     def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
         if not isinstance(item, Mapping):
-            raise TypeError(f"is {calls._shown(item)}; an item is a dict")
+            raise TypeError(f"is {call_results.shown(item)}; an item is a dict")
         audio, path = item.get("audio"), item.get("path")
         rate = item.get("sample_rate", item.get("sampling_rate"))
         if path is None and isinstance(key, str):
@@ -217,10 +217,10 @@ class Items:
                     raise OSError("the temporary file has become shorter")
                 data += more
             return data, "", False
-        except calls.Skipped as error:
+        except call_results.Skipped as error:
             return None, str(error), True
         except BaseException as error:
-            return None, calls._described(error), False
+            return None, call_results.described(error), False
 
 
 _melflow.set_items(Items)

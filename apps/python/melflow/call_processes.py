@@ -1,0 +1,189 @@
+"""Functions of a pipeline in other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import mmap
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from socket import socketpair
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from .call_results import Answer
+from .callers import Here
+
+
+class _SharedArrays:
+    """Arrays that two processes pass to each other in memory of both, one list at a time; their shapes go another way."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._values = np.zeros(0, np.float32)
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+    def _room(self, count: int) -> np.ndarray:
+        if len(self._values) < count:
+            os.ftruncate(self.descriptor, max(4 * count, os.fstat(self.descriptor).st_size))
+            self._values = np.frombuffer(mmap.mmap(self.descriptor, 0), np.float32)
+        return self._values
+
+    def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
+        """Gives their shapes."""
+        room, at = self._room(sum(array.size for array in arrays)), 0
+        for array in arrays:
+            room[at:at + array.size] = array.reshape(-1)
+            at += array.size
+        return [array.shape for array in arrays]
+
+    def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
+        """Copies of them."""
+        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
+        room = self._room(ends[-1] if shapes else 0)
+        return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
+
+
+class _Child:
+    """A process that calls the function."""
+
+    def __init__(self) -> None:
+        ours, theirs = socketpair()
+        self.arrays = _SharedArrays(os.memfd_create("melflow arrays"))
+        handed = [theirs.fileno(), self.arrays.descriptor]
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"from melflow import call_processes; call_processes.serve(*{handed})"], pass_fds=handed,
+            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True)  # Ctrl-C is for this process, which lets calls end
+        theirs.close()
+        self.connection = Connection(ours.detach())
+        self.used = (0.0, 0.0)  # so far, as _used()
+
+    def prepare(self, spec: bytes, timeout: Optional[float]) -> None:
+        self.connection.send_bytes(spec)
+        if not self.connection.poll(timeout):
+            raise TimeoutError
+        self.connection.recv_bytes()
+
+    def end(self) -> str:
+        """How it has ended, if by itself."""
+        self.connection.close()
+        try:
+            status = self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        return f"by signal {-status}" if status < 0 else f"with exit status {status}"
+
+
+class _Gone(Exception):
+    """A process that has ended, or whose call took too long."""
+
+
+class Children:
+    """A function in other processes, each of which makes one call at a time. One that ends by itself, or whose call takes too
+    long, fails its recording and is replaced."""
+
+    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, batch: int, processes: int, timeout: float) -> None:
+        self._spec = pickle.dumps((call, arguments, gives, batch))
+        self._batch, self._processes, self._timeout = batch, processes, timeout or None
+        self._lock = threading.Lock()
+        self._seconds = self._cpu_seconds = self._core_wait_seconds = 0.0
+        self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
+        for _ in range(processes):
+            self._idle.put(None)  # started at the first call
+
+    def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
+        if self._batch and len(arrays) > 1:
+            try:
+                return self._called(arrays, rate)
+            except _Gone:  # the one that did it does it again
+                pass
+        answers: List[Answer] = []
+        for array in arrays:
+            try:
+                answers += self._called([array], rate)
+            except _Gone as error:
+                answers.append(("failed", str(error), [], []))
+        return answers
+
+    def _called(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
+        """In one process. Raises _Gone."""
+        child = self._idle.get()
+        began, before = time.monotonic(), child.used if child is not None else (0.0, 0.0)
+        try:
+            if child is None:
+                child = _Child()
+                child.prepare(self._spec, self._timeout)
+            child.connection.send_bytes(pickle.dumps((child.arrays.put(arrays), rate)))
+            if not child.connection.poll(self._timeout):
+                raise TimeoutError
+            answers, shapes, child.used = pickle.loads(child.connection.recv_bytes())
+            results = iter(child.arrays.take(shapes))
+            with self._lock:
+                self._cpu_seconds += child.used[0] - before[0]
+                self._core_wait_seconds += child.used[1] - before[1]
+            return [(outcome, reason, list(itertools.islice(results, count)), notes) for outcome, reason, count, notes in answers]
+        except TimeoutError:
+            if child is not None:
+                child.process.kill()
+                child.end()
+            child = None
+            raise _Gone(f"the function takes longer than {self._timeout:g} s (timeout)") from None
+        except (EOFError, ConnectionError):
+            how = child.end() if child is not None else ""
+            child = None
+            raise _Gone(f"the process of the function ended {how}") from None
+        finally:
+            with self._lock:
+                self._seconds += time.monotonic() - began
+            self._idle.put(child)
+
+    def taken(self) -> Tuple[int, float, float, float]:
+        return self._processes, self._seconds, self._cpu_seconds, self._core_wait_seconds
+
+    def __del__(self) -> None:
+        while not self._idle.empty():
+            child = self._idle.get()
+            if child is not None:
+                child.end()
+
+
+def _used() -> Tuple[float, float]:
+    """The processor time of this process, and how long its threads were ready but had no core [s]."""
+    wait = 0
+    with contextlib.suppress(OSError):  # a thread that ends, or a kernel that does not count
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
+                wait += int(file.read().split()[1])
+    return time.process_time(), wait / 1e9
+
+
+def serve(descriptor: int, memory: int) -> None:
+    """In a process of Children."""
+    from . import calls
+
+    connection, arrays = Connection(descriptor), _SharedArrays(memory)
+    call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
+    function = Here(calls._load(call), arguments, gives, batch)
+    connection.send_bytes(b"ready")
+    while True:
+        try:
+            shapes, rate = pickle.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        answers = function(arrays.take(shapes), rate)
+        given = arrays.put([array for answer in answers for array in answer[2]])
+        told = [(outcome, reason, len(results), notes) for outcome, reason, results, notes in answers]
+        connection.send_bytes(pickle.dumps((told, given, _used())))

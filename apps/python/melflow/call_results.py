@@ -1,0 +1,132 @@
+"""What functions of a pipeline give and say: the checks of their results, skip() and note()."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import threading
+import traceback
+from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple
+
+import numpy as np
+
+Answer = Tuple[str, str, List[np.ndarray], List[str]]  # outcome, reason, results, notes
+
+of_thread = threading.local()
+
+
+class Skipped(Exception):
+    """Raised by skip()."""
+
+
+class OneByOne(BaseException):
+    """Raised in a call with several recordings by what is about one of them."""
+
+
+def skip(why: str) -> NoReturn:
+    """In a function that a node calls: leaves the recording out, with the reason in the report."""
+    raise Skipped(why)
+
+
+def note(text: str) -> None:
+    """In a function that a node calls: adds a warning about the recording to the report."""
+    if not hasattr(of_thread, "notes"):
+        raise RuntimeError("note() is for functions that a node of a pipeline calls")
+    if of_thread.notes is None:
+        raise OneByOne
+    of_thread.notes.append(str(text))
+
+
+def described(error: BaseException) -> str:
+    """An exception with the last place that is not of this package."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
+    frames = [f for f in traceback.extract_tb(error.__traceback__)
+              if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
+    return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
+
+
+def _array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise TypeError(f"the function gives {shown(value)}, which is no array") from None
+
+
+def samples_of(value: Any) -> np.ndarray:
+    if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1]) == 0 and hasattr(value[0], "__len__"):
+        raise TypeError("the function gives a pair of samples and a rate; give the samples alone: they have the rate that the function "
+                        "gets, and a resample node changes it")
+    array = _array(value)
+    if array.dtype == np.int16:
+        array = array / np.float32(32768)
+    if array.ndim != 1 or array.dtype.kind != "f":
+        raise TypeError(f"the function gives {shown(value)}; samples are an array [samples] of floats or int16")
+    array = np.ascontiguousarray(array, np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError("the function gives samples that are no numbers (NaN or infinite)")
+    return array
+
+
+def shown(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"an array {tuple(value.shape)} of {value.dtype}"
+    return f"{type(value).__name__} {value!r:.60}" if value is not None else "None"
+
+
+def _rows(value: Any) -> np.ndarray:
+    array = _array(value)
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
+        raise TypeError(f"the function gives {shown(value)}; rows are an array [rows, columns], or one row")
+    array = np.ascontiguousarray(array, np.float32)
+    return array[None] if array.ndim == 1 else array
+
+
+def _utterances(value: Any) -> np.ndarray:
+    pairs = list(value) if value is not None else None
+    try:
+        array = np.asarray(pairs if pairs else np.zeros((0, 2)), np.float32)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if pairs is None or array.ndim != 2 or array.shape[1] != 2:
+        raise TypeError(f"the function gives {shown(value)}; utterances are pairs of start and end in seconds")
+    return np.ascontiguousarray(array)
+
+
+def results_of(gives: str, value: Any) -> List[np.ndarray]:
+    if gives == "rows":
+        return [_rows(value)]
+    if gives == "utterances":
+        return [_utterances(value)]
+    if gives == "waveform" and not inspect.isgenerator(value):
+        return [samples_of(value)]
+    if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
+        raise TypeError(f"the function gives {shown(value)}; several results are a generator or a list of arrays of samples")
+    return [samples_of(one) for one in value]
+
+
+@contextlib.contextmanager
+def noting(notes: Optional[List[str]]) -> Iterator[None]:
+    """note() appends to `notes`; None: a call has several recordings."""
+    has_before = hasattr(of_thread, "notes")  # where a function calls features() of another pipeline
+    before = getattr(of_thread, "notes", None)
+    of_thread.notes = notes
+    try:
+        yield
+    finally:
+        if has_before:
+            of_thread.notes = before
+        else:
+            del of_thread.notes
+
+
+def answer_of(make: Callable[[], List[np.ndarray]]) -> Answer:
+    """What `make` gives, or why it gives nothing."""
+    notes: List[str] = []
+    try:
+        with noting(notes):
+            return "made", "", make(), notes
+    except Skipped as why:
+        return "skipped", str(why) or "the function skips it", [], notes
+    except BaseException as error:  # SystemExit, too: it is about this recording
+        return "failed", described(error), [], notes
