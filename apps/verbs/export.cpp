@@ -16,17 +16,18 @@ namespace melflow {
 namespace {
 
 struct ExportArguments {
-  std::string file, folder, format, shard = "256MiB";
+  std::string file, folder, format, shard = "256MiB", utterance;
   bool overwrite = false;
 };
 
 int export_rows(const ExportArguments& a) {
   PythonHost* host = python_host();
   if (host == nullptr) throw NeedsPython{"melflow export"};
-  const std::string words =
-      fmt::format(R"({{"source": {}, "folder": {}, "format": {}, "shard": {}, "overwrite": {}}})",
-                  json_string(a.file), json_string(a.folder), json_string(a.format),
-                  json_string(a.shard), a.overwrite);
+  const std::string words = fmt::format(
+      R"({{"source": {}, "folder": {}, "format": {}, "shard": {}, "utterance": {}, )"
+      R"("overwrite": {}}})",
+      json_string(a.file), json_string(a.folder), json_string(a.format), json_string(a.shard),
+      a.utterance.empty() ? "null" : json_string(a.utterance), a.overwrite);
   say(stdout, "{}\n", host->export_rows(words));
   return kDone;
 }
@@ -39,13 +40,18 @@ Action add_export(CLI::App& verb) {
   verb.add_option("DIR", arguments->folder, "the folder to make")->required();
   verb.add_option("--format", arguments->format,
                   "parquet, arrow (IPC), zarr (version 3), kaldi (ark and scp), tar (WebDataset), "
-                  "safetensors, or hf (datasets of Hugging Face)")
+                  "shar (Lhotse Shar), safetensors, or hf (datasets of Hugging Face)")
       ->required()
       ->type_name("NAME")
-      ->check(CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "tar", "safetensors", "hf"}));
+      ->check(
+          CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "tar", "shar", "safetensors", "hf"}));
   verb.add_option("--shard", arguments->shard,
                   "about how many bytes of rows a file has (default: 256MiB)")
       ->type_name("SIZE");
+  verb.add_option(
+          "--utterance", arguments->utterance,
+          "column whose texts name the recordings (default: their paths without the ending)")
+      ->type_name("COLUMN");
   verb.add_flag("--overwrite", arguments->overwrite, "replaces an earlier export");
   verb.footer(
       "Needs the Python package melflow and the library that reads the format. All rows are "

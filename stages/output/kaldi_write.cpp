@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "stages/output/formats/kaldi_ark.h"
 #include "stages/output/recording_names.h"
 #include "stages/output/row_sink.h"
+#include "stages/recording_groups.h"
 
 namespace melflow {
 namespace {
@@ -46,18 +46,6 @@ struct KaldiWriteOptions : RowSinkOptions {
   }
 };
 
-// A text as one word, or as words with single blanks between them.
-std::string words_of(std::string_view text, char blank) {
-  std::string out;
-  for (const char c : text)
-    if (c != ' ' && (c < '\t' || c > '\r'))
-      out += c;
-    else if (!out.empty() && out.back() != blank)
-      out += blank;
-  while (!out.empty() && out.back() == blank) out.pop_back();
-  return out;
-}
-
 class KaldiWrite final : public RowSink {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";
@@ -65,10 +53,6 @@ class KaldiWrite final : public RowSink {
   explicit KaldiWrite(const KaldiWriteOptions& options) : RowSink(options), options_(options) {}
 
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
-    if (!target().path.empty() && !has_ending())
-      check.error("path", "'" + target().path +
-                              "' does not end in .ark; name it NAME.ark, since the files beside it "
-                              "are named after NAME");
     if (target().dtype != NumberType::float32)
       check.error("dtype",
                   "archives of Kaldi are float32; omit dtype, or write 16 bits by "
@@ -82,11 +66,11 @@ class KaldiWrite final : public RowSink {
 
   void start(RunContext& run) override {
     auto names = std::make_shared<KaldiNames>();
-    std::vector<std::string> paths;
-    for (std::size_t i = 0; i < run.source.count(); ++i) paths.push_back(run.source.name(i));
     names->keys =
-        options_.utterance.empty() ? recording_names(paths) : column(run, "utterance", '\0');
-    check_keys(names->keys, paths);
+        options_.utterance.empty() ? recording_names(run) : column(run, "utterance", '\0');
+    check_names(run, names->keys, "kaldi_write.utterance", [](const std::string& name) {
+      return kaldi_words(name, ' ') == name && name.find(' ') == name.npos;
+    });
     if (!options_.speaker.empty()) names->speakers = column(run, "speaker", '_');
     if (!options_.texts.empty()) names->texts = column(run, "text", ' ');
     names_ = std::move(names);
@@ -95,8 +79,12 @@ class KaldiWrite final : public RowSink {
   }
 
  private:
-  [[nodiscard]] bool has_ending() const { return target().path.ends_with(kArkEnding); }
   [[nodiscard]] const char* stage_name() const override { return "kaldi_write"; }
+  [[nodiscard]] const char* ending() const override { return kArkEnding; }
+  [[nodiscard]] KaldiTables tables() const {
+    return {!options_.speaker.empty(), !options_.texts.empty(),
+            !target().statistics_by.empty() && !target().normalize};
+  }
 
   // The texts of the column that an option names; `blank` between words, '\0': as they are.
   [[nodiscard]] std::vector<std::string> column(const RunContext& run, const char* option,
@@ -104,21 +92,10 @@ class KaldiWrite final : public RowSink {
     const std::string& name = option == std::string_view("utterance") ? options_.utterance
                               : option == std::string_view("speaker") ? options_.speaker
                                                                       : options_.texts;
-    const auto* listed = manifest_source(run);
-    const std::vector<std::string> there =
-        listed != nullptr ? listed->manifest().text_names() : std::vector<std::string>{};
-    const auto at = std::find(there.begin(), there.end(), name);
-    if (at == there.end())
-      throw RunError(fmt::format(
-          "kaldi_write.{}: the list has no column '{}'{}; name one that file_list.columns reads",
-          option, excerpt(name),
-          there.empty() ? "" : fmt::format(", there are {}", fmt::join(there, ", "))));
-    const auto which = static_cast<std::size_t>(at - there.begin());
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < listed->manifest().size(); ++i) {
-      const std::string_view text = listed->manifest().text(i, which);
-      out.push_back(blank == '\0' ? std::string(text) : words_of(text, blank));
-    }
+    for (const std::string_view text :
+         listed_texts(run, name, fmt::format("kaldi_write.{}", option)))
+      out.push_back(blank == '\0' ? std::string(text) : kaldi_words(text, blank));
     return out;
   }
 
@@ -137,34 +114,20 @@ class KaldiWrite final : public RowSink {
     }
   }
 
-  static void check_keys(const std::vector<std::string>& keys,
-                         const std::vector<std::string>& paths) {
-    std::unordered_set<std::string_view> seen;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const bool is_word = !keys[i].empty() && words_of(keys[i], ' ').find(' ') == keys[i].npos &&
-                           words_of(keys[i], ' ') == keys[i];
-      if (!is_word || !seen.insert(keys[i]).second)
-        throw RunError(fmt::format(
-            "kaldi_write.utterance: {} has the name '{}', which {}; Kaldi wants a word of its own "
-            "for each utterance",
-            excerpt(paths[i], kLongestPath), excerpt(keys[i]),
-            is_word ? "another one has" : "is no word"));
-    }
-  }
-
   [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
     if (!path.ends_with(kArkEnding)) return {path};
-    return KaldiFile::files_of(path, !options_.speaker.empty(), !options_.texts.empty());
+    return KaldiFile::files_of(path, tables());
   }
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
-    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, names_);
+    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, tables(), names_);
   }
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
     static_cast<KaldiFile&>(file).make_ark(shape, index);
   }
   [[nodiscard]] std::string layout_facts() const override {
-    return fmt::format("ark, {}, {}, {}", options_.utterance, options_.speaker, options_.texts);
+    return fmt::format("ark, {}, {}, {}{}", options_.utterance, options_.speaker, options_.texts,
+                       tables().cmvn ? ", cmvn" : "");
   }
 
   KaldiWriteOptions options_;

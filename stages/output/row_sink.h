@@ -74,6 +74,8 @@ class RowSink : public Sink<MelBatch>,
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
+  /// What `path` has to end in, since the files beside it are named after it; "": in anything.
+  [[nodiscard]] virtual const char* ending() const { return ""; }
   /// The paths of all files that make up the output at `path`, one with rows first.
   [[nodiscard]] virtual std::vector<std::string> files_of(const std::string& path) const {
     return {path};
@@ -124,8 +126,8 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] std::vector<std::string> all_files() const;
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
-  void normalize(RunContext& run, std::size_t section, std::int64_t rows);
-  void normalize_repaired(RunContext& run, std::size_t section);
+  void normalize(RunContext& run, std::size_t section);
+  void normalize_repaired(const RunContext& run, std::size_t section);
   [[nodiscard]] std::vector<Value> split_summaries(const RunContext& run) const;
 
   RowSinkOptions target_;

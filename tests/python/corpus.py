@@ -53,6 +53,15 @@ def pipeline(root, sink, *, segment="", files="", chain=MEL, memory="64MiB"):
     return HEAD.format(root=root, segment=segment, files=files, memory=memory) + chain + f"  out: {{{sink}, from: rows}}\n"
 
 
+def varied(text):
+    """A pipeline with two results of each recording, which differ in speed."""
+    for old, new in (("  decode: {stage: decode, from: read", "  takes: {stage: repeat, from: read, times: 2}\n  decode: {stage: decode, from: takes"),
+                     ("  segment: {stage: segment, from: decode", "  speed: {stage: speed, from: decode, factors: [0.9, 1]}\n"
+                      "  resample: {stage: resample, from: speed, rate: 8000}\n  segment: {stage: segment, from: resample")):
+        text = text.replace(old, new)
+    return text
+
+
 def write_rows(folder, name, text):
     """Runs the program on a pipeline that writes NAME.h5."""
     path = os.path.join(folder, name + ".yaml")

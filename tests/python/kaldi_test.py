@@ -295,6 +295,62 @@ class KaldiTest(corpus.CorpusTest):
         for name in ("feats.ark", "feats.scp"):
             self.assertEqual(contents(out)[name], contents(fresh)[name], name)
 
+    def test_sums_of_speakers(self):
+        more = ", utterance: id, speaker: who, statistics_by: who"
+        for case in ("whole", "windows"):
+            with self.subTest(case):
+                out = self.out("sums")
+                self.run_program(self.text(out, more, self.listed("id, who"), **CASES[case]))
+                rows = {key.decode(): values.astype(np.float64) for key, (_, values) in matrices(os.path.join(out, "feats.ark")).items()}
+                speakers = {key.decode(): words.decode().split() for key, words in table(os.path.join(out, "spk2utt")).items()}
+                with open(os.path.join(out, "cmvn.ark"), "rb") as file:
+                    data = file.read()
+                scp = table(os.path.join(out, "cmvn.scp"))
+                self.assertEqual([key.decode() for key in scp], sorted(speakers))
+                for speaker, keys in speakers.items():
+                    at = int(scp[speaker.encode()].rsplit(b":", 1)[1])
+                    self.assertEqual(data[at:at + 15], b"\0BDM " + struct.pack("<bibi", 4, 2, 4, 21))
+                    self.assertEqual(data[:at].rsplit(b" ", 1)[0][-len(speaker):], speaker.encode())
+                    got = np.frombuffer(data, "<f8", 42, at + 15).reshape(2, 21)
+                    values = np.concatenate([rows[key] for key in keys])
+                    np.testing.assert_allclose(got, [[*values.sum(0), len(values)], [*(values ** 2).sum(0), 0]], rtol=1e-11)
+                    for library in ("kaldiio", "kaldi_native_io"):
+                        if importlib.util.find_spec(library):
+                            path = f"{out}/cmvn.ark:{at}"
+                            module = __import__(library)
+                            read = module.load_mat(path) if library == "kaldiio" else np.array(module.DoubleMatrix.read(path))
+                            self.assertEqual(np.array(read).tobytes(), got.tobytes(), library)
+        self.program("verify", os.path.join(out, "feats.ark"))
+        # Sums that are applied already are not offered to be applied again.
+        out = self.out("applied")
+        self.run_program(self.text(out, more + ", normalize: true", self.listed("id, who")))
+        self.assertFalse([name for name in os.listdir(out) if name.startswith("cmvn")])
+
+    def test_a_result_is_a_matrix(self):
+        for case in ("whole", "windows"):
+            with self.subTest(case):
+                out = self.out("results")
+                h5 = out + ".h5"
+                text = corpus.varied(self.text(out, **CASES[case]) + f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n")
+                self.run_program(text)
+                there = matrices(os.path.join(out, "feats.ark"))
+                rows, n = melflow.open(h5), 0
+                for i in np.flatnonzero(rows.count).tolist():
+                    name = list(there)[n].rsplit(b"-", 1 if case == "whole" else 2)[0]
+                    for said, values in rows.results(i):
+                        key = name + b"-%d" % said["number"]["takes"]
+                        if case == "whole":
+                            self.assertEqual(there[key][1].tobytes(), values.tobytes(), key)
+                            n += 1
+                        for k, window in enumerate(values if case == "windows" else ()):
+                            self.assertEqual(there[key + b"-%06d" % k][1].tobytes(), window.tobytes(), key)
+                            n += 1
+                self.assertEqual(n, len(there))
+                self.program("verify", os.path.join(out, "feats.ark"))
+                before = contents(out)
+                self.run_program(text.replace("overwrite: true, path: " + h5, "overwrite: true, path: " + h5), "update")
+                self.assertEqual(contents(out)["feats.ark"], before["feats.ark"])
+
     def test_refusals(self):
         out = self.out("refused")
         for more, listed, why in (
@@ -304,7 +360,7 @@ class KaldiTest(corpus.CorpusTest):
                 (", speaker: who", "", "kaldi_write.speaker: the list has no column 'who'; name one that"),
                 (", utterance: who", self.listed("id, who"), "has the name 'ann lee', which is no word"),
                 (", utterance: kind", self.listed("id, kind"), "has the name 'same', which another one has"),
-                (", utterance: label", self.listed("id, who"), "the list has no column 'label'")):
+                (", utterance: label", self.listed("id, who"), "has the name 'ant', which another one has")):
             with self.subTest(why):
                 ended = self.run_program(self.text(out, more, listed), accepts=(1, 78))
                 self.assertRegex(ended.stderr, why)

@@ -14,6 +14,7 @@ import unittest
 import warnings
 
 import h5py
+import melflow
 import numpy as np
 
 import corpus
@@ -174,13 +175,53 @@ class TarTest(corpus.CorpusTest):
         self.run_program(self.text(os.path.join(out, "l-{0..2}.tar")))
         self.assertEqual(contents(out), contents(whole))
 
-    def test_more_shards_than_recordings(self):
+    def test_no_shard_is_empty(self):
+        # A recording of 60 s has more rows than several shards.
+        for files in ("", SPLITS):
+            out = self.out("full")
+            self.run_program(self.text(os.path.join(out, "f-{00..11}.tar"), files=files))
+            paths = sorted(glob.glob(os.path.join(out, "*.tar")))
+            self.assertEqual(len(paths), 24 if files else 12)
+            for path in paths:
+                self.assertTrue(members([path]), path)
         out = self.out("many")
-        self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar")))
-        paths = sorted(glob.glob(os.path.join(out, "*.tar")))
-        self.assertEqual(len(paths), 1500)
-        index = np.load(os.path.join(out, "m.index.npy"))
-        self.assertEqual(sum(n.endswith(".npy") for n in members(paths)), (index["count"] > 0).sum())
+        for files, why in (("", "there are 1500 shards for 60 recordings, and an empty one is none; name at most 60 by"),
+                           (SPLITS, "1500 shards for [0-9]+ recordings of the split train")):
+            self.assertRegex(self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar"), files=files), code=1), why)
+        self.assertEqual(os.listdir(out), [])
+
+    def test_names_by_a_column(self):
+        table = os.path.join(self.folder.name, "ids.csv")
+        names = sorted(os.listdir(os.path.join(self.root, "bee")))
+        pathlib.Path(table).write_text("path,id,who\n" + "".join(f"bee/{n},a.{n[:-4]},x\n" for n in names), encoding="utf-8")
+        out = self.out("named")
+        text = self.text(os.path.join(out, "n.tar"), ", utterance: id", files=f", manifest: {table}, columns: [id, who]").replace(
+            ", labels: top_dir", "")
+        self.run_program(text)
+        self.assertIn("a%2E001.npy", members([os.path.join(out, "n.tar")]))
+        for column, why in (("who", "tar_write.utterance: bee/.* has the name 'x', which another one has"), ("what", "no column 'what'")):
+            self.assertRegex(self.run_program(text.replace("utterance: id", "utterance: " + column), code=1), why)
+
+    def test_a_result_is_a_member(self):
+        out = self.out("results")
+        h5 = out + ".h5"
+        self.run_program(corpus.varied(self.text(os.path.join(out, "r-{0..9}.tar")) +
+                                       f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n"))
+        there = {}
+        for path in sorted(glob.glob(os.path.join(out, "*.tar"))):
+            of_shard = members([path])
+            abouts = [name for name in of_shard if name.endswith(".json")]
+            self.assertEqual(len(abouts) % 2, 0)  # both results of a recording lie together
+            there.update(of_shard)
+        rows, n = melflow.open(h5), 0
+        for i in np.flatnonzero(rows.count).tolist():
+            for said, values in rows.results(i):
+                key = f"{rows.path[i][:-4]}-{said['number']['takes']}"
+                self.assertEqual(np.load(io.BytesIO(there[key + ".npy"])).tobytes(), values.tobytes(), key)
+                about = json.loads(there[key + ".json"])
+                self.assertEqual((about["result"], about["rows"]), (said, len(values)))
+                n += 1
+        self.assertEqual(3 * n, len(there))
 
     def test_a_run_without_rows_replaces_nothing(self):
         out = self.out("kept")
@@ -189,7 +230,8 @@ class TarTest(corpus.CorpusTest):
         before = contents(out)
         silent = os.path.join(self.folder.name, "silent")
         os.mkdir(silent)
-        shutil.copy(os.path.join(self.root, "bee", "007.wav"), silent)  # has no samples: skipped
+        for name in ("a.wav", "b.wav"):
+            shutil.copy(os.path.join(self.root, "bee", "007.wav"), os.path.join(silent, name))  # has no samples: skipped
         said = self.run_program(text.replace(self.root, silent), code=1)
         self.assertIn("an existing output stays as it was", said)
         self.assertEqual(contents(out), before)

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <vector>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "stages/output/formats/stored_json.h"
 
 namespace melflow {
 namespace {
@@ -19,6 +23,40 @@ void move_up(const PartFile& file, std::uint64_t from, std::uint64_t to, std::ui
 }
 
 }  // namespace
+
+std::vector<NamedRows> named_rows(std::size_t files,
+                                  const std::function<RowsOfFile(std::size_t)>& rows_of,
+                                  std::span<const std::string> names) {
+  std::vector<NamedRows> out;
+  std::unordered_set<std::string> taken;
+  const auto own_name = [&](std::string name) {
+    if (taken.empty()) taken.insert(names.begin(), names.end());
+    std::string unique = name;
+    for (int n = 1; !taken.insert(unique).second; ++n) unique = fmt::format("{}-{}", name, n);
+    return unique;
+  };
+  for (std::size_t i = 0; i < files; ++i) {
+    const RowsOfFile of = rows_of(i);
+    if (of.count == 0) continue;
+    const std::string name = names.empty() ? "" : names[i];
+    if (of.results.empty()) {
+      out.push_back({i, of.first, of.count, name});
+      continue;
+    }
+    std::int64_t first = of.first;
+    for (const StoredJson& result : parse_stored(std::string(of.results))) {
+      std::string numbered = name;
+      for (const StoredJson& n : result.value("number", StoredJson::object()))
+        numbered += "-" + n.dump();
+      const auto rows = result.at("rows").get<std::int64_t>();
+      out.push_back({i, first, rows, names.empty() ? "" : own_name(numbered), result.dump()});
+      first += rows;
+    }
+  }
+  std::sort(out.begin(), out.end(),
+            [](const NamedRows& a, const NamedRows& b) { return a.first < b.first; });
+  return out;
+}
 
 // From the last piece to the first, since each moves to where later ones were. Where that is
 // interrupted, rows before it are as they were, and a run that resumes finds by hashes which.

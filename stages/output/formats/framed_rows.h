@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/rows/row_hash.h"
@@ -16,6 +18,25 @@ namespace melflow {
 /// The first byte of rows that have not been moved yet. No head may be shorter.
 constexpr std::uint64_t kUnframedOffset = 16;
 static_assert(PartFile::kMark.size() <= kUnframedOffset);
+
+/// Rows of an archive under a name of their own: those of a recording, or of one of its results (a
+/// channel, a variant, an utterance).
+struct NamedRows {
+  std::size_t file = 0;              ///< in the index
+  std::int64_t first = 0, rows = 0;  ///< of the output
+  std::string name;
+  std::string result = {};  ///< what the index has of the result, as JSON; "" of a recording
+};
+struct RowsOfFile {
+  std::int64_t first = 0, count = 0;
+  std::string_view results;  ///< AboutFile::results
+};
+/// Returns them in the order of their rows. `names`: of the files, each once; a result has its
+/// number by each stage that makes several behind it, as in "a/talk-1". Without `names` they have
+/// none.
+std::vector<NamedRows> named_rows(std::size_t files,
+                                  const std::function<RowsOfFile(std::size_t)>& rows_of,
+                                  std::span<const std::string> names);
 
 struct FramedPiece {
   std::string head;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <utility>
@@ -23,7 +24,8 @@ namespace {
 
 using Shape = std::span<const std::uint64_t>;
 constexpr const char* kArkStage = "kaldi_write";
-const std::string kBinary("\0BF", 3);
+constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
+const std::string kBinary("\0BF", 3), kDoubles("\0BDM ", 5);
 
 std::string in_folder_of(const std::string& ark, const std::string& name) {
   return (std::filesystem::path(ark).parent_path() / name).string();
@@ -51,24 +53,44 @@ std::string head_of(Shape shape, std::int64_t rows) {
   return kBinary + "M " + int32(shape.size() == 3 ? shape[1] : count) + int32(shape.back());
 }
 
-// The matrices in the order of their rows.
+// A matrix or vector: all rows under a name, or one of them where it is a window of several frames.
 struct Matrix {
-  std::size_t file;
+  const NamedRows* of;
   std::int64_t row, rows;  // of the output
-  std::int64_t number;     // of the window; -1 where a recording is one matrix
 };
 
-template <class Files>
-std::vector<Matrix> matrices_of(std::size_t files, Shape shape, const Files& range_of) {
+// In the order of their rows.
+std::vector<Matrix> matrices_of(const std::vector<NamedRows>& named, Shape shape) {
   std::vector<Matrix> out;
-  for (std::size_t i = 0; i < files; ++i) {
-    const auto [first, count] = range_of(i);
-    if (count == 0) continue;
-    if (shape.size() < 3) out.push_back({i, first, count, -1});
-    for (std::int64_t n = 0; shape.size() == 3 && n < count; ++n)
-      out.push_back({i, first + n, 1, n});
+  for (const NamedRows& of : named) {
+    if (shape.size() < 3) out.push_back({&of, of.first, of.rows});
+    for (std::int64_t n = 0; shape.size() == 3 && n < of.rows; ++n)
+      out.push_back({&of, of.first + n, 1});
   }
-  std::sort(out.begin(), out.end(), [](const Matrix& a, const Matrix& b) { return a.row < b.row; });
+  return out;
+}
+
+std::string key_of(const Matrix& m, Shape shape) {
+  return shape.size() < 3 ? m.of->name : fmt::format("{}-{:06}", m.of->name, m.row - m.of->first);
+}
+
+// The sums of each speaker's rows and of their squares, as compute-cmvn-stats --spk2utt gives them:
+// with the number of frames behind the former. Names that are one word to Kaldi are one speaker.
+std::map<std::string, std::vector<double>> cmvn_of(const ColumnStatistics& statistics) {
+  std::map<std::string, std::vector<double>> out;
+  const GroupStatistics& groups = *statistics.groups;
+  const std::size_t columns = statistics.mean.size();
+  for (std::size_t g = 0; g < groups.names.size(); ++g) {
+    std::vector<double>& sums = out[kaldi_words(groups.names[g], '_')];
+    sums.resize(2 * (columns + 1));
+    const auto n = static_cast<double>(groups.frames[g]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double mean = groups.mean[g * columns + c], std = groups.std[g * columns + c];
+      sums[c] += n * mean;
+      sums[columns + 1 + c] += n * (std * std + mean * mean);
+    }
+    sums[columns] += n;
+  }
   return out;
 }
 
@@ -156,54 +178,96 @@ std::vector<std::pair<std::uint64_t, std::string>> offsets_in(const std::string&
 
 }  // namespace
 
-std::vector<std::string> KaldiFile::files_of(const std::string& target, bool has_speakers,
-                                             bool has_texts) {
-  std::vector<std::string> out{target, scp_path(target), npy_index_path(target),
-                               npy_document_path(target)};
-  if (has_speakers)
-    for (const char* name : {"utt2spk", "spk2utt"}) out.push_back(in_folder_of(target, name));
-  if (has_texts) out.push_back(in_folder_of(target, "text"));
+std::string kaldi_words(std::string_view text, char blank) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ' && (c < '\t' || c > '\r'))
+      out += c;
+    else if (!out.empty() && out.back() != blank)
+      out += blank;
+  while (!out.empty() && out.back() == blank) out.pop_back();
+  return out;
+}
+
+std::vector<std::string> KaldiFile::files_of(const std::string& target, const KaldiTables& tables) {
+  std::vector<std::string> out{target, npy_index_path(target), npy_document_path(target),
+                               scp_path(target)};
+  const auto add = [&](bool is_there, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (is_there) out.push_back(in_folder_of(target, name));
+  };
+  add(tables.speakers, {"utt2spk", "spk2utt"});
+  add(tables.texts, {"text"});
+  add(tables.cmvn, {kCmvnArk, kCmvnScp});
   return out;
 }
 
 KaldiFile::KaldiFile(const std::string& target, std::size_t values_per_row, const Opening& opening,
-                     std::shared_ptr<const KaldiNames> names)
+                     const KaldiTables& tables, std::shared_ptr<const KaldiNames> names)
     : RowPartFile(target, kArkStage, NumberType::float32, values_per_row, kUnframedOffset, opening,
                   has_one_of({kBinary})),
-      names_(std::move(names)) {
-  for (const std::string& path :
-       files_of(target, names_->speakers.has_value(), names_->texts.has_value())) {
-    if (path == target) continue;
-    Recognizer recognizer =
-        path == npy_index_path(target)      ? has_one_of({"('offset', '<i8'), ('count', '<i8')"})
-        : path == npy_document_path(target) ? has_one_of({"\"melflow_version\""})
-                                            : has_a_key(names_);
+      names_(std::move(names)),
+      index_(target, kArkStage, opening.existing) {
+  const std::vector<std::string> all = files_of(target, tables);
+  for (auto path = all.begin() + 3; path != all.end(); ++path) {
+    Recognizer recognizer = path->ends_with(kCmvnArk)   ? has_one_of({kDoubles})
+                            : path->ends_with(kCmvnScp) ? has_one_of({kCmvnArk})
+                                                        : has_a_key(names_);
     files_.push_back(
-        std::make_unique<PartFile>(path, kArkStage, opening.existing, std::move(recognizer)));
+        std::make_unique<PartFile>(*path, kArkStage, opening.existing, std::move(recognizer)));
   }
 }
 
 std::vector<PartFile*> KaldiFile::parts() {
-  std::vector<PartFile*> out;
+  std::vector<PartFile*> out{&index_.index, &index_.document};
   for (const auto& file : files_) out.push_back(file.get());
   out.push_back(this);
   return out;
 }
 
+// Writes one of the tables, "KEY VALUE" in each line, where the output has it.
+void KaldiFile::put_table(const std::string& path,
+                          const std::map<std::string, std::string>& lines) const {
+  for (const auto& file : files_) {
+    if (file->target() != path) continue;
+    Appender out(*file);
+    for (const auto& [key, value] : lines) out.add(fmt::format("{} {}\n", key, value));
+    out.finish();
+  }
+}
+
+void KaldiFile::put_cmvn(const ColumnStatistics& statistics) const {
+  for (const auto& file : files_) {
+    if (!file->target().ends_with(kCmvnArk)) continue;
+    Appender out(*file);
+    std::map<std::string, std::string> scp;
+    std::uint64_t at = 0;
+    for (const auto& [speaker, sums] : cmvn_of(statistics)) {
+      const std::string head = kDoubles + int32(2) + int32(sums.size() / 2);
+      const std::size_t bytes = sums.size() * sizeof(double);
+      scp[speaker] = fmt::format("{}:{}", kCmvnArk, at + speaker.size() + 1);
+      out.add(fmt::format("{} {}", speaker, head));
+      out.add({reinterpret_cast<const char*>(sums.data()), bytes});
+      at += speaker.size() + 1 + head.size() + bytes;
+    }
+    out.finish();
+    put_table(in_folder_of(target(), kCmvnScp), scp);
+  }
+}
+
 void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index) {
-  write_npy_index(*files_[1], index);
-  write_npy_document(*files_[2], shape, type(), index);
+  index_.write(shape, type(), index);
   if (!index.complete) return;
-  const std::vector<Matrix> matrices = matrices_of(index.files(), shape, [&](std::size_t i) {
-    return std::pair(index.offset(i), index.rows(i));
-  });
-  const auto key = [&](const Matrix& m) {
-    const std::string& name = names_->keys[index.first + m.file];
-    return m.number < 0 ? name : fmt::format("{}-{:06}", name, m.number);
-  };
+  const std::vector<NamedRows> named = named_rows(
+      index.files(),
+      [&](std::size_t i) {
+        return RowsOfFile{index.offset(i), index.rows(i), index.results(i)};
+      },
+      std::span(names_->keys).subspan(index.first, index.files()));
+  const std::vector<Matrix> matrices = matrices_of(named, shape);
   const auto piece = [&](std::size_t i) {
     const Matrix& m = matrices[i];
-    return FramedPiece{key(m) + " " + head_of(shape, m.rows), m.rows};
+    return FramedPiece{key_of(m, shape) + " " + head_of(shape, m.rows), m.rows};
   };
   frame_rows(*this, matrices.size(), piece);
 
@@ -213,13 +277,13 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
   RowHash hash;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const Matrix& m = matrices[i];
-    const std::string name = key(m);
-    const std::size_t file = index.first + m.file;
+    const std::string name = key_of(m, shape);
+    const std::size_t file = index.first + m.of->file;
     scp[name] = fmt::format("{}:{}", ark, at + name.size() + 1);
     at += piece(i).head.size();
     at = add_bytes(hash, *this, at, static_cast<std::uint64_t>(m.rows) * row_bytes());
-    if (i + 1 == matrices.size() || matrices[i + 1].file != m.file) {
-      const std::uint64_t written = index.rows_hash(m.file);
+    if (i + 1 == matrices.size() || matrices[i + 1].of->file != m.of->file) {
+      const std::uint64_t written = index.rows_hash(m.of->file);
       if (written != 0 && hash.value() != written) fail_read_back(part_path());
       hash.reset();
     }
@@ -231,14 +295,11 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
   }
   for (const auto& [name, speaker] : speaker_of)
     keys_of[speaker] += (keys_of[speaker].empty() ? "" : " ") + name;
-  std::vector tables{std::pair(0, &scp)};  // with the number of the file
-  if (names_->speakers) tables.insert(tables.end(), {{3, &speaker_of}, {4, &keys_of}});
-  if (names_->texts) tables.emplace_back(names_->speakers ? 5 : 3, &text);
-  for (const auto& [file, table] : tables) {
-    Appender out(*files_[static_cast<std::size_t>(file)]);
-    for (const auto& [name, value] : *table) out.add(fmt::format("{} {}\n", name, value));
-    out.finish();
-  }
+  put_table(scp_path(target()), scp);
+  put_table(in_folder_of(target(), "utt2spk"), speaker_of);
+  put_table(in_folder_of(target(), "spk2utt"), keys_of);
+  put_table(in_folder_of(target(), "text"), text);
+  if (index.statistics != nullptr && index.statistics->groups) put_cmvn(*index.statistics);
 }
 
 FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
@@ -251,9 +312,14 @@ FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
       throw RunError(fmt::format("the file has {} bytes, its rows {}", file_bytes, bytes));
     const std::uint64_t row_bytes = data.values_per_row() * sizeof(float);
     const auto offsets = offsets_in(scp_path(path));
-    const std::vector<Matrix> matrices = matrices_of(
-        data.files.size(), data.shape,
-        [&](std::size_t i) { return std::pair(data.files[i].offset, data.files[i].count); });
+    const std::vector<NamedRows> named =
+        named_rows(data.files.size(),
+                   [&](std::size_t i) {
+                     const FeatureData::Entry& e = data.files[i];
+                     return RowsOfFile{e.offset, e.count, e.results};
+                   },
+                   {});
+    const std::vector<Matrix> matrices = matrices_of(named, data.shape);
     if (offsets.size() != matrices.size())
       throw RunError(fmt::format("{} has {} lines, and there are {} matrices", scp_path(path),
                                  offsets.size(), matrices.size()));

@@ -4,15 +4,19 @@
 //               "KEY \0BFV \4<values>" (Kaldi's kaldi-matrix.cc); numbers are int32, little-endian
 //   feats.scp   "KEY feats.ark:OFFSET", the offset that of "\0B"; sorted by key, as all tables are
 //   utt2spk, spk2utt, text
+//   cmvn.ark    for each speaker a matrix of doubles, "SPEAKER \0BDM ", 2 x (columns + 1): the sums
+//               of its rows and their number, the sums of their squares and 0; cmvn.scp has them
 //
-// A recording is a matrix, of samples a vector, and where rows are windows of several frames each
-// of these is a matrix, KEY-000000. The index of all recordings is that of npy_layout.
+// A recording, or each of its results, is a matrix, of samples a vector, and where rows are windows
+// of several frames each of these is a matrix, KEY-000000. The index of all recordings is that of npy_layout.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stages/output/formats/feature_data.h"
@@ -23,6 +27,14 @@ namespace melflow {
 
 constexpr const char* kArkEnding = ".ark";
 
+/// A text as one word, or as words with single blanks between them, which come as `blank`.
+std::string kaldi_words(std::string_view text, char blank);
+
+/// Which files there are beside the ark, its table and its index.
+struct KaldiTables {
+  bool speakers = false, texts = false, cmvn = false;
+};
+
 /// What the tables say of recordings, by their numbers in the run.
 struct KaldiNames {
   std::vector<std::string> keys;
@@ -32,12 +44,11 @@ struct KaldiNames {
 class KaldiFile final : public RowPartFile {
  public:
   /// The paths of all files, the ark first. `target` ends in ".ark".
-  static std::vector<std::string> files_of(const std::string& target, bool has_speakers,
-                                           bool has_texts);
+  static std::vector<std::string> files_of(const std::string& target, const KaldiTables& tables);
 
   /// Throws RunError as PartFile does, for any of the files.
   KaldiFile(const std::string& target, std::size_t values_per_row, const Opening& opening,
-            std::shared_ptr<const KaldiNames> names);
+            const KaldiTables& tables, std::shared_ptr<const KaldiNames> names);
 
   /// Completes all files; of a run that was stopped only the index, since a later one goes on with
   /// the rows. Throws RunError, also where rows read back are not those written.
@@ -45,8 +56,12 @@ class KaldiFile final : public RowPartFile {
   [[nodiscard]] std::vector<PartFile*> parts() override;
 
  private:
+  void put_table(const std::string& path, const std::map<std::string, std::string>& lines) const;
+  void put_cmvn(const ColumnStatistics& statistics) const;
+
   std::shared_ptr<const KaldiNames> names_;
-  std::vector<std::unique_ptr<PartFile>> files_;  // all but the ark
+  NpyIndexFiles index_;
+  std::vector<std::unique_ptr<PartFile>> files_;  // the tables
 };
 
 /// Reads everything but the rows, from the files beside `path`. Throws RunError that names what is
