@@ -17,6 +17,7 @@ namespace {
 
 struct ExportArguments {
   std::string file, folder, format, shard = "256MiB", utterance;
+  int compression = 0;
   bool overwrite = false;
 };
 
@@ -25,9 +26,10 @@ int export_rows(const ExportArguments& a) {
   if (host == nullptr) throw NeedsPython{"melflow export"};
   const std::string words = fmt::format(
       R"({{"source": {}, "folder": {}, "format": {}, "shard": {}, "utterance": {}, )"
+      R"("compression": {}, )"
       R"("overwrite": {}}})",
       json_string(a.file), json_string(a.folder), json_string(a.format), json_string(a.shard),
-      a.utterance.empty() ? "null" : json_string(a.utterance), a.overwrite);
+      a.utterance.empty() ? "null" : json_string(a.utterance), a.compression, a.overwrite);
   say(stdout, "{}\n", host->export_rows(words));
   return kDone;
 }
@@ -52,6 +54,10 @@ Action add_export(CLI::App& verb) {
           "--utterance", arguments->utterance,
           "column whose texts name the recordings (default: their paths without the ending)")
       ->type_name("COLUMN");
+  verb.add_option("--compression", arguments->compression,
+                  "of kaldi, by Kaldi's number, with loss: 1 (2, or 3 up to 8 rows), 2 (8 bits by "
+                  "quarters of each column), 3 (16 bits), 5 (8 bits); default: none")
+      ->type_name("METHOD");
   verb.add_flag("--overwrite", arguments->overwrite, "replaces an earlier export");
   verb.footer(
       "Needs the Python package melflow and the library that reads the format. All rows are "

@@ -21,8 +21,12 @@ Read = Iterator[Tuple[int, np.ndarray]]
 _GROUP = 32 << 20  # bytes of rows that Arrow holds at a time
 
 
+COMPRESSIONS = (1, 2, 3, 5)  # those of Kaldi's CompressionMethod that go by the range of the values
+
+
 class Format:
     libraries: Tuple[str, ...] = ()
+    compression = 0
 
     def write(self, source: Source, folder: str) -> None:
         raise NotImplementedError
@@ -310,7 +314,7 @@ class Kaldi(Format):
             tables["feats.scp"][key] = f"{ark}:{file.tell() + len(os.fsencode(key)) + 1}"
             # Of a name that is not UTF-8 the bytes are written, which the library's own text cannot hold.
             whole = io.BytesIO()
-            kaldiio.save_ark(whole, {"": values})
+            kaldiio.save_ark(whole, {"": values}, compression_method=self.compression or None)
             file.write(os.fsencode(key) + whole.getvalue())
             tables["utt2spk"][key] = speaker or key
             tables["utt2num_frames"][key] = str(len(values))
@@ -328,7 +332,20 @@ class Kaldi(Format):
             for i in numbers:
                 found = [kaldiio.load_mat(os.path.join(place, os.fsdecode(at[os.fsencode(key)])))
                          for key, _, _ in self._matrices(source, i)]
+                if self.compression:
+                    rows = source.usual(i).astype(np.float32)
+                    if all(self._is_near(rows[at], read) for (_, at, _), read in zip(self._matrices(source, i), found)):
+                        yield i, rows
+                        continue
                 yield i, np.stack(found) if len(source.rows.shape) == 3 else np.concatenate(found)
+
+    def _is_near(self, rows: np.ndarray, read: np.ndarray) -> bool:
+        """Whether each value is off by half a step at most: by columns, whose quarters have 63 steps or more, or of all values."""
+        whole = float(np.ptp(rows.astype(np.float64)))
+        in_columns = self.compression == 2 or (self.compression == 1 and len(rows) > 8)
+        step = np.ptp(rows.astype(np.float64), axis=0) / 63 if in_columns else whole / (255 if self.compression == 5 else 65535)
+        # The quarters of a column are kept in 16 bits.
+        return rows.shape == read.shape and bool((np.abs(read - rows) <= step / 2 + 3 * whole / 65535 + 1e-6 * np.abs(rows)).all())
 
 
 def _npy(values: np.ndarray) -> bytes:

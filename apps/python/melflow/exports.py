@@ -304,20 +304,21 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
 
 
 def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", format: str, *, shard: str = "256MiB",
-           overwrite: bool = False, utterance: Optional[str] = None) -> Dict[str, Any]:
+           overwrite: bool = False, utterance: Optional[str] = None, compression: int = 0) -> Dict[str, Any]:
     """Writes the rows of a file that melflow has written (.h5 or .npy) for other libraries, into a new folder.
 
     format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "shar"
       (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after;
       tar and shar need none.
     shard: about how many bytes of rows a file has. overwrite: replaces an earlier export. utterance: the column whose texts name
-      recordings; not given: their paths without the ending.
+      recordings; not given: their paths without the ending. compression: of kaldi, by the number that copy-feats has for it, which
+      loses precision: 1 (2, or 3 up to 8 rows), 2 (8 bits by quarters of each column), 3 (16 bits) or 5 (8 bits); 0: none.
 
     All rows are compared with the hashes of the file, and again as the library reads them back. recordings.csv in the folder lists
     every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows;
     and as renamed_splits those whose files are called otherwise.
     RunError: rows are damaged, a library is not installed, or the folder is no place for it; nothing is left then."""
-    from .export_formats import FORMATS  # which imports this module
+    from .export_formats import COMPRESSIONS, FORMATS  # which imports this module
 
     if arguments.text("format", format) not in FORMATS:
         raise ValueError(f"format: {format!r} is none. {arguments.meant(format, FORMATS)}")
@@ -326,7 +327,10 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
+    if arguments.whole("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
+        raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
+    writer.compression = compression
     for library in writer.libraries:
         try:
             importlib.import_module(library)
@@ -346,7 +350,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
                 raise RunError(f"{rows.path[min(given.hashes)]} cannot be read back")
             given.write_table(os.path.join(part, "recordings.csv"))
             with open(os.path.join(part, _ABOUT), "w", encoding="utf-8") as file:
-                json.dump({"melflow_export": format, **given.about(),
+                json.dump({"melflow_export": format, **given.about(), **({"compression": compression} if compression else {}),
                            **({"renamed_splits": given.renamed} if given.renamed else {})}, file, indent=1)
             size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(part) for name in names)
     except OSError as error:
