@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import unittest
 import wave
@@ -144,6 +145,21 @@ class CmvnTest(corpus.CorpusTest):
                     self.program("work", job)
                     self.program("merge", job, code=3)
                     self.assertEqual(read("one"), read("job"))
+
+    def test_a_run_that_goes_on_has_those_of_the_whole(self):
+        text = self.text(self.sink("killed.npy", "statistics: all, statistics_by: speaker, checkpoint: 1, " + SCALED, "npy_write"))
+        self.run_text(text)
+        whole = {name: pathlib.Path(self.path(name)).read_bytes() for name in ("killed.npy", "killed.index.npy", "killed.index.json")}
+        for name in whole:
+            os.remove(self.path(name))
+        yaml, part = self.path("p.yaml"), self.path("killed.npy.part")
+        child = subprocess.Popen([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while child.poll() is None and not (os.path.exists(part) and os.path.getsize(part) > 500_000):
+            pass
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        self.run_text(text)
+        self.assertEqual({name: pathlib.Path(self.path(name)).read_bytes() for name in whole}, whole)
 
     def test_an_update_has_those_of_a_run(self):
         for stage, ending in (("hdf5_write", "h5"), ("npy_write", "npy")):
