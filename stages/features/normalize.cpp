@@ -35,11 +35,12 @@ struct NormalizeOptions {
          "path of an earlier output whose mean and standard deviation scale the columns; it must "
          "have been written with statistics: train or all and without normalize: true; required")
         .tuning();  // its content is among the feature settings
-    s.field("by", by,
-            "column of the list, or label or split: scales the rows of each speaker, or whatever "
-            "else the texts there name, by the statistics that file has of it, which was written "
-            "with statistics_by: this column. Recordings without a text there go by the statistics "
-            "of all; one whose text file does not have fails")
+    s.field(
+         "by", by,
+         "column of the list, or label or split: scales the rows of each speaker, or whatever "
+         "else its texts name, by the statistics of that speaker in file, which was written with "
+         "statistics_by. Recordings without a text go by the statistics of all; those with one "
+         "that file does not have fail")
         .tuning();
   }
 };
@@ -53,6 +54,7 @@ class Normalize final : public RowStage {
     note_file_read(run, options_.file);
     if (options_.by.empty()) return;
     groups_.emplace(listed_texts(run, options_.by, "normalize.by"));
+    number_of_.clear();
     for (const std::string_view name : groups_->names())
       number_of_.push_back(statistics_.groups->find(name));
   }

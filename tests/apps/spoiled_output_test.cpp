@@ -19,7 +19,8 @@ const std::string kMelflow = MELFLOW_PROGRAM;
 // Runs the demo with statistics, into HDF5 or .npy.
 void make_output(const TempFolder& folder, const std::string& out) {
   std::string text = test::read_text(test::source_path("config/pipelines/demo.yaml"));
-  text.replace(text.rfind("path: ${OUT}"), 12, "path: ${OUT}\n    statistics: all\n    statistics_by: label");
+  text.replace(text.rfind("path: ${OUT}"), 12,
+               "path: ${OUT}\n    statistics: all\n    statistics_by: label");
   if (out.ends_with(".npy")) text.replace(text.rfind("hdf5_write"), 10, "npy_write");
   test::write_text(folder / "update.yaml", text);
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0, 1);

@@ -4,8 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
-import subprocess
 import unittest
 import wave
 
@@ -55,16 +53,6 @@ class CmvnTest(corpus.CorpusTest):
     def text(self, sink, files=None, **case):
         return corpus.pipeline(self.root, sink, files=self.listed() if files is None else files, **case).replace(", labels: top_dir", "")
 
-    def program(self, *words, code=0):
-        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *words], capture_output=True, text=True)
-        self.assertEqual(ended.returncode, code, ended.stdout + ended.stderr)
-        return ended.stdout + ended.stderr
-
-    def run_text(self, text, *words, code=3):
-        yaml = os.path.join(self.folder.name, "p.yaml")
-        pathlib.Path(yaml).write_text(text, encoding="utf-8")
-        return self.program(*(words or ["run", "--quiet"]), yaml, code=code)
-
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
@@ -111,9 +99,9 @@ class CmvnTest(corpus.CorpusTest):
                                      ("packed", "speaker", ", compression: deflate", {})):
             with self.subTest(what):
                 options = f"statistics_by: {by}" + (more if "statistics:" in more else ", statistics: all" + more)
-                self.run_text(self.text(self.sink("a.h5", options), **case))
+                self.run_program(self.text(self.sink("a.h5", options), **case))
                 self.check(self.path("a.h5"), self.path("a.h5"), by)
-        self.run_text(self.text(self.sink("n.h5")) + f"  npy: {{{self.sink('n.npy', stage='npy_write')}, from: rows}}\n")
+        self.run_program(self.text(self.sink("n.h5")) + f"  npy: {{{self.sink('n.npy', stage='npy_write')}, from: rows}}\n")
         one, other = (groups_of(self.path(name)) for name in ("n.h5", "n.npy"))
         self.assertEqual(str(one), str(other))
         self.assertEqual(melflow.open(self.path("n.npy")).group_mean.tobytes(), melflow.open(self.path("n.h5")).group_mean.tobytes())
@@ -121,8 +109,8 @@ class CmvnTest(corpus.CorpusTest):
         self.program("verify", self.path("n.npy"))
 
     def test_a_file_for_each_split_has_those_of_all(self):
-        self.run_text(self.text(self.sink("s.h5", "statistics: train, statistics_by: speaker, split_files: true")))
-        self.run_text(self.text(self.sink("whole.h5", "statistics: train, statistics_by: speaker")))
+        self.run_program(self.text(self.sink("s.h5", "statistics: train, statistics_by: speaker, split_files: true")))
+        self.run_program(self.text(self.sink("whole.h5", "statistics: train, statistics_by: speaker")))
         want = str(groups_of(self.path("whole.h5")))
         self.assertEqual([str(groups_of(self.path(f"s.{split}.h5"))) for split in ("train", "test")], [want] * 2)
 
@@ -136,29 +124,24 @@ class CmvnTest(corpus.CorpusTest):
                     def read(name, ending=ending):
                         path = self.path(f"{name}.{ending}")
                         return melflow.open(path)[:].tobytes(), melflow.open(path).group_mean.tobytes(), str(groups_of(path))
-                    self.run_text(of("one") + "workers: 1\n")
-                    self.run_text(of("four") + "workers: 4\n")
+                    self.run_program(of("one") + "workers: 1\n")
+                    self.run_program(of("four") + "workers: 4\n")
                     self.assertEqual(read("one"), read("four"))
                     job = self.path("job")
                     shutil.rmtree(job, ignore_errors=True)
-                    self.run_text(of("job"), "plan", "-o", job, "--part", "200KiB", code=0)
+                    self.run_program(of("job"), "plan", "-o", job, "--part", "200KiB", code=0)
                     self.program("work", job)
                     self.program("merge", job, code=3)
                     self.assertEqual(read("one"), read("job"))
 
     def test_a_run_that_goes_on_has_those_of_the_whole(self):
         text = self.text(self.sink("killed.npy", "statistics: all, statistics_by: speaker, checkpoint: 1, " + SCALED, "npy_write"))
-        self.run_text(text)
+        self.run_program(text)
         whole = {name: pathlib.Path(self.path(name)).read_bytes() for name in ("killed.npy", "killed.index.npy", "killed.index.json")}
         for name in whole:
             os.remove(self.path(name))
-        yaml, part = self.path("p.yaml"), self.path("killed.npy.part")
-        child = subprocess.Popen([os.environ["MELFLOW_PROGRAM"], "run", yaml, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while child.poll() is None and not (os.path.exists(part) and os.path.getsize(part) > 500_000):
-            pass
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        self.run_text(text)
+        self.kill(text, self.path("killed.npy.part"), 500_000)
+        self.run_program(text)
         self.assertEqual({name: pathlib.Path(self.path(name)).read_bytes() for name in whole}, whole)
 
     def test_an_update_has_those_of_a_run(self):
@@ -166,20 +149,20 @@ class CmvnTest(corpus.CorpusTest):
             with self.subTest(stage):
                 self.write_list("some.csv", self.names[:40])
                 sink = self.sink("u." + ending, "statistics: all, statistics_by: speaker, max_dropped: 100%", stage)
-                self.run_text(self.text(sink, self.listed("some.csv")))
+                self.run_program(self.text(sink, self.listed("some.csv")))
                 before = groups_of(self.path("u." + ending))[1]
                 # Some are gone, others new, and all are other people's.
                 self.write_list("some.csv", self.names[10:], lambda i: WHO[(i // 2) % len(WHO)])
-                self.run_text(self.text(sink, self.listed("some.csv")), "update")
-                self.run_text(self.text(self.sink("f." + ending, "statistics: all, statistics_by: speaker", stage), self.listed("some.csv")))
+                self.run_program(self.text(sink, self.listed("some.csv")), "update")
+                self.run_program(self.text(self.sink("f." + ending, "statistics: all, statistics_by: speaker", stage), self.listed("some.csv")))
                 got, want = (groups_of(self.path(f"{name}.{ending}"))[1] for name in "uf")
                 self.assertEqual(str(got), str(want))
                 self.assertNotEqual(str(got), str(before))
 
     def test_rows_are_normalised_by_speaker(self):
         for case in ({}, corpus.WINDOWS):
-            self.run_text(self.text(self.sink("raw.h5"), **case))
-            self.run_text(self.text(self.sink("done.h5", "statistics: all, statistics_by: speaker, " + SCALED), **case))
+            self.run_program(self.text(self.sink("raw.h5"), **case))
+            self.run_program(self.text(self.sink("done.h5", "statistics: all, statistics_by: speaker, " + SCALED), **case))
             want = self.scaled(self.path("raw.h5"))
             with h5py.File(self.path("done.h5")) as file:
                 rows = file[file.attrs["rows"]][:]
@@ -190,14 +173,14 @@ class CmvnTest(corpus.CorpusTest):
             # The stage does the same by the file, for rows that are made later.
             scaled = "  scaled: {stage: normalize, from: rows, by: speaker, file: %s}\n" % self.path("raw.h5")
             text = self.text(self.sink("late.h5", "statistics: none"), **case).replace("from: rows}", "from: scaled}")
-            self.run_text(text.replace("  out:", scaled + "  out:"))
+            self.run_program(text.replace("  out:", scaled + "  out:"))
             with h5py.File(self.path("late.h5")) as file:
                 self.assertEqual(file[file.attrs["rows"]][:].tobytes(), rows.tobytes())
 
     def test_a_repair_scales_by_what_there_was(self):
         path = self.path("r.npy")
         text = self.text(self.sink("r.npy", "statistics: all, statistics_by: speaker, " + SCALED, "npy_write"))
-        self.run_text(text)
+        self.run_program(text)
         whole = pathlib.Path(path).read_bytes()
         damaged = bytearray(whole)
         damaged[-8000] ^= 1
@@ -207,11 +190,11 @@ class CmvnTest(corpus.CorpusTest):
         self.assertEqual(pathlib.Path(path).read_bytes(), whole)
 
     def test_a_recording_of_a_speaker_that_the_file_lacks_fails(self):
-        self.run_text(self.text(self.sink("known.h5")))
+        self.run_program(self.text(self.sink("known.h5")))
         self.write_list("others.csv", self.names, lambda i: "carl" if i == 3 else WHO[i % len(WHO)])
         text = self.text(self.sink("o.h5", "statistics: none"), self.listed("others.csv")).replace("from: rows}", "from: scaled}")
         stage = "  scaled: {stage: normalize, from: rows, by: speaker, file: %s}\n" % self.path("known.h5")
-        self.run_text(text.replace("  out:", stage + "  out:"))
+        self.run_program(text.replace("  out:", stage + "  out:"))
         with h5py.File(self.path("o.h5")) as file:
             reasons = {p: r for p, r in zip(file["remarks/path"].asstr()[:], file["remarks/reason"].asstr()[:])}
         self.assertRegex(reasons[self.names[3]], r"known.h5 has no statistics of the speaker 'carl'")
@@ -219,7 +202,7 @@ class CmvnTest(corpus.CorpusTest):
     def test_batches(self):
         for case in ({}, corpus.WINDOWS):
             for stage, ending in (("hdf5_write", "h5"), ("npy_write", "npy")):
-                self.run_text(self.text(self.sink("raw.h5"), **case) + f"  npy: {{{self.sink('raw.npy', stage='npy_write')}, from: rows}}\n")
+                self.run_program(self.text(self.sink("raw.h5"), **case) + f"  npy: {{{self.sink('raw.npy', stage='npy_write')}, from: rows}}\n")
                 want = self.scaled(self.path("raw.h5"))
                 rows = melflow.open(self.path("raw." + ending))
                 seen = 0
@@ -238,12 +221,12 @@ class CmvnTest(corpus.CorpusTest):
         np.testing.assert_array_equal(batch["again"], rows[:][places])
         with self.assertRaisesRegex(ValueError, r"no statistics by 'label' to normalize by.*`statistics_by: label`; this one has those by 'speaker'"):
             rows.batches(normalize="label")
-        self.run_text(self.text(self.sink("plain.h5", "statistics: all")))
+        self.run_program(self.text(self.sink("plain.h5", "statistics: all")))
         with self.assertRaisesRegex(ValueError, r"no statistics by 'speaker' to normalize by"):
             melflow.open(self.path("plain.h5")).batches(normalize="speaker")
 
     def test_loader(self):
-        self.run_text(self.text(self.sink("raw.h5")))
+        self.run_program(self.text(self.sink("raw.h5")))
         want = self.scaled(self.path("raw.h5"))
         with h5py.File(self.path("raw.h5")) as file:
             offsets, counts = file["files/offset"][:], file["files/count"][:]
@@ -262,11 +245,13 @@ class CmvnTest(corpus.CorpusTest):
         for options, code, why in (
                 ("statistics: all, statistics_by: who", 1, r"statistics_by: the list has no column 'who'.*there are speaker"),
                 ("statistics_by: speaker", 78, "goes? by the statistics of all, and none are computed|none are computed; set statistics: train")):
-            self.assertRegex(self.run_text(self.text(self.sink("x.h5", options)), code=code), why)
-        self.run_text(self.text(self.sink("plain.h5", "statistics: all")))
+            self.assertRegex(self.run_program(self.text(self.sink("x.h5", options)), code=code), why)
+        said = self.run_program(self.text(self.sink("x.h5", "statistics: all, statistics_by: label"), self.listed() + ", label_separator: '|'"), code=1)
+        self.assertIn("statistics_by: recordings may have several labels; name a column of the list", said)
+        self.run_program(self.text(self.sink("plain.h5", "statistics: all")))
         for options, why in ((f"by: speaker, file: {self.path('plain.h5')}", "plain.h5 has no statistics by speaker; make it with statistics_by: speaker"),):
             text = self.text(self.sink("x.h5", "statistics: none")).replace("from: rows}", "from: scaled}")
-            said = self.run_text(text.replace("  out:", f"  scaled: {{stage: normalize, from: rows, {options}}}\n  out:"), code=78)
+            said = self.run_program(text.replace("  out:", f"  scaled: {{stage: normalize, from: rows, {options}}}\n  out:"), code=78)
             self.assertIn(why, said)
         self.assertFalse(os.path.exists(self.path("x.h5")))
 
@@ -287,7 +272,7 @@ graph:
   rows: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 8192, hop: 80, output: spectrogram}}
   out: {{{self.sink("many.h5", "statistics: all, statistics_by: id")}, from: rows}}
 """
-        said = self.run_text(text, code=1)
+        said = self.run_program(text, code=1)
         self.assertRegex(said, r"there are 1100 different texts in 'id', and with 4097 columns each at most 1023 may be")
         self.assertFalse(os.path.exists(self.path("many.h5")))
 

@@ -52,22 +52,6 @@ class TarTest(corpus.CorpusTest):
         os.renames(os.path.join(cls.root, "ant", "003.wav"), os.path.join(cls.root, "ant", LONG + ".wav"))
         os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
 
-    def program(self, *words, code=0, **more):
-        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *words], capture_output=True, text=True, errors="surrogateescape", **more)
-        self.assertEqual(ended.returncode, code, ended.stderr)
-        return ended.stdout + ended.stderr
-
-    def run_program(self, text, *words, code=3, **more):
-        yaml = os.path.join(self.folder.name, "p.yaml")
-        pathlib.Path(yaml).write_text(text, encoding="utf-8")
-        return self.program(*(words or ["run"]), yaml, *([] if words else ["--quiet"]), code=code, **more)
-
-    def out(self, name):
-        path = os.path.join(self.folder.name, name)
-        shutil.rmtree(path, ignore_errors=True)
-        os.mkdir(path)
-        return path
-
     def text(self, path, more="", **case):
         return corpus.pipeline(self.root, SINK.format(out=path) + more, **case)
 
@@ -222,6 +206,24 @@ class TarTest(corpus.CorpusTest):
                 self.assertEqual((about["result"], about["rows"]), (said, len(values)))
                 n += 1
         self.assertEqual(3 * n, len(there))
+
+    def test_names_of_results_are_those_of_an_export(self):
+        """Each is one of its own, also where a recording is called as the result of another would be."""
+        out, root = self.out("alike"), self.out("alike_audio")
+        for name in ("a.wav", "a-0.wav", "a-1.wav"):
+            shutil.copy(os.path.join(self.root, "bee", "001.wav"), os.path.join(root, name))
+        h5 = out + ".h5"
+        text = corpus.varied(self.text(os.path.join(out, "r.tar")) + f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n")
+        self.run_program(text.replace(self.root, root))
+        there = members([os.path.join(out, "r.tar")])
+        folder = os.path.join(out, "exported")
+        melflow.export(h5, folder, "tar")
+        exported = members(glob.glob(os.path.join(folder, "*.tar")))
+        arrays = {name: data for name, data in there.items() if name.endswith(".npy")}
+        self.assertEqual(arrays, {name: data for name, data in exported.items() if name.endswith(".npy")})
+        results = {(about["path"], about["result"]["number"]["takes"]) for name, about in
+                   ((name, json.loads(data)) for name, data in there.items() if name.endswith(".json"))}
+        self.assertEqual((len(arrays), len(results)), (6, 6))
 
     def test_a_run_without_rows_replaces_nothing(self):
         out = self.out("kept")
