@@ -102,6 +102,11 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
   const PlanNode& sink = sink_of(plan, file);
+  if (const auto settings = sink.stage->settings(); settings && settings->find("compression"))
+    throw RunError(
+        file.path() +
+        ": its matrices are compressed with loss, so that rows are not compared with "
+        "what is computed again. Without --recompute they are compared with their hashes");
   check_is_same(file, "melflow_version", kVersion);
   const ComputedBy& by = *dynamic_cast<const RowSink&>(*sink.stage).info().computed_by;
   check_is_same(file, "backend", by.backend);

@@ -29,6 +29,7 @@ namespace {
 
 struct KaldiWriteOptions : RowSinkOptions {
   std::string utterance, speaker, texts;
+  int compression = 0;
 
   void describe(Schema& s) {
     describe_rows(s,
@@ -42,6 +43,11 @@ struct KaldiWriteOptions : RowSinkOptions {
             "column of the list that names the speakers: writes utt2spk and spk2utt beside path")
         .tuning();
     s.field("text", texts, "column of the list with transcripts: writes text beside path").tuning();
+    s.field("compression", compression,
+            "how matrices are compressed, with loss, by the number that copy-feats has for it: 2: "
+            "8 bits a value, by quarters of each column; 3: 16 bits; 5: 8 bits; 1: 2, or 3 for up "
+            "to 8 rows; 0: not at all. Such an output cannot be updated")
+        .range(0, 5);
     describe_ending(s);
   }
 };
@@ -61,7 +67,31 @@ class KaldiWrite final : public RowSink {
       check.error("split_files",
                   "an archive and its tables are one folder of data; omit it, and "
                   "give each split a pipeline of its own, or `melflow export`");
-    return RowSink::plan(given, below, check);
+    if (options_.compression == 4)
+      check.error("compression",
+                  "4 is for whole numbers from -32768 to 32767, which no rows are; set 3");
+    Properties out = RowSink::plan(given, below, check);
+    if (options_.compression != 0 && given.get_or(property::kFeatures, nullptr) &&
+        info().is_samples() && info().frames <= 1)
+      check.error("compression",
+                  "recordings of samples are vectors, which Kaldi does not compress");
+    return out;
+  }
+
+  std::optional<Value> settings() const override {
+    std::optional<Value> out = RowSink::settings();
+    if (options_.compression != 0)
+      out->set("compression", OptionType<int>::echo(options_.compression));
+    return out;
+  }
+
+  void look(RunContext& run) override {
+    if (options_.compression != 0 && task_of(run).update != Update::none)
+      throw RunError(fmt::format(
+          "{}: compressed matrices cannot be updated, since they would lose precision again; run "
+          "the pipeline with overwrite: true",
+          target().path));
+    RowSink::look(run);
   }
 
   void start(RunContext& run) override {
@@ -81,9 +111,9 @@ class KaldiWrite final : public RowSink {
  private:
   [[nodiscard]] const char* stage_name() const override { return "kaldi_write"; }
   [[nodiscard]] const char* ending() const override { return kArkEnding; }
-  [[nodiscard]] KaldiTables tables() const {
+  [[nodiscard]] KaldiForm form() const {
     return {!options_.speaker.empty(), !options_.texts.empty(),
-            !target().statistics_by.empty() && !target().normalize};
+            !target().statistics_by.empty() && !target().normalize, options_.compression};
   }
 
   // The texts of the column that an option names; `blank` between words, '\0': as they are.
@@ -116,18 +146,18 @@ class KaldiWrite final : public RowSink {
 
   [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
     if (!path.ends_with(kArkEnding)) return {path};
-    return KaldiFile::files_of(path, tables());
+    return KaldiFile::files_of(path, form());
   }
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
-    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, tables(), names_);
+    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, form(), names_);
   }
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
-    static_cast<KaldiFile&>(file).make_ark(shape, index);
+    static_cast<KaldiFile&>(file).make_ark(shape, index, rows_hashes());
   }
   [[nodiscard]] std::string layout_facts() const override {
     return fmt::format("ark, {}, {}, {}{}", options_.utterance, options_.speaker, options_.texts,
-                       tables().cmvn ? ", cmvn" : "");
+                       form().cmvn ? ", cmvn" : "");
   }
 
   KaldiWriteOptions options_;

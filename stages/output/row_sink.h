@@ -97,6 +97,9 @@ class RowSink : public Sink<MelBatch>,
   /// Everything else that decides how the rows are stored.
   [[nodiscard]] virtual std::string layout_facts() const { return layout_name(); }
 
+  /// The hashes of the rows of all files of the run, for a format that changes rows as it completes
+  /// a file.
+  [[nodiscard]] std::vector<std::uint64_t>& rows_hashes() { return writer_->hashes(); }
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
 

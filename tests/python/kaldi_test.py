@@ -307,10 +307,101 @@ class KaldiTest(corpus.CorpusTest):
                 self.run_program(text, "update")
                 self.assertEqual(contents(out)["feats.ark"], before["feats.ark"])
 
+    def packed(self, method, case):
+        """A compressed output, and its folder, beside the same without compression: keys with rows of both, and the tokens."""
+        out, plain = self.out("packed"), self.out("plain")
+        self.run_program(self.text(out, f", compression: {method}", **case))
+        self.run_program(self.text(plain, **case))
+        there = {key: values for key, (_, values) in matrices(os.path.join(plain, "feats.ark")).items()}
+        scp, data = table(os.path.join(out, "feats.scp")), pathlib.Path(out, "feats.ark").read_bytes()
+        self.assertEqual(list(scp), sorted(there))
+        return out, there, scp, {key: data[int(at.rsplit(b":", 1)[1]):][:6] for key, at in scp.items()}
+
+    def test_compressed_matrices(self):
+        cases = {"whole": {}, "windows": corpus.WINDOWS, "three frames": dict(segment=", length: 160"), "samples": CASES["samples"]}
+        for name, case in cases.items():
+            for method, token in ((1, b"CM"), (2, b"CM "), (3, b"CM2 "), (5, b"CM3 ")):
+                with self.subTest(name, method=method):
+                    out, there, scp, tokens = self.packed(method, case)
+                    few = [len(rows) <= 8 for rows in there.values()]
+                    self.assertTrue(all(of.startswith(b"\0B" + token) for of in tokens.values()))
+                    if method == 1:
+                        self.assertEqual([tokens[key][4:5] == b"2" for key in there], few)
+                    read = {}
+                    for library in ("kaldiio", "kaldi_native_io"):
+                        if importlib.util.find_spec(library):
+                            module = __import__(library)
+                            read[library] = {key: np.array(module.load_mat(os.path.join(out, os.fsdecode(at))) if library == "kaldiio" else
+                                                           module.FloatMatrix.read(os.path.join(out, os.fsdecode(at))))
+                                             for key, at in list(scp.items())[:300]}
+                    for key, rows in list(there.items())[:300]:
+                        whole = np.ptp(rows.astype(np.float64))
+                        in_columns = method == 2 or (method == 1 and len(rows) > 8)
+                        step = np.ptp(rows.astype(np.float64), axis=0) / 63 if in_columns else whole / {1: 65535, 3: 65535, 5: 255}[method]
+                        for library, by_key in read.items():
+                            if key in by_key:
+                                off = np.abs(by_key[key] - rows.astype(np.float64))
+                                self.assertTrue((off <= step / 2 + 3 * whole / 65535 + 1e-6 * np.abs(rows)).all(), (library, key))
+                    ark = os.path.join(out, "feats.ark")
+                    self.program("verify", ark)
+                    self.assertLess(os.path.getsize(ark), (0.6 if name not in ("three frames", "samples") else 2) * sum(4 * v.size for v in there.values()))
+
+    @unittest.skipUnless(importlib.util.find_spec("kaldi_native_io"), "kaldi_native_io: not installed")
+    def test_compressed_matrices_are_those_of_kaldis_code(self):
+        import kaldi_native_io
+        methods = {1: "kAutomaticMethod", 2: "kSpeechFeature", 3: "kTwoByteAuto", 5: "kOneByteAuto"}
+        for case in ({}, dict(segment=", length: 160"), dict(segment=", length: 480")):
+            for method, name in methods.items():
+                out, there, scp, _ = self.packed(method, case)
+                kind = getattr(kaldi_native_io.CompressionMethod, name)
+                data, whole = pathlib.Path(out, "feats.ark").read_bytes(), os.path.join(out, "kaldi.ark")
+                keys = [key for key in there if key.isascii()][:200]
+                with kaldi_native_io.CompressedMatrixWriter("ark:" + whole) as writer:
+                    for key in keys:
+                        writer.write(key.decode(), there[key], kind)
+                theirs = pathlib.Path(whole).read_bytes()
+                for key in keys:
+                    begin = theirs.index(key + b" \0B")
+                    mine = int(scp[key].rsplit(b":", 1)[1])
+                    size = {2: 19 + 8 * 20 + there[key].size, 3: 20 + 2 * there[key].size, 5: 20 + there[key].size}[
+                        method if method != 1 else 2 if len(there[key]) > 8 else 3]
+                    self.assertEqual(data[mine:mine + 2 + size], theirs[begin + len(key) + 1:][:2 + size], (key, method))
+
+    def test_compressed_output_is_one_like_others(self):
+        more = ", utterance: id, speaker: who, statistics_by: who, compression: 2"
+        listed = self.listed("id, who")
+        one, other = self.out("one"), self.out("other")
+        self.run_program(self.text(one, more, listed) + "workers: 1\n")
+        self.run_program(self.text(other, more, listed) + "workers: 4\n")
+        self.assertEqual({n: d for n, d in contents(one).items() if n != "feats.index.json"},
+                         {n: d for n, d in contents(other).items() if n != "feats.index.json"})
+        ark = os.path.join(one, "feats.ark")
+        self.assertIn("compression=2", self.program("inspect", ark))
+        self.assertIn("equal: same features", self.program("compare", ark, os.path.join(other, "feats.ark")))
+        self.assertIn("compressed with loss, so that rows are not compared", self.program("verify", ark, "--recompute", "100%", code=1))
+        self.assertIn("compressed matrices cannot be updated", self.run_program(self.text(one, more, listed), "update", code=1))
+        job, merged = os.path.join(self.folder.name, "packed_job"), self.out("merged")
+        self.run_program(self.text(merged, more, listed), "plan", "-o", job, "--part", "200KiB", code=0)
+        self.program("work", job)
+        self.program("merge", job, code=3)
+        self.assertEqual(contents(merged)["feats.ark"], contents(one)["feats.ark"])
+        left = self.out("left")
+        self.kill(self.text(left, more + ", checkpoint: 4KiB", listed) + "workers: 1\n", os.path.join(left, "feats.ark.part"), 100_000)
+        self.run_program(self.text(left, more + ", checkpoint: 4KiB", listed) + "workers: 1\n")
+        self.assertEqual(contents(left)["feats.ark"], contents(one)["feats.ark"])
+        # Of a run that ends as it replaces rows, for want of room, the next one makes the same.
+        data = contents(one)["feats.ark"]
+        for at in (3, len(data) // 2, len(data) - 50):
+            damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+            pathlib.Path(ark).write_bytes(damaged)
+            self.program("verify", ark, code=1)
+
     def test_refusals(self):
         out = self.out("refused")
         for more, listed, why in (
                 (", dtype: float16", "", "archives of Kaldi are float32"),
+                (", compression: 4", "", "4 is for whole numbers"),
+                (", compression: 6", "", "compression"),
                 (", split_files: true", "", "an archive and its tables are one folder of data"),
                 (", utterance: name", self.listed("id, who"), r"kaldi_write.utterance: the list has no column 'name', there are id, who"),
                 (", speaker: who", "", "kaldi_write.speaker: the list has no column 'who'; name one that"),
@@ -319,6 +410,8 @@ class KaldiTest(corpus.CorpusTest):
                 (", utterance: label", self.listed("id, who"), "has the name 'ant', which another one has")):
             with self.subTest(why):
                 self.assertRegex(self.run_program(self.text(out, more, listed), code=(1, 78)), why)
+        said = self.run_program(self.text(out, ", compression: 2", chain=corpus.SAMPLES), code=78)
+        self.assertIn("recordings of samples are vectors, which Kaldi does not compress", said)
         said = self.run_program(self.text(out).replace("feats.ark", "feats.kaldi"), code=78)
         self.assertIn("does not end in .ark", said)
         self.assertEqual(os.listdir(out), [])

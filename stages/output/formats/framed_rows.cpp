@@ -84,6 +84,40 @@ void frame_rows(const RowPartFile& file, std::size_t pieces,
   }
 }
 
+void replace_rows(const RowPartFile& file, std::size_t pieces,
+                  const std::function<std::int64_t(std::size_t)>& rows_of,
+                  const std::function<std::uint64_t(std::size_t)>& bytes_of,
+                  const std::function<std::string(std::size_t, const std::vector<float>&)>& made) {
+  const auto size = [&](std::size_t i) {
+    return static_cast<std::uint64_t>(rows_of(i)) * file.row_bytes();
+  };
+  // Where pieces are longer than their rows, rows first move up, so that none is overwritten before
+  // it was read.
+  std::uint64_t from = kUnframedOffset, to = 0, shift = 0;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    from += size(i);
+    to += bytes_of(i);
+    shift = std::max(shift, to > from ? to - from : 0);
+  }
+  if (shift > 0) {
+    std::vector<char> buffer(1 << 20);
+    move_up(file, kUnframedOffset, kUnframedOffset + shift, from - kUnframedOffset, buffer);
+  }
+  from = kUnframedOffset + shift;
+  to = 0;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    values.resize(size(i) / sizeof(float));
+    file.get(values.data(), size(i), from);
+    from += size(i);
+    const std::string piece = made(i, values);
+    if (piece.size() != bytes_of(i)) throw std::logic_error("a piece of another length");
+    file.put(piece.data(), piece.size(), to);
+    to += piece.size();
+  }
+  file.cut(to);
+}
+
 std::uint64_t add_bytes(RowHash& hash, const PartFile& file, std::uint64_t at,
                         std::uint64_t bytes) {
   std::vector<char> buffer(std::min<std::uint64_t>(1 << 20, bytes));

@@ -49,6 +49,14 @@ struct FramedPiece {
 void frame_rows(const RowPartFile& file, std::size_t pieces,
                 const std::function<FramedPiece(std::size_t)>& piece, std::string_view tail = {});
 
+/// Replaces the rows of `file`, all of which are written, by `pieces` of them in other bytes.
+/// `rows_of`, `bytes_of`: the rows of a piece, and the bytes that come in their place; `made`: these
+/// bytes for its values, called once for each piece, in order. Throws RunError.
+void replace_rows(const RowPartFile& file, std::size_t pieces,
+                  const std::function<std::int64_t(std::size_t)>& rows_of,
+                  const std::function<std::uint64_t(std::size_t)>& bytes_of,
+                  const std::function<std::string(std::size_t, const std::vector<float>&)>& made);
+
 /// Adds `bytes` bytes at byte `at` of a file to a hash; returns their end. Throws RunError.
 std::uint64_t add_bytes(RowHash& hash, const PartFile& file, std::uint64_t at, std::uint64_t bytes);
 

@@ -16,7 +16,9 @@
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/appender.h"
 #include "stages/output/formats/framed_rows.h"
+#include "stages/output/formats/kaldi_matrix.h"
 #include "stages/output/formats/npy_reader.h"
+#include "stages/output/formats/stored_json.h"
 #include "stages/output/rows/row_hash.h"
 
 namespace melflow {
@@ -25,7 +27,8 @@ namespace {
 using Shape = std::span<const std::uint64_t>;
 constexpr const char* kArkStage = "kaldi_write";
 constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
-const std::string kBinary("\0BF", 3), kDoubles("\0BDM ", 5);
+const std::string kBinary("\0BF", 3), kDoubles("\0BDM ", 5), kPacked("\0BCM", 4);
+constexpr std::size_t kBinaryMark = 2;  // the bytes "\0B"
 
 std::string in_folder_of(const std::string& ark, const std::string& name) {
   return (std::filesystem::path(ark).parent_path() / name).string();
@@ -53,11 +56,7 @@ std::string head_of(Shape shape, std::int64_t rows) {
   return kBinary + "M " + int32(shape.size() == 3 ? shape[1] : count) + int32(shape.back());
 }
 
-// A matrix or vector: all rows under a name, or one of them where it is a window of several frames.
-struct Matrix {
-  const NamedRows* of;
-  std::int64_t row, rows;  // of the output
-};
+using Matrix = KaldiMatrix;
 
 // In the order of their rows.
 std::vector<Matrix> matrices_of(const std::vector<NamedRows>& named, Shape shape) {
@@ -68,6 +67,16 @@ std::vector<Matrix> matrices_of(const std::vector<NamedRows>& named, Shape shape
       out.push_back({&of, of.first + n, 1});
   }
   return out;
+}
+
+// Rows of one matrix of Kaldi.
+std::int64_t height_of(const Matrix& m, Shape shape) {
+  return shape.size() < 3 ? m.rows : static_cast<std::int64_t>(shape[1]);
+}
+
+std::uint64_t packed_bytes(const Matrix& m, Shape shape, int compression) {
+  return compressed_bytes(height_of(m, shape), static_cast<std::int64_t>(shape.back()),
+                          compression);
 }
 
 std::string key_of(const Matrix& m, Shape shape) {
@@ -115,11 +124,14 @@ class ArkRows final : public FeatureRows {
     std::uint64_t at;  // of the values
     std::string head;
   };
-  ArkRows(std::string path, UniqueFd fd, std::vector<Place> places, std::uint64_t values_per_row)
+  ArkRows(std::string path, UniqueFd fd, std::vector<Place> places, const FeatureData& data,
+          int compression)
       : path_(std::move(path)),
         fd_(std::move(fd)),
         places_(std::move(places)),
-        row_bytes_(values_per_row * sizeof(float)) {}
+        row_bytes_(data.values_per_row() * sizeof(float)),
+        columns_(static_cast<std::int64_t>(data.shape.back())),
+        compression_(compression) {}
 
   [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
     std::vector<float> out(count * row_bytes_ / sizeof(float));
@@ -133,11 +145,7 @@ class ArkRows final : public FeatureRows {
         throw RunError(fmt::format("{}: at byte {} there is no matrix as the index has it", path_,
                                    p.at - p.head.size()));
       const std::int64_t n = std::min(end, p.row + p.rows) - row;
-      const std::string bytes =
-          read_at(fd_.get(), p.at + static_cast<std::uint64_t>(row - p.row) * row_bytes_,
-                  static_cast<std::uint64_t>(n) * row_bytes_, path_);
-      if (bytes.size() != static_cast<std::uint64_t>(n) * row_bytes_)
-        throw RunError(path_ + ": ends before its rows do");
+      const std::string bytes = values_of(p, row - p.row, n);
       to = std::copy(bytes.begin(), bytes.end(), to);
       row += n;
     }
@@ -149,11 +157,39 @@ class ArkRows final : public FeatureRows {
   }
 
  private:
+  // The bytes of rows [first, first + rows) of a matrix, as float32.
+  [[nodiscard]] std::string values_of(const Place& p, std::int64_t first, std::int64_t rows) const {
+    const std::uint64_t skipped = static_cast<std::uint64_t>(first) * row_bytes_,
+                        size = static_cast<std::uint64_t>(rows) * row_bytes_;
+    if (compression_ == 0) {
+      std::string bytes = read_at(fd_.get(), p.at + skipped, size, path_);
+      if (bytes.size() != size) throw RunError(path_ + ": ends before its rows do");
+      return bytes;
+    }
+    const std::int64_t height =
+        p.rows * static_cast<std::int64_t>(row_bytes_ / sizeof(float)) / columns_;
+    const std::vector<float> all = expanded_matrix(
+        read_at(fd_.get(), p.at, compressed_bytes(height, columns_, compression_), path_), height,
+        columns_, compression_);
+    return {reinterpret_cast<const char*>(all.data()) + skipped, size};
+  }
+
   std::string path_;
   UniqueFd fd_;
   std::vector<Place> places_;  // by row
   std::uint64_t row_bytes_;
+  std::int64_t columns_;
+  int compression_;
 };
+
+// The compression of an output that melflow wrote.
+int compression_of(const FeatureData& data) {
+  const StoredJson settings = parse_settings(data.text("feature_settings"));
+  const int out = settings.empty() ? 0 : settings.back().value("compression", 0);
+  if (out != 0 && std::ranges::count(kKaldiCompressions, out) == 0)
+    throw RunError(fmt::format("there is no compression {}", out));
+  return out;
+}
 
 // Returns the offsets in the table, ascending, each with its key.
 std::vector<std::pair<std::uint64_t, std::string>> offsets_in(const std::string& scp) {
@@ -189,26 +225,27 @@ std::string kaldi_words(std::string_view text, char blank) {
   return out;
 }
 
-std::vector<std::string> KaldiFile::files_of(const std::string& target, const KaldiTables& tables) {
+std::vector<std::string> KaldiFile::files_of(const std::string& target, const KaldiForm& form) {
   std::vector<std::string> out{target, npy_index_path(target), npy_document_path(target),
                                scp_path(target)};
   const auto add = [&](bool is_there, std::initializer_list<const char*> names) {
     for (const char* name : names)
       if (is_there) out.push_back(in_folder_of(target, name));
   };
-  add(tables.speakers, {"utt2spk", "spk2utt"});
-  add(tables.texts, {"text"});
-  add(tables.cmvn, {kCmvnArk, kCmvnScp});
+  add(form.speakers, {"utt2spk", "spk2utt"});
+  add(form.texts, {"text"});
+  add(form.cmvn, {kCmvnArk, kCmvnScp});
   return out;
 }
 
 KaldiFile::KaldiFile(const std::string& target, std::size_t values_per_row, const Opening& opening,
-                     const KaldiTables& tables, std::shared_ptr<const KaldiNames> names)
+                     const KaldiForm& form, std::shared_ptr<const KaldiNames> names)
     : RowPartFile(target, kArkStage, NumberType::float32, values_per_row, kUnframedOffset, opening,
-                  has_one_of({kBinary})),
+                  has_one_of({kBinary, kPacked})),
+      compression_(form.compression),
       names_(std::move(names)),
       index_(target, kArkStage, opening.existing) {
-  const std::vector<std::string> all = files_of(target, tables);
+  const std::vector<std::string> all = files_of(target, form);
   for (auto path = all.begin() + 3; path != all.end(); ++path) {
     Recognizer recognizer = path->ends_with(kCmvnArk)   ? has_one_of({kDoubles})
                             : path->ends_with(kCmvnScp) ? has_one_of({kCmvnArk})
@@ -255,9 +292,34 @@ void KaldiFile::put_cmvn(const ColumnStatistics& statistics) const {
   }
 }
 
-void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index) {
-  index_.write(shape, type(), index);
-  if (!index.complete) return;
+// Replaces the rows by compressed matrices; notes the hashes of what these hold.
+void KaldiFile::compress(const std::vector<Matrix>& matrices, Shape shape, const OutputIndex& index,
+                         std::vector<std::uint64_t>& hashes) const {
+  const auto columns = static_cast<std::int64_t>(shape.back());
+  RowHash hash;
+  replace_rows(
+      *this, matrices.size(), [&](std::size_t i) { return matrices[i].rows; },
+      [&](std::size_t i) {
+        return key_of(matrices[i], shape).size() + 1 + kBinaryMark +
+               packed_bytes(matrices[i], shape, compression_);
+      },
+      [&](std::size_t i, const std::vector<float>& rows) {
+        const Matrix& m = matrices[i];
+        const std::int64_t height = height_of(m, shape);
+        const std::string packed = compressed_matrix(rows, height, columns, compression_);
+        const std::vector<float> values = expanded_matrix(packed, height, columns, compression_);
+        hash.add(values.data(), values.size() * sizeof(float));
+        if (i + 1 == matrices.size() || matrices[i + 1].of->file != m.of->file) {
+          hashes[index.first + m.of->file] = hash.value();
+          hash.reset();
+        }
+        return key_of(m, shape) + " " + kPacked.substr(0, kBinaryMark) + packed;
+      });
+}
+
+void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index,
+                         std::vector<std::uint64_t>& hashes) {
+  if (!index.complete) return index_.write(shape, type(), index);
   const std::vector<NamedRows> named = named_rows(
       index.files(),
       [&](std::size_t i) {
@@ -265,23 +327,39 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
       },
       std::span(names_->keys).subspan(index.first, index.files()));
   const std::vector<Matrix> matrices = matrices_of(named, shape);
-  const auto piece = [&](std::size_t i) {
-    const Matrix& m = matrices[i];
-    return FramedPiece{key_of(m, shape) + " " + head_of(shape, m.rows), m.rows};
+  const auto head = [&](const Matrix& m) {
+    return key_of(m, shape) + " " +
+           (compression_ != 0 ? kPacked.substr(0, kBinaryMark) : head_of(shape, m.rows));
   };
-  frame_rows(*this, matrices.size(), piece);
+  if (compression_ != 0)
+    compress(matrices, shape, index, hashes);
+  else
+    frame_rows(*this, matrices.size(), [&](std::size_t i) {
+      return FramedPiece{head(matrices[i]), matrices[i].rows};
+    });
+  index_.write(shape, type(), index);
 
   std::map<std::string, std::string> scp, speaker_of, keys_of, text;
   const std::string ark = std::filesystem::path(target()).filename();
   std::uint64_t at = 0;
   RowHash hash;
+  std::string packed;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const Matrix& m = matrices[i];
     const std::string name = key_of(m, shape);
     const std::size_t file = index.first + m.of->file;
     scp[name] = fmt::format("{}:{}", ark, at + name.size() + 1);
-    at += piece(i).head.size();
-    at = add_bytes(hash, *this, at, static_cast<std::uint64_t>(m.rows) * row_bytes());
+    at += head(m).size();
+    if (compression_ != 0) {
+      packed.resize(packed_bytes(m, shape, compression_));
+      get(packed.data(), packed.size(), at);
+      at += packed.size();
+      const std::vector<float> values = expanded_matrix(
+          packed, height_of(m, shape), static_cast<std::int64_t>(shape.back()), compression_);
+      hash.add(values.data(), values.size() * sizeof(float));
+    } else {
+      at = add_bytes(hash, *this, at, static_cast<std::uint64_t>(m.rows) * row_bytes());
+    }
     if (i + 1 == matrices.size() || matrices[i + 1].of->file != m.of->file) {
       const std::uint64_t written = index.rows_hash(m.of->file);
       if (written != 0 && hash.value() != written) fail_read_back(part_path());
@@ -306,8 +384,10 @@ FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
   return read_beside(path, kArkEnding, [&](FeatureData& data) {
     check_contents(data);
     if (data.dtype != to_text(NumberType::float32)) throw RunError("rows of type " + data.dtype);
+    const int compression = compression_of(data);
     const std::uint64_t bytes =
-        checked_product({checked_product(data.shape, "the rows"), sizeof(float)}, "the rows");
+        checked_product({checked_product(data.shape, "the rows"), sizeof(float)}, "the rows") /
+        (compression != 0 ? sizeof(float) : 1);
     if (bytes > file_bytes)
       throw RunError(fmt::format("the file has {} bytes, its rows {}", file_bytes, bytes));
     const std::uint64_t row_bytes = data.values_per_row() * sizeof(float);
@@ -327,19 +407,21 @@ FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
     std::uint64_t end = 0;
     for (std::size_t i = 0; i < matrices.size(); ++i) {
       const auto& [offset, key] = offsets[i];
-      const std::string own = head_of(data.shape, matrices[i].rows);
+      const std::string own =
+          compression != 0 ? kPacked.substr(0, kBinaryMark) : head_of(data.shape, matrices[i].rows);
       const std::uint64_t at = offset + own.size();
       if (offset < end + key.size() + 1 || at > file_bytes)
         throw RunError(fmt::format("{} has a matrix at byte {}, which is none of {}",
                                    scp_path(path), offset, path));
-      end = at + static_cast<std::uint64_t>(matrices[i].rows) * row_bytes;
+      end = at + (compression != 0 ? packed_bytes(matrices[i], data.shape, compression)
+                                   : static_cast<std::uint64_t>(matrices[i].rows) * row_bytes);
       places.push_back({matrices[i].row, matrices[i].rows, at, fmt::format("{} {}", key, own)});
     }
     if (end != file_bytes)
       throw RunError(fmt::format("the file has {} bytes, and its rows end at {}", file_bytes, end));
     std::uint64_t now = 0;
-    return std::make_unique<ArkRows>(path, open_regular(path, now), std::move(places),
-                                     data.values_per_row());
+    return std::make_unique<ArkRows>(path, open_regular(path, now), std::move(places), data,
+                                     compression);
   });
 }
 
