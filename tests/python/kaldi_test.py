@@ -389,12 +389,16 @@ class KaldiTest(corpus.CorpusTest):
         self.kill(self.text(left, more + ", checkpoint: 4KiB", listed) + "workers: 1\n", os.path.join(left, "feats.ark.part"), 100_000)
         self.run_program(self.text(left, more + ", checkpoint: 4KiB", listed) + "workers: 1\n")
         self.assertEqual(contents(left)["feats.ark"], contents(one)["feats.ark"])
-        # Of a run that ends as it replaces rows, for want of room, the next one makes the same.
         data = contents(one)["feats.ark"]
-        for at in (3, len(data) // 2, len(data) - 50):
+        for at, why in ((3, "at byte 0 there is no matrix"), (20, "a compressed matrix is damaged, or of another size"),
+                        (len(data) // 2, ""), (len(data) - 1, "")):
             damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
             pathlib.Path(ark).write_bytes(damaged)
-            self.program("verify", ark, code=1)
+            self.assertIn("those of 1 file", self.program("verify", ark, code=1))
+            if why:
+                self.assertIn(why, self.program("show", ark, "--file", "ant/000.wav", "-o", os.path.join(one, "a.png"), code=1))
+        pathlib.Path(ark).write_bytes(data[:-1])
+        self.assertIn("and its rows end at", self.program("verify", ark, code=1))
 
     def test_refusals(self):
         out = self.out("refused")
