@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/problem.h"
 #include "stages/output/formats/stored_json.h"
 
 namespace melflow {
@@ -49,9 +50,14 @@ std::vector<NamedRows> named_rows(std::size_t files,
       for (const StoredJson& n : result.value("number", StoredJson::object()))
         numbered += "-" + n.dump();
       const auto rows = result.at("rows").get<std::int64_t>();
+      if (rows < 1 || rows > of.first + of.count - first)
+        throw RunError(fmt::format("a recording of {} rows has a result of {}", of.count, rows));
       out.push_back({i, first, rows, names.empty() ? "" : own_name(numbered), result.dump()});
       first += rows;
     }
+    if (first != of.first + of.count)
+      throw RunError(fmt::format("the results of a recording have {} rows, and it has {}",
+                                 first - of.first, of.count));
   }
   std::sort(out.begin(), out.end(),
             [](const NamedRows& a, const NamedRows& b) { return a.first < b.first; });

@@ -33,7 +33,7 @@ struct RowsOfFile {
 };
 /// Returns them in the order of their rows. `names`: of the files, each once; a result has its
 /// number by each stage that makes several behind it, as in "a/talk-1". Without `names` they have
-/// none.
+/// none. Throws RunError for results that do not make up the rows of their file.
 std::vector<NamedRows> named_rows(std::size_t files,
                                   const std::function<RowsOfFile(std::size_t)>& rows_of,
                                   std::span<const std::string> names);

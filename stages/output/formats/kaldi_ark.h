@@ -44,6 +44,28 @@ struct KaldiMatrix {
   std::int64_t row, rows;  ///< of the output
 };
 
+/// Where matrices and their values are in an ark. `shape`: of the output's rows.
+struct KaldiLayout {
+  std::span<const std::uint64_t> shape;
+  int compression = 0;
+
+  /// In the order of their rows.
+  [[nodiscard]] std::vector<KaldiMatrix> matrices(const std::vector<NamedRows>& named) const;
+  [[nodiscard]] std::int64_t height(const KaldiMatrix& m) const {
+    return shape.size() < 3 ? m.rows : static_cast<std::int64_t>(shape[1]);
+  }
+  [[nodiscard]] std::int64_t columns() const {
+    return shape.size() < 2 ? 1 : static_cast<std::int64_t>(shape.back());
+  }
+  [[nodiscard]] std::string key(const KaldiMatrix& m) const;
+  /// What is between "KEY " and the values, or the compressed matrix.
+  [[nodiscard]] std::string head(const KaldiMatrix& m) const;
+  /// Of the values, or of the compressed matrix.
+  [[nodiscard]] std::uint64_t bytes(const KaldiMatrix& m) const;
+};
+/// The table of an ark.
+std::string scp_path(const std::string& ark);
+
 /// What the tables say of recordings, by their numbers in the run.
 struct KaldiNames {
   std::vector<std::string> keys;
@@ -67,7 +89,7 @@ class KaldiFile final : public RowPartFile {
   [[nodiscard]] std::vector<PartFile*> parts() override;
 
  private:
-  void compress(const std::vector<KaldiMatrix>& matrices, std::span<const std::uint64_t> shape,
+  void compress(const std::vector<KaldiMatrix>& matrices, const KaldiLayout& layout,
                 const OutputIndex& index, std::vector<std::uint64_t>& hashes) const;
   void put_table(const std::string& path, const std::map<std::string, std::string>& lines) const;
   void put_cmvn(const ColumnStatistics& statistics) const;
