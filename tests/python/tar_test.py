@@ -108,6 +108,20 @@ class TarTest(corpus.CorpusTest):
         index = np.concatenate([np.load(os.path.join(out, f"w.{split}.index.npy")) for split in ("train", "val")])
         self.assertEqual(sorted(s["npy"].shape for s in read), sorted((n, 20) for n in index["count"] if n))
 
+    @unittest.skipUnless(importlib.util.find_spec("webdataset") and importlib.util.find_spec("torch"), "webdataset or torch: not installed")
+    def test_torch_loads_it_by_several_workers(self):
+        import torch
+        import webdataset
+        out = self.out("torch")
+        self.run_program(self.text(os.path.join(out, "t-{0..3}.tar"), **corpus.WINDOWS))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            samples = webdataset.WebDataset(os.path.join(out, "t-{0..3}.tar"), shardshuffle=False).decode().to_tuple("npy", "json")
+            loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=2)
+            read = {about["path"]: rows.numpy() for rows, about in loader}
+        index = np.load(os.path.join(out, "t.index.npy"))
+        self.assertEqual(sorted(rows.shape for rows in read.values()), sorted((n, 26, 20) for n in index["count"] if n))
+
     def test_columns(self):
         table = os.path.join(self.folder.name, "list.csv")
         names = sorted(os.listdir(os.path.join(self.root, "bee")))

@@ -50,8 +50,8 @@ void frame_rows(const RowPartFile& file, std::size_t pieces,
                 const std::function<FramedPiece(std::size_t)>& piece, std::string_view tail = {});
 
 /// Replaces the rows of `file`, all of which are written, by `pieces` of them in other bytes.
-/// `rows_of`, `bytes_of`: the rows of a piece, and the bytes that come in their place; `made`: these
-/// bytes for its values, called once for each piece, in order. Throws RunError.
+/// `rows_of`, `bytes_of`: the rows of a piece, and the bytes that come in their place; `made`:
+/// these bytes for its values, called once for each piece, in order. Throws RunError.
 void replace_rows(const RowPartFile& file, std::size_t pieces,
                   const std::function<std::int64_t(std::size_t)>& rows_of,
                   const std::function<std::uint64_t(std::size_t)>& bytes_of,

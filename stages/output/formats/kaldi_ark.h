@@ -9,7 +9,8 @@
 //               of its rows and their number, the sums of their squares and 0; cmvn.scp has them
 //
 // A recording, or each of its results, is a matrix, of samples a vector, and where rows are windows
-// of several frames each of these is a matrix, KEY-000000. The index of all recordings is that of npy_layout.
+// of several frames each of these is a matrix, KEY-000000. The index of all recordings is that of
+// npy_layout.
 #pragma once
 
 #include <map>
@@ -38,7 +39,8 @@ struct KaldiForm {
   int compression = 0;  ///< as in kaldi_matrix; 0: none
 };
 
-/// A matrix or vector: all rows under a name, or one of them where it is a window of several frames.
+/// A matrix or vector: all rows under a name, or one of them where it is a window of several
+/// frames.
 struct KaldiMatrix {
   const NamedRows* of;
   std::int64_t row, rows;  ///< of the output

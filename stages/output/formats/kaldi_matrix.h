@@ -6,7 +6,8 @@
 //   "CM2 "  a uint16 a value, row by row: 0 to 65535 of the range
 //   "CM3 "  a byte a value, row by row: 0 to 255 of the range
 //
-// Each begins with the least value and the range (float32), rows and columns (int32), little-endian.
+// Each begins with the least value and the range (float32), rows and columns (int32), all
+// little-endian.
 #pragma once
 
 #include <cstddef>

@@ -221,8 +221,8 @@ void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIn
       fail_read_back(part_path());
     hash.reset();
   };
-  // Shards of about as many rows. A recording lies in the shard in which its first row would, unless
-  // that would leave a shard empty.
+  // Shards of about as many rows. A recording lies in the shard in which its first row would,
+  // unless that would leave a shard empty.
   std::vector<std::size_t> begins, ends;  // of recordings and of shards
   for (std::size_t i = 0; i < named.size(); ++i)
     if (i == 0 || named[i - 1].file != named[i].file) begins.push_back(i);
