@@ -38,9 +38,9 @@ struct NormalizeOptions {
     s.field(
          "by", by,
          "column of the list, or label or split: scales the rows of each speaker, or whatever "
-         "else its texts name, by the statistics of that speaker in file, which was written with "
-         "statistics_by. Recordings without a text go by the statistics of all; those with one "
-         "that file does not have fail")
+         "else its texts name, by the statistics of the same speaker in file, which was written "
+         "with statistics_by. Recordings without a text go by the statistics of all; those whose "
+         "text file does not have fail")
         .tuning();
   }
 };
