@@ -16,6 +16,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
+#include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/files/own_file.h"
 #include "stages/manifest.h"
