@@ -6,4 +6,6 @@ if command -v ccache >/dev/null; then
   # Without these ccache keeps nothing that was compiled with a precompiled header.
   sloppiness=$(ccache --get-config sloppiness)
   export CCACHE_SLOPPINESS=${sloppiness:+$sloppiness, }pch_defines,time_macros
+  # Without this a file is compiled again for each folder below build/, whose path is in its command.
+  [[ -n $(ccache --get-config base_dir) ]] || export CCACHE_BASEDIR=$PWD
 fi

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/options/option_type.h"
+
 namespace melflow {
 namespace {
 
@@ -24,13 +26,35 @@ StageFigures stage_figures(const StageReport& stage, const RunReport& report) {
       .used = per_second(stage.time.busy, seconds)};
 }
 
+double number_in(const Value& map, const char* key) {
+  const Value* value = map.find(key);
+  double out = 0;
+  return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
+}
+
+std::optional<OtherProcesses> other_processes(const StageReport& stage) {
+  for (const auto& [name, value] : stage.summary) {
+    if (name != "processes") continue;
+    return OtherProcesses{static_cast<int>(number_in(value, "count")),
+                          number_in(value, "cpu_seconds")};
+  }
+  return std::nullopt;
+}
+
+double all_cpu_seconds(const StageReport& stage) {
+  const auto others = other_processes(stage);
+  return stage.cpu_seconds + (others ? others->cpu_seconds : 0);
+}
+
 RunFigures run_figures(const RunReport& report) {
   const Ledger::Counts& c = report.counts;
   const ProcessUsage& usage = report.usage;
   RunFigures out;
   out.files = c.closed() - c.not_run - report.kept;
   out.files_per_second = per_second(out.files, report.wall_seconds);
-  out.cores_used = per_second(usage.cpu_seconds(), report.wall_seconds);
+  double cpu = usage.cpu_seconds();
+  for (const StageReport& s : report.stages) cpu += all_cpu_seconds(s) - s.cpu_seconds;
+  out.cores_used = per_second(cpu, report.wall_seconds);
   const auto from_disk = static_cast<double>(usage.disk_read_bytes);
   if (report.bytes_read > 0 && usage.has_disk)
     out.page_cache_share =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "pipeline/report/report.h"
@@ -18,11 +19,23 @@ struct StageFigures {
 };
 StageFigures stage_figures(const StageReport& stage, const RunReport& report);
 
+/// Returns a number of a stage's summary; 0 where there is none.
+double number_in(const Value& map, const char* key);
+
+/// Other processes that compute for a stage.
+struct OtherProcesses {
+  int count = 0;
+  double cpu_seconds = 0;  ///< of all
+};
+std::optional<OtherProcesses> other_processes(const StageReport& stage);
+/// Returns a stage's processor time, also that of other processes [s].
+double all_cpu_seconds(const StageReport& stage);
+
 struct RunFigures {
   std::size_t files =
       0;  ///< that were worked on: ok (except those kept by an update), skipped and failed
   double files_per_second = 0;      ///< over the whole run
-  double cores_used = 0;            ///< on average over the whole time
+  double cores_used = 0;            ///< on average over the whole time, by other processes, too
   double page_cache_share = 0;      ///< the share of the bytes read that came from the page cache
   double disk_read_per_second = 0;  ///< bytes from the disk, over the whole time
 };

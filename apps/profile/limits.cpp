@@ -133,7 +133,7 @@ Reuse find_reuse(const RunReport& r) {
   }
   double all = 0, saved = 0;
   for (const StageReport& s : r.stages) {
-    all += s.cpu_seconds;
+    all += all_cpu_seconds(s);
     if (s.stage != "decode" && s.stage != "resample") continue;
     saved += s.cpu_seconds;
     out.stages.push_back(s.name);

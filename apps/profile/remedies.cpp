@@ -29,11 +29,14 @@ std::optional<Setting> more_slots(Demands& d, const std::string& node, double pe
   Demands::Stage& s = stage_of(d, node);
   int most = s.on_workers ? d.workers : kFarthest * s.slots;
   most = std::min(most, d.files);
+  // Other processes are for functions that compute, so that more of them than cores do not help.
+  const bool needs_processes = s.processes > 0 && s.processes <= s.slots;
+  if (s.processes > 0) most = std::min(most, needs_processes ? d.cores : s.processes);
   if (s.option.most > 0) most = std::min(most, s.option.most);
   if (!s.option.is_settable || most <= s.slots) return std::nullopt;
   const double wanted = std::min(1e6, std::ceil(kSpare * per_second * s.busy));
   s.slots = std::clamp(static_cast<int>(wanted), s.slots + 1, most);
-  return Setting(node + ".concurrency", std::to_string(s.slots));
+  return Setting(node + (needs_processes ? ".processes" : ".concurrency"), std::to_string(s.slots));
 }
 
 // Returns one worker per core or, where workers wait in stages, as many as keep the cores busy.
@@ -50,7 +53,7 @@ std::optional<Setting> more_workers(Demands& d) {
 }
 
 // Returns as many processes as there are cores for the functions of a stage.
-std::optional<Setting> other_processes(Demands& d, const std::string& node) {
+std::optional<Setting> calls_in_processes(Demands& d, const std::string& node) {
   Demands::Stage& s = stage_of(d, node);
   const int processes = std::min(d.cores, d.files);
   if (!s.is_movable || processes < 2) return std::nullopt;
@@ -68,7 +71,7 @@ std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
     case Cause::slots:
       return more_slots(d, ceiling.node, next);
     case Cause::lock:
-      return other_processes(d, ceiling.node);
+      return calls_in_processes(d, ceiling.node);
     case Cause::disk: {
       const Demands::Stage& reader = stage_of(d, ceiling.node);
       if (reader.on_workers && reader.slots >= d.workers) return more_workers(d);

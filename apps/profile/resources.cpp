@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "apps/profile/figures.h"
-#include "pipeline/options/option_type.h"
 
 namespace melflow {
 namespace {
@@ -18,12 +17,6 @@ constexpr double kMostBetween = 4e-6;
 bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
   return std::any_of(report.edges.begin(), report.edges.end(),
                      [&](const EdgeReport& e) { return e.to == node && e.from == source; });
-}
-
-double number_in(const Value& map, const char* key) {
-  const Value* value = map.find(key);
-  double out = 0;
-  return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
 }
 
 // For a sink that compresses, and so has measured the cost of its chunks at level 1: returns that
@@ -97,7 +90,7 @@ double Demands::workers_processor_share() const {
 
 double Demands::taken_share() const {
   const double ready = core_seconds() + core_wait;
-  return workers <= cores && ready > 0 ? core_wait / ready : 0;
+  return workers <= cores && ready > 0 ? std::min(core_wait, others) / ready : 0;
 }
 
 int Demands::working_slots(int slots) const {
@@ -139,6 +132,15 @@ Demands demands_of(const RunReport& report) {
   for (const StageReport& s : report.stages) calls += s.service.calls;
   out.between = std::clamp(report.graph_cpu_seconds / files - out.core_seconds(), 0.0,
                            kMostBetween * static_cast<double>(calls) / files);
+  double cpu = report.graph_cpu_seconds;
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const auto processes = other_processes(report.stages[i]);
+    if (!processes) continue;
+    out.stages[i].processes = processes->count;
+    out.stages[i].cpu += processes->cpu_seconds / files;
+    cpu += processes->cpu_seconds;
+  }
+  out.others = std::max(0.0, out.cores * report.graph_seconds - cpu) / files;
   return out;
 }
 

@@ -60,6 +60,7 @@ struct Demands {
     double cpu = 0;   ///< on a core
     double disk = 0;  ///< on a slot, waiting for the disk
     std::optional<CheaperValue> cheaper;
+    int processes = 0;        ///< other processes that compute for it
     double lock = 0;          ///< with Python's lock
     bool is_movable = false;  ///< whether other processes can make its calls of Python
   };
@@ -67,6 +68,7 @@ struct Demands {
   int workers = 1, cores = 1;
   int files = 0;
   double core_wait = 0;         ///< threads that were ready but had no core [s]
+  double others = 0;            ///< on cores, at most, by other programs [s]
   double between = 0;           ///< on a core, to pass a file from stage to stage
   double files_per_second = 0;  ///< reached while the stages worked
 

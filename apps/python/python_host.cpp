@@ -123,6 +123,11 @@ class Function final : public PythonFunction {
     return sampler_ ? sampler_->looks() : LockLooks{};
   }
 
+  [[nodiscard]] double processes_cpu_seconds() const override {
+    const WithinPython python;
+    return python ? nb::cast<double>(function_.attr("cpu_seconds")) : 0;
+  }
+
   [[nodiscard]] PythonAnswer call(std::vector<float> values, const std::vector<std::size_t>& shape,
                                   int sample_rate) const override {
     auto owner = std::make_unique<std::vector<float>>(std::move(values));

@@ -40,7 +40,7 @@ Json stage_json(const StageReport& s, const RunReport& r) {
   const StageFigures f = stage_figures(s, r);
   out["busy_share"] = s.time.total() > 0 ? s.time.busy / s.time.total() : 0;
   out["used"] = f.used;
-  out["cpu_seconds"] = s.cpu_seconds;
+  out["cpu_seconds"] = all_cpu_seconds(s);
   Json& rates = out["per_second"] = Json::object();
   for (const auto& [name, rate] :
        {std::pair("files", f.files_per_second), std::pair("bytes_in", f.bytes_in_per_second),

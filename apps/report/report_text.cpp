@@ -135,6 +135,9 @@ std::string told(const std::string& name, const Value& value) {
        {std::pair("preloaded_bytes", " in memory"),
         std::pair("from_cache_bytes", " mapped, 0 copied"), std::pair("added_bytes", " written")})
     if (name == key && is_number) return bytes_text(number) + rest;
+  if (name == "processes" && value.find("count") != nullptr)
+    return fmt::format("{} other processes, {:.2f} s of processor time", number_in(value, "count"),
+                       number_in(value, "cpu_seconds"));
   if (name == "overflow") return "not all of them: memory.host is full";
   if (name == "packing" && value.find("seconds") != nullptr)
     return fmt::format("compressed in {} s of processor time", value.find("seconds")->text());
@@ -244,7 +247,7 @@ std::string speed_table(const RunReport& r) {
             megabytes_or_nothing(f.bytes_out_per_second),
             rate_or_nothing(f.rows_per_second),
             fmt::format("{:.2f}", f.used),
-            fmt::format("{:.2f}", s.cpu_seconds)};
+            fmt::format("{:.2f}", all_cpu_seconds(s))};
     if (s.service.calls > 0)
       for (const double seconds : {s.service.p50, s.service.p90, s.service.p99, s.service.greatest})
         row.push_back(milliseconds_text(seconds));

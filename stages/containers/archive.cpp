@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <shared_mutex>
 #include <utility>
@@ -16,6 +17,9 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/containers/archive_index.h"
+#include "stages/containers/kept_index.h"
+#include "stages/files/inflater.h"
+#include "stages/files/whole_io.h"
 
 namespace melflow {
 namespace {
@@ -31,8 +35,9 @@ class Unreadable final : public Container {
   Unreadable(std::string path, std::string why) : path_(std::move(path)), why_(std::move(why)) {}
   [[nodiscard]] FileStamp stamp(const std::string&) const override { return {}; }
   [[nodiscard]] bool is_known() const override { return false; }
-  void locate(const std::string&, FileRef& file) const override {
+  FileStamp locate(const std::string&, FileRef& file) const override {
     file.part = FilePart{.file = path_, .problem = why_};
+    return {};
   }
 
  private:
@@ -49,24 +54,81 @@ Opened& opened() {
   return of_process;
 }
 
+bool is_gzip_name(std::string_view path) {
+  return ends_in(path, ".tar.gz") || ends_in(path, ".tgz");
+}
+
 }  // namespace
 
 bool is_archive_name(std::string_view path) {
-  return ends_in(path, ".tar") || ends_in(path, ".zip");
+  return ends_in(path, ".tar") || ends_in(path, ".zip") || is_gzip_name(path);
 }
 
-Archive::Archive(std::string path) : path_(std::move(path)) {
-  stamp_ = stamp_of(path_);
+Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
+  stamp_ = stamp_of_file_ = stamp_of(path_);
   const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
   if (stamp_.size < 0) throw RunError(path_ + ": is no file");
   is_zip_ = ends_in(path_, ".zip");
-  ArchiveBytes bytes(fd.get(), static_cast<std::uint64_t>(stamp_.size), path_);
+  const bool is_packed = is_gzip_name(path_);
+  if (is_packed) unpack(fd.get());
+  // The index of a small archive is made as fast as it is found.
+  constexpr std::int64_t kLarge = 16 << 20;  // [bytes]
+  const bool is_kept = stamp_.size >= kLarge && !is_packed;
+  const KeptIndex kept(is_kept ? path_ : "");
+  if (kept.load(*this)) return;
+  read(is_packed ? unpacked_.get() : fd.get());
+  // A file that is still being written may have the same time again.
+  const auto age = std::chrono::system_clock::now().time_since_epoch() -
+                   std::chrono::nanoseconds(stamp_.modified);
+  if (age > std::chrono::seconds(2) && is_current()) kept.store(*this);
+}
+
+void Archive::read(int fd) {
+  ArchiveBytes bytes(fd, static_cast<std::uint64_t>(stamp_of_file_.size), path_);
   if (is_zip_)
     ZipIndex(*this, bytes).read();
   else
     TarIndex(*this, bytes).read();
   sort();
+}
+
+void Archive::unpack(int fd) {
+  unpacked_ = temporary_file({});
+  int error = unpacked_ ? 0 : errno;
+  std::uint64_t at = 0;
+  const auto keep = [&](std::span<const std::byte> bytes) {
+    error = write_whole(unpacked_.get(), bytes.data(), bytes.size(), at);
+    at += bytes.size();
+    return error == 0;
+  };
+  Inflater inflater(Inflater::Format::gzip);
+  std::string packed(1 << 20, '\0');
+  std::uint64_t taken = 0;
+  for (bool is_right = true; is_right && error == 0;) {
+    const ssize_t n = ::read(fd, packed.data(), packed.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+    if (n == 0) break;
+    is_right = inflater.take({packed.data(), static_cast<std::size_t>(n)}, keep);
+    taken += static_cast<std::uint64_t>(n);
+  }
+  if (error != 0)
+    throw RunError(fmt::format(
+        "{}: cannot be unpacked into a temporary file: {}; set TMPDIR to a folder with room for "
+        "all that is in it, or unpack it (gunzip) and name the .tar",
+        path_, std::strerror(error)));
+  if (!inflater.is_whole()) {
+    remarks_.push_back(
+        fmt::format("{}: is damaged at byte {}; what follows is missing", path_, taken));
+    add_damage(at, at);
+  }
+  remarks_.push_back(fmt::format(
+      "{}: was unpacked into a temporary file of {} bytes, as every run does; gunzip it once to "
+      "save the time",
+      path_, at));
+  file_ = fmt::format("/proc/self/fd/{}", unpacked_.get());
+  stamp_of_file_ = stamp_of(file_);
 }
 
 void Archive::add(std::string_view name, Member member, std::string problem) {
@@ -76,7 +138,7 @@ void Archive::add(std::string_view name, Member member, std::string problem) {
   names_.append(name.substr(0, name.find('\0'))).push_back('\0');
   if (!problem.empty()) {
     if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));
-    member.problem = static_cast<std::uint32_t>(problems_.size());
+    member.problem = static_cast<std::uint32_t>(problems_.size()) & 0x7fffffffU;
   }
   members_.push_back(member);
 }
@@ -98,11 +160,20 @@ void Archive::sort() {
   members_.resize(kept);
 }
 
+// Members are mostly asked for one after the other.
 const Archive::Member* Archive::find(std::string_view name) const {
+  const std::size_t last = found_.load(std::memory_order_relaxed);
+  for (std::size_t i = last; i < std::min(last + 2, members_.size()); ++i)
+    if (text(members_[i]) == name) {
+      if (i != last) found_.store(i, std::memory_order_relaxed);
+      return &members_[i];
+    }
   const auto it =
       std::lower_bound(members_.begin(), members_.end(), name,
                        [this](const Member& m, std::string_view n) { return text(m) < n; });
-  return it == members_.end() || text(*it) != name ? nullptr : &*it;
+  if (it == members_.end() || text(*it) != name) return nullptr;
+  found_.store(static_cast<std::size_t>(it - members_.begin()), std::memory_order_relaxed);
+  return &*it;
 }
 
 std::string Archive::problem(std::size_t i) const {
@@ -113,26 +184,26 @@ bool Archive::is_current() const { return stamp_of(path_) == stamp_; }
 
 // The time is that of the archive: those of members are often all the same.
 FileStamp Archive::stamp(const std::string& name) const {
-  const Member* m = find(name);
-  return m == nullptr ? FileStamp{}
-                      : FileStamp{static_cast<std::int64_t>(m->size), stamp_.modified};
+  FileRef ignored;
+  return locate(name, ignored);
 }
 
-void Archive::locate(const std::string& name, FileRef& file) const {
+FileStamp Archive::locate(const std::string& name, FileRef& file) const {
   const Member* m = find(name);
   if (m == nullptr) {
     file.part = FilePart{.file = path_, .problem = "is not in the archive"};
-    return;
+    return {};
   }
   file.size = m->size;
-  file.part = FilePart{.file = path_,
+  file.part = FilePart{.file = file_,
                        .begin = m->begin,
                        .stored = m->stored,
-                       .is_deflated = m->is_deflated,
-                       .size = stamp_.size,
-                       .modified = stamp_.modified,
+                       .is_deflated = m->is_deflated != 0,
+                       .size = stamp_of_file_.size,
+                       .modified = stamp_of_file_.modified,
                        .problem = problem(static_cast<std::size_t>(m - members_.data()))};
   if (is_zip_) file.part->crc = m->crc;
+  return {static_cast<std::int64_t>(m->size), stamp_.modified};
 }
 
 std::shared_ptr<const Archive> archive_at(const std::string& path) {
@@ -149,10 +220,11 @@ std::shared_ptr<const Archive> archive_at(const std::string& path) {
 
 ContainedItem archived_item(const std::string& path) {
   for (std::size_t slash = 0; (slash = path.find('/', slash + 1)) != path.npos;) {
-    if (slash < 4 || path[slash - 4] != '.' || slash + 1 == path.size()) continue;
+    if (!is_archive_name(std::string_view(path).substr(0, slash)) || slash + 1 == path.size())
+      continue;
     const std::string file = path.substr(0, slash);
     struct stat st {};
-    if (!is_archive_name(file) || stat(file.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    if (stat(file.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     try {
       return {archive_at(file), path.substr(slash + 1)};
     } catch (const RunError& e) {
@@ -164,10 +236,10 @@ ContainedItem archived_item(const std::string& path) {
 
 bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,
                     std::size_t out_size) {
-  using Inflater =
+  using Decompressor =
       std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>;
-  static thread_local const Inflater of_thread(libdeflate_alloc_decompressor(),
-                                               &libdeflate_free_decompressor);
+  static thread_local const Decompressor of_thread(libdeflate_alloc_decompressor(),
+                                                   &libdeflate_free_decompressor);
   std::size_t made = 0;
   return of_thread &&
          libdeflate_deflate_decompress(of_thread.get(), packed, size, out, out_size, &made) ==
@@ -175,8 +247,8 @@ bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,
          made == out_size;
 }
 
-std::uint32_t crc_of(const std::byte* bytes, std::size_t size) {
-  return libdeflate_crc32(0, bytes, size);
+std::uint32_t crc_of(std::uint32_t before, const std::byte* bytes, std::size_t size) {
+  return libdeflate_crc32(before, bytes, size);
 }
 
 }  // namespace melflow

@@ -1,6 +1,7 @@
 // The members of a tar or zip archive, as recordings: where the bytes of each one are in the file.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,17 +16,18 @@ namespace melflow {
 class Archive final : public Container {
  public:
   struct Member {
-    std::uint64_t name = 0;     ///< where the name begins in `names_`; it ends in '\0'
-    std::uint64_t begin = 0;    ///< of its bytes in the file
-    std::uint64_t stored = 0;   ///< bytes in the file
-    std::uint64_t size = 0;     ///< [bytes], when inflated
-    std::uint32_t crc = 0;      ///< CRC-32 of the bytes, in a zip
-    std::uint32_t problem = 0;  ///< 1 + the number of the reason why it cannot be read; 0: it can
-    bool is_deflated = false;
+    std::uint64_t name = 0;    ///< where the name begins in `names_`; it ends in '\0'
+    std::uint64_t begin = 0;   ///< of its bytes in the file
+    std::uint64_t stored = 0;  ///< bytes in the file
+    std::uint64_t size = 0;    ///< [bytes], when inflated
+    std::uint32_t crc = 0;     ///< CRC-32 of the bytes, in a zip
+    std::uint32_t is_deflated : 1 = 0;
+    std::uint32_t problem : 31 = 0;  ///< 1 + the number of why it cannot be read; 0: it can
   };
 
-  /// Reads the index of the archive, a .tar or .zip. Throws RunError where the file cannot be read
-  /// or is no archive.
+  /// Reads the index of the archive, a .tar, .tar.gz, .tgz or .zip. What is packed as a whole is
+  /// unpacked into a temporary file. Throws RunError where the file cannot be read or is no
+  /// archive.
   explicit Archive(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -45,27 +47,41 @@ class Archive final : public Container {
   [[nodiscard]] bool is_current() const;
 
   [[nodiscard]] FileStamp stamp(const std::string& name) const override;
-  void locate(const std::string& name, FileRef& file) const override;
+  FileStamp locate(const std::string& name, FileRef& file) const override;
 
  private:
+  friend class KeptIndex;
   friend class TarIndex;
   friend class ZipIndex;
+  void read(int fd);
+  void unpack(int fd);
+  // The index: what is kept of it.
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor(self.members_);
+    visitor(self.names_);
+    visitor(self.damages_);
+    visitor(self.problems_);
+    visitor(self.remarks_);
+  }
   void add(std::string_view name, Member member, std::string problem = "");
   void add_damage(std::uint64_t begin, std::uint64_t end) { damages_.push_back({begin, end}); }
   void sort();
   [[nodiscard]] const Member* find(std::string_view name) const;
   [[nodiscard]] std::string_view text(const Member& m) const { return names_.c_str() + m.name; }
 
-  std::string path_;
-  FileStamp stamp_;
+  std::string path_, file_;  // what was given; what has the members' bytes
+  FileStamp stamp_, stamp_of_file_;
+  UniqueFd unpacked_;  // file_, where it is a temporary one
   bool is_zip_ = false;
+  mutable std::atomic<std::size_t> found_{0};  // the member that was found last
   std::vector<Member> members_;
   std::string names_;
   std::vector<Damage> damages_;
   std::vector<std::string> problems_, remarks_;
 };
 
-/// Whether a path ends in .tar or .zip, in upper or lower case.
+/// Whether a path ends in .tar, .tar.gz, .tgz or .zip, in upper or lower case.
 bool is_archive_name(std::string_view path);
 /// Returns the index of an archive, which is kept while the file stays the same. Throws RunError.
 std::shared_ptr<const Archive> archive_at(const std::string& path);
@@ -75,6 +91,7 @@ ContainedItem archived_item(const std::string& path);
 /// Inflates the bytes of a deflated member into `out`, which has its size. False: they are damaged.
 bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,
                     std::size_t out_size);
-std::uint32_t crc_of(const std::byte* bytes, std::size_t size);
+/// The CRC-32 of bytes; `before`: that of the bytes before them, or 0.
+std::uint32_t crc_of(std::uint32_t before, const std::byte* bytes, std::size_t size);
 
 }  // namespace melflow

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -55,6 +56,27 @@ ContainedItem contained_item(const std::string& path) {
   return {it->second.lock(), path.substr(std::min(slash + 1, path.size()))};
 }
 
+ContainedItems::ContainedItems() {
+  static std::atomic<std::uint64_t> numbers{0};
+  number_ = ++numbers;
+}
+
+ContainedItem ContainedItems::operator()(const std::string& path) const {
+  struct Last {
+    std::uint64_t of = 0;  // the object that looked it up
+    std::string path;
+    std::shared_ptr<const Container> container;
+  };
+  static thread_local Last last;
+  const std::size_t size = last.path.size();
+  if (last.of == number_ && path.size() > size && path[size] == '/' && path.starts_with(last.path))
+    return {last.container, path.substr(size + 1)};
+  ContainedItem out = contained_item(path);
+  if (out.container && !path.starts_with(kPythonScheme))  // which ends with its corpus
+    last = {number_, path.substr(0, path.size() - out.name.size() - 1), out.container};
+  return out;
+}
+
 FileRef located(std::string path, FileStamp* stamp) {
   const ContainedItem item = contained_item(path);
   return located(std::move(path), item, stamp);
@@ -68,8 +90,7 @@ FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp) {
     now = stamp_of(out.path);
     out.size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
   } else {
-    now = item.container->stamp(item.name);
-    item.container->locate(item.name, out);
+    now = item.container->locate(item.name, out);
   }
   if (stamp != nullptr) *stamp = now;
   return out;

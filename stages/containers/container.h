@@ -23,8 +23,9 @@ class Container {
   [[nodiscard]] virtual FileStamp stamp(const std::string& name) const = 0;
   /// Whether it is known which recordings there are.
   [[nodiscard]] virtual bool is_known() const { return true; }
-  /// Fills in where the bytes of a recording are: `size`, and `part` or `container`.
-  virtual void locate(const std::string& name, FileRef& file) const = 0;
+  /// Fills in where the bytes of a recording are: `size`, and `part` or `container`. Returns its
+  /// stamp.
+  virtual FileStamp locate(const std::string& name, FileRef& file) const = 0;
   /// Gives the bytes of a recording that is in no file (FileRef::container); at most `whole` in
   /// memory, else in a temporary file.
   [[nodiscard]] virtual Result<std::shared_ptr<RawBytes>> read(std::shared_ptr<const FileRef> file,
@@ -39,6 +40,16 @@ struct ContainedItem {
 };
 /// Finds the container that a path goes through, an archive or what was added.
 ContainedItem contained_item(const std::string& path);
+/// Does so for many paths: each thread looks a container up once while its paths stay in it. For a
+/// run, in which readers find out when an archive changes.
+class ContainedItems {
+ public:
+  ContainedItems();
+  [[nodiscard]] ContainedItem operator()(const std::string& path) const;
+
+ private:
+  std::uint64_t number_;  // of this object
+};
 
 /// How paths of Python's items begin. Such a container is known from the time when it is added.
 inline constexpr std::string_view kPythonScheme = "python:";

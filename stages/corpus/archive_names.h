@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-/// Whether a root names archives: it ends in .tar or .zip, and is no folder.
+/// Whether a root names archives: it ends as one (is_archive_name), and is no folder.
 bool names_archives(const std::string& root);
 /// The folder to which paths are relative: a root that names one archive is that archive, and with
 /// a pattern it is the folder of the archives.

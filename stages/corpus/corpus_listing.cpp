@@ -18,6 +18,7 @@
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/earlier_files.h"
+#include "stages/corpus/files_beside.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_file.h"
 #include "stages/corpus/manifest_remarks.h"
@@ -49,7 +50,7 @@ class Listing {
         groups_(options) {
     for (const auto& [name, rule] : options.columns.list)
       columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
-    if (options.labels == Labels::pattern)
+    if (options.labels == Labels::rule)
       label_rule_ = PathColumn{"labels", NameRule(options.labels.rule)};
   }
 
@@ -411,19 +412,36 @@ class Listing {
       const bool is_below_split = options_.splits == Splits::top_dir && !first_folder(path).empty();
       label = first_folder(is_below_split ? path.substr(path.find('/') + 1) : path);
     }
-    if (label_rule_ && !is_folder) label = label_rule_->take(path, file);
+    std::string of_label;  // in the file beside it
+    if (label_rule_ && !is_folder) {
+      of_label = beside(label_rule_->rule.text(), file);
+      label = label_rule_->take(path, of_label, file);
+    }
     if (!label.empty()) manifest_.set_label(file, label);
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
-    is_folder ? groups_.add_other() : groups_.add(path, cell);
+    const std::string of_group = is_folder ? "" : beside(options_.group_rule(), file);
+    is_folder ? groups_.add_other() : groups_.add(path, of_group.empty() ? cell : of_group);
     note_folder_of_split("labels", label, path, file);
     if (options_.group_rule() == options_.split_group && !is_folder)
       note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
-      const std::string_view text = columns_[c].take(path, file);
+      const std::string of_column = beside(columns_[c].rule.text(), file);
+      const std::string_view text = columns_[c].take(path, of_column, file);
       manifest_.set_text(file, c, text);
       note_folder_of_split(columns_[c].name, text, path, file);
+    }
+  }
+
+  // What a file beside the recording says, where the rule is that. A wrong one fails the recording.
+  std::string beside(const std::string& rule, std::size_t file) {
+    if (!NameRule::is_beside(rule) || !manifest_.problem(file).empty()) return {};
+    try {
+      return beside_.text(manifest_.path(file), rule);
+    } catch (const BadLine& e) {
+      manifest_.set_problem(file, e.what());
+      return {};
     }
   }
 
@@ -512,6 +530,7 @@ class Listing {
   bool are_several_ = false;      // whether there are several lists
   std::set<std::string> unused_;  // remarks on columns, each told of the first list alone
   SplitGroups groups_;
+  FilesBeside beside_;
   std::vector<PathColumn> columns_;  // for each of the options' columns
   std::optional<PathColumn> label_rule_;
   NotTaken not_taken_;

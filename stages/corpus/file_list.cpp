@@ -194,7 +194,7 @@ class FileList final : public Source<FileRef>,
     std::string path = manifest_.path(i);
     const auto& given = corpora_[manifest_.source_of(i)].given;
     const ContainedItem item =
-        given ? ContainedItem{given, manifest_.relative(i)} : contained_item(path);
+        given ? ContainedItem{given, manifest_.relative(i)} : contained_(path);
     auto file = std::make_shared<FileRef>(located(std::move(path), item, &now));
     const std::size_t records = manifest_.entries_of_recording(i);
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
@@ -315,6 +315,7 @@ class FileList final : public Source<FileRef>,
   std::shared_ptr<Feed> feed_;
   bool is_update_ = false;
   Manifest manifest_;
+  ContainedItems contained_;
   NotTaken not_taken_;
   std::vector<FileStamp> stamps_;
   std::vector<FileStamp> frozen_;  // the required stamps, where the corpus was listed before

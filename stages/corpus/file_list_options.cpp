@@ -93,7 +93,7 @@ void FileListOptions::describe(Schema& s) {
           "that the file is in; top_dir: the name of the first folder below root (with splits: "
           "top_dir, below the folder of the split); manifest: the column label of the manifest; "
           "file: that of label_file; or the name of an entry of columns; or a regular expression "
-          "(of RE2) whose ( ) finds the label in the path");
+          "(of RE2) whose ( ) finds the label in the path; or .cls, .json:KEY, as in columns");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
           "(targets) and texts (columns)");
@@ -110,8 +110,9 @@ void FileListOptions::describe(Schema& s) {
       "label_file, or of the manifest where there is no label_file, [speaker, transcript]; or "
       "a source for each name, {speaker: speaker_id, chapter: parent_dir, room: "
       "'room([0-9]+)'}: a column, the name of the folder that the file is in (parent_dir), that "
-      "of its first folder below root (top_dir), or a regular expression whose ( ) finds the "
-      "text in the path");
+      "of its first folder below root (top_dir), a regular expression whose ( ) finds the "
+      "text in the path, or the ending of a file beside the recording (.txt), also with the name "
+      "of a value in it (.json:speaker)");
   s.field("constants", constants,
           "what all files of this node have: a label, a split or texts of columns, {label: speech, "
           "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
@@ -248,7 +249,7 @@ void check_utterances(const FileListOptions& o, PlanCheck& check) {
 
 void check_labels(const FileListOptions& o, PlanCheck& check) {
   const std::string& rule = o.labels.rule;
-  if (o.labels == Labels::pattern)
+  if (o.labels == Labels::rule)
     if (const std::string problem = NameRule::problem(rule); !problem.empty())
       check.error("labels", problem);
   if (o.labels != Labels::column) return;
@@ -418,10 +419,6 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
     }
     return;
   }
-  if (option == "root" && (path.ends_with(".tar.gz") || path.ends_with(".tgz")))
-    return check.error(option, excerpt(path, 4096) +
-                                   ": what is packed as a whole can only be read in order; unpack "
-                                   "it (gunzip), and name the .tar");
   if (option == "root" && std::filesystem::is_regular_file(path, error))
     return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
   if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))

@@ -42,6 +42,15 @@ const char* problem_of(const OrderedJson& value, std::string& cell) {
 
 }  // namespace
 
+std::string json_value(std::string_view object, std::string_view name, std::string& out) {
+  const OrderedJson parsed = OrderedJson::parse(object, nullptr, false);
+  if (!parsed.is_object()) return "is no JSON object";
+  const auto it = parsed.find(name);
+  if (it == parsed.end()) return {};
+  const char* problem = problem_of(*it, out);
+  return problem == nullptr ? "" : fmt::format("has a '{}' which {}", excerpt(name), problem);
+}
+
 JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std::string>& required)
     : lines_(path), required_(required) {
   if (!read_line()) throw RunError(path + ": this file is empty, a JSON object a line is expected");

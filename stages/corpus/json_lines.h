@@ -12,6 +12,10 @@
 
 namespace melflow {
 
+/// Makes the text of a value of a JSON object, as of a cell of JsonLinesReader; "" where there is
+/// none of that name. Returns the problem, or "".
+std::string json_value(std::string_view object, std::string_view name, std::string& out);
+
 class JsonLinesReader final : public TableReader {
  public:
   /// Separates the items of a list in one cell.

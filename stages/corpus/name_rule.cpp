@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/text.h"
+#include "stages/corpus/files_beside.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/text_lines.h"
 
@@ -41,11 +42,17 @@ NameRule::NameRule(std::string text) : text_(std::move(text)) {
 
 bool NameRule::is_pattern(std::string_view text) { return text.find('(') != text.npos; }
 
+bool NameRule::is_beside(std::string_view text) {
+  return text.starts_with('.') && !is_pattern(text);
+}
+
 bool NameRule::is_column(std::string_view text) {
-  return !text.empty() && text != kParentDir && text != kTopDir && !is_pattern(text);
+  return !text.empty() && text != kParentDir && text != kTopDir && !is_pattern(text) &&
+         !is_beside(text);
 }
 
 std::string NameRule::problem(const std::string& text) {
+  if (is_beside(text)) return FilesBeside::problem(text);
   if (!is_pattern(text)) return {};
   const auto pattern = compiled(text, RE2::Options::EncodingUTF8);
   if (!pattern->ok())

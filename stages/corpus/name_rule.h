@@ -1,5 +1,5 @@
-// Rules by which a file gets a name from its path or from a table, such as the speaker's: a folder,
-// a regular expression or a column.
+// Rules by which a file gets a name from its path, a table or a file beside it, such as the
+// speaker's: a folder, a regular expression, a column or an ending.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,19 @@ class NameRule {
   static constexpr const char* kTopDir = "top_dir";
 
   /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
-  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, or the name of a
-  /// table's column.
+  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, what FilesBeside
+  /// reads (".txt"), or the name of a table's column.
   explicit NameRule(std::string text);
 
   [[nodiscard]] static bool is_pattern(std::string_view text);
+  [[nodiscard]] static bool is_beside(std::string_view text);
   [[nodiscard]] static bool is_column(std::string_view text);
   /// The problem with the rule, or "".
   [[nodiscard]] static std::string problem(const std::string& text);
 
   /// The name that the rule gives a file; "" where it finds none. `path`: relative to the root;
-  /// `cell`: the file's cell in the table, which a column's rule returns. For `parent_dir` the name
-  /// is the folder's whole path below the root.
+  /// `cell`: what the table or the file beside it has, which such a rule returns. For `parent_dir`
+  /// the name is the folder's whole path below the root.
   [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const;
   [[nodiscard]] const std::string& text() const { return text_; }
 

@@ -229,6 +229,7 @@ std::uint64_t SplitGroups::key_of(std::string_view name, std::uint64_t seed) {
 std::string SplitGroups::why_unmatched() const {
   if (NameRule::is_pattern(rule_.text()))
     return fmt::format("'{}' finds no name in its path", rule_.text());
+  if (NameRule::is_beside(rule_.text())) return fmt::format("no {} is beside it", rule_.text());
   if (NameRule::is_column(rule_.text()))
     return fmt::format("its cell of the column '{}' is empty", rule_.text());
   return "it lies in no folder below the root";

@@ -12,9 +12,10 @@
 #include "stages/corpus/text_lines.h"
 
 namespace melflow {
-std::string_view PathColumn::take(std::string_view path, std::size_t file) {
+std::string_view PathColumn::take(std::string_view path, std::string_view beside,
+                                  std::size_t file) {
   const std::string_view text =
-      rule.text() == NameRule::kParentDir ? parent_folder(path) : rule.name_of(path, "");
+      rule.text() == NameRule::kParentDir ? parent_folder(path) : rule.name_of(path, beside);
   ++files;
   if (text.empty() && without++ == 0) first_without = file;
   return text;
@@ -23,6 +24,16 @@ std::string_view PathColumn::take(std::string_view path, std::size_t file) {
 std::string PathColumn::remark(const Manifest& manifest) const {
   if (without == 0) return {};
   const std::string example = manifest.name(first_without);
+  if (NameRule::is_beside(rule.text())) {
+    const std::string which = fmt::format("{} is beside", rule.text());
+    if (without == files)
+      throw RunError(
+          fmt::format("{}: no {} any of the {} recordings, such as {}; correct it, or "
+                      "remove it",
+                      name, which, files, example));
+    return fmt::format("{}: no {} {} of {} recordings, such as {}; it is empty there", name, which,
+                       without, files, example);
+  }
   if (without == files)
     throw RunError(
         fmt::format("{}: {} matches none of the {} paths, such as {}; correct it, or "

@@ -22,8 +22,9 @@ struct PathColumn {
   NameRule rule;
   std::size_t files = 0, without = 0, first_without = 0;
 
-  /// Returns the text of the file with that number; "" where the rule finds none.
-  std::string_view take(std::string_view path, std::size_t file);
+  /// Returns the text of the file with that number; "" where the rule finds none. `beside`: what
+  /// the file beside it has, where the rule is that.
+  std::string_view take(std::string_view path, std::string_view beside, std::size_t file);
   /// Returns a warning about files without a text, or "". Throws RunError where no file has one.
   [[nodiscard]] std::string remark(const Manifest& manifest) const;
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -88,14 +89,17 @@ bool TextLines::fill() {
   do {
     buffer_ = in_.read(kReadPiece);
     if (!in_.problem().empty()) throw RunError(fmt::format("{}: {}", path_, in_.problem()));
-    if (number_ == 0 && read_ == 0 && !gunzip_ && Gunzip::is_packed(buffer_))
-      gunzip_ = std::make_unique<Gunzip>();
-    if (!gunzip_) break;
-    const std::string packed = std::move(buffer_);
-    if (packed.empty() ? !gunzip_->is_whole() : !gunzip_->take(packed, buffer_))
+    if (number_ == 0 && read_ == 0 && !inflater_ && Inflater::is_gzip(buffer_))
+      inflater_ = std::make_unique<Inflater>(Inflater::Format::gzip);
+    if (!inflater_) break;
+    const std::string packed = std::exchange(buffer_, "");
+    const auto add = [this](std::span<const std::byte> bytes) {
+      buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      return true;
+    };
+    if (packed.empty() ? !inflater_->is_whole() : !inflater_->take(packed, add))
       throw RunError(fmt::format("{}: this file packed by gzip {}; copy it again", path_,
                                  packed.empty() ? "ends too early" : "is damaged"));
-    if (packed.empty()) buffer_.clear();
     if (packed.empty()) break;
   } while (buffer_.empty());
   read_ += buffer_.size();

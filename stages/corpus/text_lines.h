@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "pipeline/base/input_file.h"
-#include "stages/corpus/gunzip.h"
+#include "stages/files/inflater.h"
 
 namespace melflow {
 
@@ -34,7 +34,7 @@ class TextLines {
 
   std::string path_;
   InputFile in_;
-  std::unique_ptr<Gunzip> gunzip_;  // where the file is packed
+  std::unique_ptr<Inflater> inflater_;  // where the file is packed
   std::string buffer_;
   std::size_t at_ = 0;    // position in the buffer
   std::size_t read_ = 0;  // [bytes] read so far

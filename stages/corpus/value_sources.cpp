@@ -13,7 +13,7 @@ std::string OptionType<LabelSource>::parse(const Value& v, LabelSource& out) {
   if (OptionType<Labels>::parse(v, read.kind).empty())
     read.rule.clear();
   else
-    read.kind = NameRule::is_pattern(read.rule) ? Labels::pattern : Labels::column;
+    read.kind = NameRule::is_column(read.rule) ? Labels::column : Labels::rule;
   out = std::move(read);
   return {};
 }

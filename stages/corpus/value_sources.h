@@ -10,7 +10,7 @@
 
 namespace melflow {
 
-enum class Labels { none, parent_dir, top_dir, file, manifest, column, pattern };
+enum class Labels { none, parent_dir, top_dir, file, manifest, column, rule };
 template <>
 struct EnumNames<Labels> {
   // The other kinds are recognized by their rule.
@@ -23,8 +23,7 @@ struct EnumNames<Labels> {
 
 struct LabelSource {
   Labels kind = Labels::none;
-  std::string rule;  ///< column: the name of an entry of `columns`; pattern: a regular expression
-                     ///< whose ( ) finds the label in the path
+  std::string rule;  ///< column: the name of an entry of `columns`; rule: the text of a NameRule
 
   friend bool operator==(const LabelSource& a, Labels b) { return a.kind == b; }
   [[nodiscard]] bool is_in_table() const {
@@ -32,7 +31,8 @@ struct LabelSource {
   }
 };
 
-/// Written as one of the names, as the name of an entry of `columns`, or as a regular expression.
+/// Written as one of the names, as the name of an entry of `columns`, as a regular expression, or
+/// as the ending of files beside the recordings.
 template <>
 struct OptionType<LabelSource> {
   static std::string name() { return "text"; }

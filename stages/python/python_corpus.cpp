@@ -97,31 +97,30 @@ std::optional<PythonItem> PythonCorpus::next() {
 }
 
 FileStamp PythonCorpus::stamp(const std::string& name) const {
-  const auto it = known_.find(name);
-  if (it == known_.end()) return {};
-  if (it->second.file.empty()) return it->second.stamp;
-  FileStamp now = stamp_of(it->second.file);
-  if (now.size >= 0) now.modified ^= it->second.stamp.modified;  // the version, where it has one
-  return now;
+  FileRef ignored;
+  return locate(name, ignored);
 }
 
-void PythonCorpus::locate(const std::string& name, FileRef& file) const {
+FileStamp PythonCorpus::locate(const std::string& name, FileRef& file) const {
   const auto it = known_.find(name);
   if (it == known_.end()) {
     file.part = FilePart{.file = name, .problem = "is not among the items that Python gives"};
-    return;
+    return {};
   }
+  const Item& item = it->second;
   constexpr std::uint64_t kUnknown = 4 << 20;  // [bytes] a recording of unknown size may have
-  if (!it->second.file.empty()) {
-    const FileRef other = located(it->second.file);
-    file.size = other.size;
-    file.part =
-        other.part ? other.part : std::optional(FilePart{.file = other.path, .stored = other.size});
-    return;
+  if (item.file.empty()) {
+    file.size = item.stamp.size > 0 ? static_cast<std::uint64_t>(item.stamp.size) : kUnknown;
+    file.container = self_.lock();
+    return item.stamp;
   }
-  const std::int64_t size = it->second.stamp.size;
-  file.size = size > 0 ? static_cast<std::uint64_t>(size) : kUnknown;
-  file.container = self_.lock();
+  FileStamp now;
+  const FileRef other = located(item.file, &now);
+  file.size = other.size;
+  file.part =
+      other.part ? other.part : std::optional(FilePart{.file = other.path, .stored = other.size});
+  if (now.size >= 0) now.modified ^= item.stamp.modified;  // the version, where it has one
+  return now;
 }
 
 Result<std::shared_ptr<RawBytes>> PythonCorpus::read(std::shared_ptr<const FileRef> file,

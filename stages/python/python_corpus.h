@@ -33,7 +33,7 @@ class PythonCorpus final : public Container {
   [[nodiscard]] bool has_paths() const { return items_->has_paths(); }
 
   [[nodiscard]] FileStamp stamp(const std::string& name) const override;
-  void locate(const std::string& name, FileRef& file) const override;
+  FileStamp locate(const std::string& name, FileRef& file) const override;
   [[nodiscard]] Result<std::shared_ptr<RawBytes>> read(std::shared_ptr<const FileRef> file,
                                                        BufferPool& pool,
                                                        std::uint64_t whole) const override;

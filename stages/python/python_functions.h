@@ -47,6 +47,8 @@ class PythonFunction {
                                           int sample_rate) const = 0;
   /// None where other processes are called.
   [[nodiscard]] virtual LockLooks lock_looks() const = 0;
+  /// What other processes have computed so far [s].
+  [[nodiscard]] virtual double processes_cpu_seconds() const = 0;
 };
 
 /// How a pipeline names a function.

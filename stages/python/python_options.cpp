@@ -85,6 +85,13 @@ StageResources PythonCaller::resources() const {
 }
 
 std::vector<std::pair<std::string, Value>> PythonCaller::summary() const {
+  if (function_ && options_.processes > 0) {
+    Value processes = Value::map({});
+    processes.set("count", Value::scalar(std::to_string(options_.processes)));
+    processes.set("cpu_seconds",
+                  Value::scalar(fmt::format("{:.6f}", function_->processes_cpu_seconds())));
+    return {{"processes", std::move(processes)}};
+  }
   const LockLooks looks = function_ ? function_->lock_looks() : LockLooks{};
   if (looks.all == 0) return {};
   Value lock = Value::map({});

@@ -73,7 +73,7 @@ class PythonCaller {
   [[nodiscard]] Result<PythonResults> call(std::vector<float> values,
                                            const std::vector<std::size_t>& shape, int sample_rate,
                                            const ItemContext& context, std::size_t part = 0) const;
-  /// `lock`: how often Python's lock was held.
+  /// `lock`: how often Python's lock was held; or `processes`: their number and processor time.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 
  private:

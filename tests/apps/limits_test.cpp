@@ -325,6 +325,36 @@ TEST_CASE("limits: Python's lock, which other processes do not need") {
   CHECK(lock("0", "true").cause == Cause::workers);
 }
 
+TEST_CASE("limits: what other processes compute for a stage is its own work") {
+  // 10 s: two processes compute all the time, and the stage waits for them.
+  RunReport r = run_of({{"f", 2, 19.8, 0.1, false}, {"write", 1, 0.5, 0.5}});
+  const auto with = [&](int cores, const char* count, const char* seconds) {
+    r.workers = r.cores = cores;
+    Value processes = Value::map({});
+    processes.set("count", Value::scalar(count));
+    processes.set("cpu_seconds", Value::scalar(seconds));
+    stage(r, "f").summary = {{"processes", std::move(processes)}};
+    return find_limits(r);
+  };
+  Limits l = with(4, "2", "19");
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "f");
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets == Sets{{"f.processes", "4"}});
+  CHECK(l.hints[0].high == doctest::Approx(4 / 19.8 * 1000));
+  l = with(4, "3", "19");  // one of them is idle
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets == Sets{{"f.concurrency", "3"}});
+  // Of 20 s that two cores have, they take 19.7: this program's threads wait for its own processes.
+  r.core_wait_seconds = 8;
+  l = with(2, "2", "19");
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.hints.empty());
+  CHECK(l.heaviest == "f");
+  CHECK_FALSE(has(limits_text(l, r), "other programs"));
+  CHECK(has(limits_text(with(2, "2", "4"), r), "other programs had the cores"));
+}
+
 TEST_CASE("limits: the disk") {
   // read waits 38 of 40 s; half of 4 GB came from the disk.
   RunReport r = run_of({{"read", 4, 39, 1, false}, {"mel", 4, 5, 5}});

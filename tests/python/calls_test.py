@@ -479,6 +479,17 @@ class CallsTest(corpus.CorpusTest):
             self.assertNotEqual(other["cause"], "lock", other)
             self.assertNotIn(said, other["text"])
 
+    def test_what_other_processes_compute_counts_as_the_stage_s_work(self):
+        g = melflow.Graph(workers=2)
+        g.synthetic(count=60, duration="0.1s", rate="8kHz").map("own:holds_the_lock_for_long", name="f", processes=2).discard()
+        report = g.run()
+        (stage,) = [s for s in report["stages"] if s["name"] == "f"]
+        here = melflow.Graph(workers=1)
+        here.synthetic(count=60, duration="0.1s", rate="8kHz").map("own:holds_the_lock_for_long", name="f").discard()
+        (alone,) = [s for s in here.run()["stages"] if s["name"] == "f"]
+        self.assertEqual(stage["summary"]["processes"]["count"], 2)
+        self.assertGreater(stage["cpu_seconds"], 0.5 * alone["cpu_seconds"])
+
     def test_the_fingerprint_has_the_code(self):
         def fingerprint():
             g, node = self.decoded()

@@ -1,8 +1,12 @@
 """Recordings that Python gives, and members of archives: the same rows as those of files."""
 
 import functools
+import gzip
 import io
+import json
 import os
+import subprocess
+import sys
 import tarfile
 import textwrap
 import unittest
@@ -260,9 +264,9 @@ class ItemsTest(Corpus):
 
 
 class ArchivesTest(Corpus):
-    def tar(self, name, **options):
+    def tar(self, name, mode="w", **options):
         path = os.path.join(self.folder.name, name)
-        with tarfile.open(path, "w", **options) as out:
+        with tarfile.open(path, mode, **options) as out:
             for n in self.names:
                 out.add(os.path.join(self.root, n), n)
         return path
@@ -277,7 +281,7 @@ class ArchivesTest(Corpus):
     def test_the_rows_are_those_of_the_files(self):
         for path in (self.tar("ustar.tar", format=tarfile.USTAR_FORMAT), self.tar("gnu.tar", format=tarfile.GNU_FORMAT),
                      self.tar("pax.tar", format=tarfile.PAX_FORMAT), self.zip("stored.zip", zipfile.ZIP_STORED),
-                     self.zip("deflated.zip", zipfile.ZIP_DEFLATED)):
+                     self.zip("deflated.zip", zipfile.ZIP_DEFLATED), self.tar("packed.tar.gz", "w:gz"), self.tar("packed.TGZ", "w:gz")):
             for options in ({}, {"engine": "threads"}, {"engine": "io_uring"}, {"whole": "4KiB", "buffer": "4KiB"}):
                 with self.subTest(os.path.basename(path), **options):
                     rows, report = self.written("archive", melflow.Graph().file_list(root=path, labels="top_dir"), **options)
@@ -349,20 +353,150 @@ class ArchivesTest(Corpus):
         self.assertEqual([n for n in self.names[:50] if n != self.names[20]], [n for n in why if n in self.names[:50]])
 
         with zipfile.ZipFile(packed) as archive:
-            info = archive.getinfo(self.whole[5])
+            info = max((archive.getinfo(n) for n in self.whole), key=lambda i: i.file_size)
             begin = archive.start_dir
         with open(packed, "r+b") as file:
             file.seek(info.header_offset + 30 + len(info.filename) + 100)
             file.write(b"\x55" * 20)
-        rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed))
-        why = self.reasons(rows)
-        self.assertRegex(why[self.whole[5]], "is damaged in its archive")
-        self.assertEqual(list(why), self.names)
+        for options in ({}, {"whole": "4KiB", "buffer": "4KiB"}):  # in memory, and by a temporary file
+            rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed), **options)
+            why = self.reasons(rows)
+            self.assertRegex(why[info.filename], "is damaged in its archive")
+            self.assertEqual(list(why), self.names)
         with open(packed, "r+b") as file:  # without its directory
             file.truncate(begin)
         rows, report = self.written("damaged", melflow.Graph().file_list(root=packed))
         self.assertEqual(list(rows.path), self.names)
         self.assertRegex(str(report["warnings"] if "warnings" in report else report), "its directory is damaged")
+
+    def test_archives_packed_as_a_whole(self):
+        path = self.tar("cut.tar.gz", "w:gz")
+        with gzip.open(path) as file:
+            size = len(file.read())
+        rows, report = self.written("packed", melflow.Graph().file_list(root=path))
+        self.assertIn(f"unpacked into a temporary file of {size} bytes", str(report["warnings"]))
+        os.truncate(path, os.path.getsize(path) // 2)
+        with gzip.open(path) as file, self.assertRaises(EOFError):
+            left = 0
+            while True:
+                left += len(file.read(1))
+        rows, report = self.written("packed", melflow.Graph().file_list(root=path))
+        why = self.reasons(rows)
+        with tarfile.open(self.tar("whole.tar")) as archive:
+            for m in archive.getmembers():
+                if m.offset_data + m.size <= left:
+                    self.assertEqual(why.pop(m.name), self.reasons(self.expected)[m.name])
+        self.assertEqual(len(why), 2, why)  # the member that is cut off, and what may be behind it
+        self.assertRegex(why[f"@{left}"], "the archive is damaged from byte")
+        with open(path, "wb") as file:
+            file.write(b"no gzip")
+        with self.assertRaisesRegex(Exception, "is no tar archive|is empty"):
+            self.written("packed", melflow.Graph().file_list(root=path))
+        path = self.tar("full.tar.gz", "w:gz")
+        before = os.environ.get("TMPDIR")
+        os.environ["TMPDIR"] = "/proc"  # has no room for files
+        try:
+            with self.assertRaisesRegex(Exception, "cannot be unpacked into a temporary file.*set TMPDIR to a folder with room"):
+                self.written("packed", melflow.Graph().file_list(root=path))
+        finally:
+            del os.environ["TMPDIR"]
+            os.environ.update({} if before is None else {"TMPDIR": before})
+
+    def test_the_index_of_a_large_archive_is_kept(self):
+        path = self.tar("large.tar")
+        with tarfile.open(path, "a") as out:
+            info = tarfile.TarInfo("large.bin")
+            info.size = 17 << 20
+            out.addfile(info, io.BytesIO(bytes(info.size)))
+        with tarfile.open(path) as archive:
+            place = next(m for m in archive.getmembers() if m.name == self.whole[5])
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        cache = os.path.join(self.folder.name, "cache")
+        before = os.environ.get("XDG_CACHE_HOME")
+        os.environ["XDG_CACHE_HOME"] = cache
+
+        def listed():  # in another process: this one keeps the index in memory
+            code = "import melflow, sys; melflow.Graph().file_list(root=sys.argv[1]).disk_read().decode().mel(sample_rate=8000, n_fft=256, hop=80, " \
+                   "n_mels=20).hdf5_write(path=sys.argv[2], overwrite=True).graph.run()"
+            out = os.path.join(self.folder.name, "large.h5")
+            subprocess.run([sys.executable, "-c", code, path, out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return [n for n in melflow.open(out).path if "@" not in n]
+
+        try:
+            self.assertEqual(listed(), self.names)
+            (index,) = [os.path.join(cache, "melflow/archives", n) for n in os.listdir(os.path.join(cache, "melflow/archives"))]
+            with open(path, "r+b") as file:  # a header is damaged, and the time is the same
+                file.seek(place.offset_data - 512)
+                header = file.read(512)
+                file.seek(place.offset_data - 512)
+                file.write(b"\xff" * 512)
+            os.utime(path, (1_000_000_000, 1_000_000_000))
+            self.assertEqual(listed(), self.names)
+            with open(index, "rb") as file:
+                whole = file.read()
+            for at in (0, 20, len(whole) // 2, len(whole) - 1):  # a damaged index is made again
+                with open(index, "wb") as file:
+                    file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+                self.assertEqual(listed(), [n for n in self.names if n != place.name])
+            with open(path, "r+b") as file:
+                file.seek(place.offset_data - 512)
+                file.write(header)
+            os.utime(path, (1_000_000_001, 1_000_000_001))
+            self.assertEqual(listed(), self.names)  # another time, another index
+            os.chmod(os.path.dirname(index), 0o500)
+            self.assertEqual(listed(), self.names)
+        finally:
+            os.chmod(os.path.join(cache, "melflow/archives"), 0o700)
+            del os.environ["XDG_CACHE_HOME"]
+            os.environ.update({} if before is None else {"XDG_CACHE_HOME": before})
+
+    def test_files_beside_recordings(self):
+        folder = os.path.join(self.folder.name, "beside")
+        os.mkdir(folder)
+        meta = [{"speaker": "ann", "age": 41}, {"speaker": "bee"}, {"speaker": None, "age": 7.5}]
+        path = os.path.join(self.folder.name, "shard.tar")
+        with tarfile.open(path, "w") as out:
+            for k, about in enumerate(meta):
+                data = {"wav": self.bytes_of(self.whole[k]), "txt": f"text of {k}, ä\n".encode(), "cls": str(k % 2).encode(),
+                        "json": json.dumps(about).encode()}
+                for ending, content in data.items():
+                    name = f"{k:03}.seg.{ending}" if ending == "wav" else f"{k:03}.{ending}"
+                    info = tarfile.TarInfo(name)
+                    info.size = len(content)
+                    out.addfile(info, io.BytesIO(content))
+                    with open(os.path.join(folder, name), "wb") as file:
+                        file.write(content)
+        for root in (path, folder):
+            with self.subTest(root):
+                columns = {"text": ".txt", "speaker": ".json:speaker", "age": ".json:age"}
+                rows, report = self.written("beside", melflow.Graph().file_list(root=root, labels=".cls", columns=columns))
+                self.assertEqual([rows.label_names[k] for k in rows.label], ["0", "1", "0"])
+                self.assertEqual(list(rows.columns["text"]), ["text of 0, ä", "text of 1, ä", "text of 2, ä"])
+                self.assertEqual(list(rows.columns["speaker"]), ["ann", "bee", ""])
+                self.assertEqual(list(rows.columns["age"]), ["41", "", "7.5"])
+                self.assertIn("no .json:age is beside 1 of 3 recordings, such as 001.seg.wav", str(report["warnings"]))
+        for name, content, why in (("001.json", b"[1]", "001.json beside it is no JSON object"), ("001.json", b'{"age": {}}', "neither text, a number"),
+                                   ("001.txt", b"\xff", "001.txt beside it is not UTF-8"), ("001.txt", bytes(2 << 20), "has 2097152 bytes"),
+                                   ("001.txt", b"a\0b", "has a zero byte")):
+            with self.subTest(why), open(os.path.join(folder, name), "r+b") as file:
+                before = file.read()
+                file.truncate(0)
+                file.seek(0)
+                file.write(content)
+                file.flush()
+                rows, report = self.written("beside", melflow.Graph().file_list(root=folder, columns=columns))
+                self.assertEqual(report["files"], {**report["files"], "ok": 2, "failed": 1})
+                self.assertIn(why, self.reasons(rows)["001.seg.wav"])
+                file.truncate(0)
+                file.seek(0)
+                file.write(before)
+        for options, message in (({"labels": ".lab"}, "no .lab is beside any of the 3 recordings"), ({"columns": {"x": ".txt:y"}}, "'.txt:y' is no file"),
+                                 ({"labels": ".c*"}, "'.c\\*' is no file beside a recording")):
+            with self.subTest(message), self.assertRaisesRegex(Exception, message):
+                self.written("beside", melflow.Graph().file_list(root=folder, **options))
+        rows, report = self.written("beside", melflow.Graph().file_list(root=folder, columns=columns, splits="ratio", split_group="speaker",
+                                                                        split_unmatched="own_group", split_ratios={"a": 0.5, "b": 0.5}))
+        self.assertEqual(set(rows.split), {0, 1})
 
     def test_archives_that_cannot_be_read(self):
         empty = os.path.join(self.folder.name, "empty.tar")

@@ -1,13 +1,17 @@
 """The recipes of docs/python.md for corpora of other packages, and object stores against a server on this machine."""
 
+import functools
+import http.server
 import importlib.util
 import os
 import re
 import threading
 import unittest
+import unittest.mock
 
 import h5py
 import melflow
+import melflow.stores
 import numpy as np
 
 import items_test
@@ -227,6 +231,97 @@ class StoreTest(items_test.Corpus):
             melflow.Graph().file_list(root="s3://nowhere/x").disk_read().decode().mel(sample_rate=8000).discard().graph.run()
         with self.assertRaisesRegex(melflow.RunError, "Protocol not known|nosuch"):
             melflow.Graph().file_list(root="nosuch://x/y").disk_read().decode().mel(sample_rate=8000).discard().graph.run()
+
+
+@has("fsspec", "aiohttp")
+class WebTest(items_test.Corpus):
+    """A web server on this machine, with a fault at each request in turn; read by pycurl, where it is installed, and by aiohttp."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.requests, cls.fault, cls.lock, cls.connections = [], lambda number, path: None, threading.Lock(), 0
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                cls.connections += 1
+                super().setup()
+
+            def do_GET(self):
+                with cls.lock:
+                    number = len(cls.requests)
+                    cls.requests.append(self.path)
+                fault = cls.fault(number, self.path)
+                if fault is None:
+                    return super().do_GET()
+                if fault == "cut":
+                    self.send_response(200)
+                    self.send_header("Content-Length", "100000")
+                    self.end_headers()
+                    self.wfile.write(b"RIFF")
+                else:
+                    self.send_response(fault)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                self.close_connection = fault == "cut"
+
+            def log_message(self, *args):
+                pass
+
+        cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=cls.root))
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.server.server_close)
+        cls.addClassCleanup(cls.server.shutdown)
+
+    def setUp(self):
+        super().setUp()
+        type(self).fault = lambda number, path: None
+        self.requests.clear()
+
+    def read(self, **options):
+        from fsspec.implementations.http import HTTPFileSystem
+
+        HTTPFileSystem.clear_instance_cache()
+        return self.written("web", melflow.Graph().file_list(root=f"http://user:secret@127.0.0.1:{self.server.server_port}/", labels="top_dir"))
+
+    def test_the_rows_are_those_of_the_files(self):
+        for client in {melflow.stores.pycurl, None}:
+            with self.subTest(client=client), unittest.mock.patch.object(melflow.stores, "pycurl", client):
+                type(self).connections = 0
+                rows, _ = self.read()
+                self.assertEqual(list(rows.path), list(self.expected.path))
+                np.testing.assert_array_equal(rows[:], self.expected[:])
+                self.assertEqual(list(rows.label), list(self.expected.label))
+                self.assertLess(self.connections, 40)  # they are kept
+
+    def test_a_fault_at_every_request(self):
+        self.read()
+        count = len(self.requests)
+        self.assertGreater(count, len(self.names))
+        for client in {melflow.stores.pycurl, None}:
+            for fault in (500, 503, "cut"):
+                for at in range(4, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
+                    with self.subTest(fault=fault, at=at), unittest.mock.patch.object(melflow.stores, "pycurl", client):
+                        self.requests.clear()
+                        type(self).fault = lambda number, path: fault if number == at else None
+                        rows, _ = self.read()
+                        self.assertEqual(list(rows.path), list(self.expected.path))
+                        np.testing.assert_array_equal(rows[:], self.expected[:])
+
+    def test_files_that_are_gone_or_refused(self):
+        gone, refused, broken = self.whole[3], self.whole[5], self.whole[7]
+        type(self).fault = lambda number, path: {gone: 404, refused: 403, broken: 500}.get(path.lstrip("/"))
+        for client in {melflow.stores.pycurl, None}:
+            with self.subTest(client=client), unittest.mock.patch.object(melflow.stores, "pycurl", client):
+                rows, report = self.read()
+                why = self.reasons(rows)
+                self.assertRegex(why[gone], "FileNotFoundError")
+                self.assertRegex(why[refused], "PermissionError|403")
+                self.assertRegex(why[broken], "500.*tried 5 times")
+                self.assertNotIn("secret", str(why))
+                self.assertEqual(report["files"]["ok"], len(self.whole) - 3)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ Read read(const std::string& path, const std::string& bytes) {
       else if (!inflate_member(packed, part.stored, reinterpret_cast<std::byte*>(content.data()),
                                content.size()))
         content = "";
-      if (part.crc &&
-          crc_of(reinterpret_cast<const std::byte*>(content.data()), content.size()) != *part.crc)
+      if (part.crc && crc_of(0, reinterpret_cast<const std::byte*>(content.data()),
+                             content.size()) != *part.crc)
         content = "";
     }
   } catch (const RunError&) {

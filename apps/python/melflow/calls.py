@@ -23,6 +23,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import types
 import weakref
@@ -365,6 +366,7 @@ class _Children:
     def __init__(self, call: str, arguments: Dict[str, Any], gives: str, processes: int, timeout: float) -> None:
         self._spec = pickle.dumps((call, arguments, gives))
         self._timeout = timeout or None
+        self.cpu_seconds, self._counting = 0.0, threading.Lock()  # of the processes, in all calls so far
         self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
         for _ in range(processes):
             self._idle.put(None)  # started at the first call
@@ -378,7 +380,9 @@ class _Children:
             child.connection.send_bytes(pickle.dumps((child.arrays.put([array]), rate)))
             if not child.connection.poll(self._timeout):
                 raise TimeoutError
-            outcome, reason, shapes, notes = pickle.loads(child.connection.recv_bytes())
+            outcome, reason, shapes, notes, seconds = pickle.loads(child.connection.recv_bytes())
+            with self._counting:
+                self.cpu_seconds += seconds
             return outcome, reason, child.arrays.take(shapes), notes
         except TimeoutError:
             if child is not None:
@@ -406,13 +410,16 @@ def serve(descriptor: int, memory: int) -> None:
     call, arguments, gives = pickle.loads(connection.recv_bytes())
     function = _Here(_load(call), arguments, gives)
     connection.send_bytes(b"ready")
+    before = time.process_time()
     while True:
         try:
             shapes, rate = pickle.loads(connection.recv_bytes())
         except EOFError:
             return
         outcome, reason, results, notes = function(arrays.take(shapes)[0], rate)
-        connection.send_bytes(pickle.dumps((outcome, reason, arrays.put(results), notes)))
+        put, now = arrays.put(results), time.process_time()
+        connection.send_bytes(pickle.dumps((outcome, reason, put, notes, now - before)))
+        before = now
 
 
 class Call:

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "stages/containers/archive.h"
+#include "stages/files/inflater.h"
+#include "stages/files/whole_io.h"
 
 namespace melflow {
 namespace {
@@ -28,6 +30,10 @@ std::int64_t modified(const struct stat& st) {
 ItemError changed(const FileRef& file, std::uint64_t size) {
   return ItemError::failed(
       fmt::format("changed while it was read: {} bytes when listed, {} now", file.size, size));
+}
+
+ItemError damaged() {
+  return ItemError::failed("is damaged in its archive: its checksum is another one");
 }
 
 }  // namespace
@@ -104,7 +110,12 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
   out.window = window();
   const bool is_packed = part != nullptr && part->is_deflated;
   const std::uint64_t begin = part != nullptr ? part->begin : 0;
-  if (size > settings_.whole && !is_packed) {
+  if (size > settings_.whole && is_packed) {
+    auto inflated = inflate_large(*file, fd.get());
+    if (!inflated) return std::move(inflated.error());
+    if (auto error = check_unchanged(fd.get(), reading.before)) return std::move(*error);
+    out.fd = std::move(*inflated);
+  } else if (size > settings_.whole) {
     if (file->size <= settings_.whole) return changed(*file, size);
     advise(fd.get(), begin, size);
     out.fd = std::move(fd);
@@ -116,7 +127,7 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
     reading.size = is_packed ? part->stored : size;
     if (reading.size > settings_.buffer) advise(fd.get(), begin, reading.size);
     if (is_packed) reading.packed.resize(reading.size);
-    if (size <= settings_.whole) out.data = pool.lease(size);
+    out.data = pool.lease(size);
     reading.to = is_packed ? reading.packed.data() : out.data.data();
   }
   out.file = std::move(file);
@@ -128,20 +139,42 @@ std::optional<ItemError> FileReader::finish(Reading& reading, int fd) {
   RawBytes& out = *reading.out;
   if (!out.file->part) return std::nullopt;
   const FilePart& part = *out.file->part;
-  std::vector<std::byte> large;  // of a deflated member, which has to be in memory while inflated
-  std::byte* bytes = out.data.data();
-  if (!out.data) {
-    large.resize(out.size);
-    bytes = large.data();
-  }
-  const bool is_whole = !part.is_deflated || inflate_member(reading.packed.data(),
-                                                            reading.packed.size(), bytes, out.size);
-  if (!is_whole || (part.crc && crc_of(bytes, out.size) != *part.crc))
-    return ItemError::failed("is damaged in its archive: its checksum is another one");
-  if (!large.empty() && !(out.fd = temporary_file(large)))
-    return ItemError::failed(
-        fmt::format("cannot be unpacked into a temporary file: {}", std::strerror(errno)));
+  const bool is_whole =
+      !part.is_deflated ||
+      inflate_member(reading.packed.data(), reading.packed.size(), out.data.data(), out.size);
+  if (!is_whole || (part.crc && crc_of(0, out.data.data(), out.size) != *part.crc))
+    return damaged();
   return std::nullopt;
+}
+
+Result<UniqueFd> FileReader::inflate_large(const FileRef& file, int fd) {
+  UniqueFd out = temporary_file({});
+  int error = out ? 0 : errno;
+  const FilePart& part = *file.part;
+  std::uint64_t made = 0, taken = 0;
+  std::uint32_t crc = 0;
+  Inflater inflater(Inflater::Format::deflate);
+  const auto keep = [&](std::span<const std::byte> bytes) {
+    if (bytes.size() > file.size - made) return false;
+    error = write_whole(out.get(), bytes.data(), bytes.size(), made);
+    crc = crc_of(crc, bytes.data(), bytes.size());
+    made += bytes.size();
+    return error == 0;
+  };
+  std::string packed;
+  for (bool is_right = true; is_right && error == 0 && taken < part.stored;) {
+    constexpr std::uint64_t kPiece = 1 << 20;
+    packed.resize(std::min(kPiece, part.stored - taken));
+    if (const int wrong = read_whole(fd, packed.data(), packed.size(), part.begin + taken))
+      return read_error(wrong);
+    taken += packed.size();
+    is_right = inflater.take(packed, keep);
+  }
+  if (error != 0)
+    return ItemError::failed(
+        fmt::format("cannot be unpacked into a temporary file: {}", std::strerror(error)));
+  if (!inflater.is_whole() || made != file.size || (part.crc && crc != *part.crc)) return damaged();
+  return out;
 }
 
 Result<std::shared_ptr<const RawBytes>> FileReader::read(std::shared_ptr<const FileRef> file,

@@ -93,6 +93,8 @@ class FileReader {
   // Checks an open file against its listing. For a small file, leases memory, and `fd` stays with
   // the caller; for a large one, takes ownership of `fd`.
   Result<Reading> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd, BufferPool& pool) const;
+  // Unpacks a large deflated member into a temporary file.
+  static Result<UniqueFd> inflate_large(const FileRef& file, int fd);
   // Called after the last byte was read: unpacks a member of an archive, and checks it. Returns the
   // error for a file that was written to meanwhile, since its bytes may be a mixture.
   static std::optional<ItemError> finish(Reading& reading, int fd);

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "pipeline/base/threads.h"
-#include "stages/containers/container.h"
 #include "stages/files/mapped_range.h"
 
 namespace melflow {
@@ -107,7 +106,7 @@ void ReadAhead::load(std::size_t file) {
   int error = 0;
   FileRef ref;
   ref.path = files_.path(file);
-  if (const ContainedItem item = contained_item(ref.path); item.container)
+  if (const ContainedItem item = contained_(ref.path); item.container)
     item.container->locate(item.name, ref);
   if (ref.container) return;
   const UniqueFd fd = reader_.open(FileReader::file_of(ref), error);

@@ -19,6 +19,7 @@
 
 #include "pipeline/stage/ledger.h"
 #include "stages/audio/reading/file_reader.h"
+#include "stages/containers/container.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -65,6 +66,7 @@ class ReadAhead {
   const FileReader& reader_;
   const Manifest& files_;
   const Ledger& ledger_;
+  const ContainedItems contained_;
   const int wanted_;
   const std::size_t ahead_;  // files
 

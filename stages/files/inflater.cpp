@@ -1,4 +1,4 @@
-#include "stages/corpus/gunzip.h"
+#include "stages/files/inflater.h"
 
 #include <zlib.h>
 
@@ -6,19 +6,17 @@
 
 namespace melflow {
 
-constexpr int kGzip = 16 + MAX_WBITS;
-
-Gunzip::Gunzip() : stream_(std::make_unique<z_stream>()) {
-  if (inflateInit2(stream_.get(), kGzip) != Z_OK) throw std::bad_alloc();
+Inflater::Inflater(Format format) : stream_(std::make_unique<z_stream>()) {
+  if (inflateInit2(stream_.get(), format == Format::gzip ? 16 + MAX_WBITS : -MAX_WBITS) != Z_OK)
+    throw std::bad_alloc();
 }
 
-Gunzip::~Gunzip() { inflateEnd(stream_.get()); }
+Inflater::~Inflater() { inflateEnd(stream_.get()); }
 
-bool Gunzip::take(std::string_view packed, std::string& out) {
-  out.clear();
+bool Inflater::take(std::string_view packed, const Out& out) {
   stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream_->avail_in = static_cast<uInt>(packed.size());
-  char piece[1 << 16];
+  std::byte piece[1 << 16];
   do {
     if (is_whole_ && stream_->avail_in > 0) {  // another member follows
       if (inflateReset(stream_.get()) != Z_OK) return false;
@@ -27,7 +25,8 @@ bool Gunzip::take(std::string_view packed, std::string& out) {
     stream_->next_out = reinterpret_cast<Bytef*>(piece);
     stream_->avail_out = sizeof piece;
     const int state = inflate(stream_.get(), Z_NO_FLUSH);
-    out.append(piece, sizeof piece - stream_->avail_out);
+    const std::size_t made = sizeof piece - stream_->avail_out;
+    if (made > 0 && !out({piece, made})) return false;
     if (state == Z_STREAM_END)
       is_whole_ = true;
     else if (state == Z_BUF_ERROR)
