@@ -249,7 +249,7 @@ constexpr OtherName kStages[] = {
     {"wav_write", "", "audio_write"},
     {"cmvn", "Kaldi", "mel",
      "its option normalize: per_feature is by recording or segment; the stage normalize is by the "
-     "statistics of a training set; by speaker there is none"},
+     "statistics of a training set or, with by, of each speaker"},
     {"utterance_mvn", "ESPnet", "mel",
      "its option normalize: per_feature, with norm_ddof: 0 and norm_eps: 0"},
     {"global_mvn", "ESPnet", "normalize"},

@@ -33,7 +33,14 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
       settings_(std::move(settings)),
       samples_(samples_in(settings_, ends_)) {
   check_process();
-  if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
+  const std::size_t columns = reader_->row_shape().empty() ? 1 : reader_->row_shape().back();
+  for (std::size_t at = 0; at < settings_.mean.size(); at += columns) {
+    const auto of_group = [&](const std::vector<double>& values) {
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(at);
+      return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(columns));
+    };
+    scales_.push_back(fixed_step(of_group(settings_.mean), of_group(settings_.std)));
+  }
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, "rows", [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
@@ -43,11 +50,15 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader,
 
 RowBatches::~RowBatches() { stop(); }
 
+std::size_t RowBatches::range_with(std::int64_t sample) const {
+  if (settings_.is_ragged) return static_cast<std::size_t>(sample);
+  return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) -
+                                  ends_.begin());
+}
+
 std::uint64_t RowBatches::first_row(std::int64_t sample) const {
-  if (settings_.is_ragged)
-    return static_cast<std::uint64_t>(settings_.starts[static_cast<std::size_t>(sample)]);
-  const auto range = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) -
-                                              ends_.begin());
+  const std::size_t range = range_with(sample);
+  if (settings_.is_ragged) return static_cast<std::uint64_t>(settings_.starts[range]);
   const std::int64_t before = range > 0 ? ends_[range - 1] : 0;
   return static_cast<std::uint64_t>(settings_.starts[range] + sample - before);
 }
@@ -93,7 +104,7 @@ RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, RowReader::Scratch& 
   const bool is_ragged = settings_.is_ragged;
   const NumberType stored_type = reader_->type();
   const bool as_float =
-      scale_ != nullptr || (settings_.as_float32 && stored_type != NumberType::float32);
+      !scales_.empty() || (settings_.as_float32 && stored_type != NumberType::float32);
   Batch out;
   out.type = as_float ? NumberType::float32 : stored_type;
   const std::vector<std::size_t>& shape = reader_->row_shape();
@@ -126,12 +137,16 @@ RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, RowReader::Scratch& 
     } else {
       reader_->read({first, n}, to, scratch);
     }
-    if (scale_ != nullptr) {
+    if (!scales_.empty()) {
       const std::size_t columns = shape.empty() ? 1 : shape.back();
       MemoryRows scaled(reinterpret_cast<float*>(to),
                         rows * static_cast<std::int64_t>(values / columns),
                         static_cast<int>(columns));
-      scale_->run(scaled, scaled);
+      const std::size_t group =
+          settings_.groups.empty()
+              ? 0
+              : static_cast<std::size_t>(settings_.groups[range_with(samples[place])]);
+      scales_[group]->run(scaled, scaled);
     }
     std::memset(to + n * row_bytes, 0, sample_bytes - n * row_bytes);
     if (is_ragged) out.lengths[place] = rows;

@@ -30,7 +30,9 @@ class RowBatches final : public EndsWithPython {
     std::size_t prefetch = 4, threads = 1;
     std::size_t ahead = 0;  ///< the rows of this many further batches are prefetched
     bool as_float32 = false;
-    std::vector<double> mean, std;  ///< of the columns; rows are scaled by them, as float32
+    /// [groups, columns]; rows are scaled by those of the group of their range, as float32.
+    std::vector<double> mean, std;
+    std::vector<std::int64_t> groups;  ///< of each range; empty: there is one group
   };
   struct Batch {
     Buffer data;  ///< [samples, rows..., columns], padded with 0
@@ -50,6 +52,7 @@ class RowBatches final : public EndsWithPython {
   void stop() override;
 
  private:
+  [[nodiscard]] std::size_t range_with(std::int64_t sample) const;
   [[nodiscard]] std::uint64_t first_row(std::int64_t sample) const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
     return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;
@@ -67,7 +70,7 @@ class RowBatches final : public EndsWithPython {
   const Settings settings_;
   std::vector<std::int64_t> ends_;  // number of samples up to the end of each range of rows
   const std::uint64_t samples_;
-  std::shared_ptr<const FinishStep> scale_;
+  std::vector<std::shared_ptr<const FinishStep>> scales_;  // by group
 
   std::mutex stopping_;
   std::mutex mutex_;  // guards the members below

@@ -119,6 +119,13 @@ nb::dict index_of(const FeatureFile& file) {
     out["mean"] = array(statistics->mean);
     out["std"] = array(statistics->std);
     out["is_normalized"] = statistics->is_applied;
+    if (const auto& groups = statistics->groups) {
+      out["statistics_by"] = groups->by;
+      out["group_names"] = texts_of(groups->names);
+      out["group_frames"] = array(groups->frames);
+      out["group_mean"] = array(groups->mean);
+      out["group_std"] = array(groups->std);
+    }
   }
   return out;
 }
@@ -201,14 +208,16 @@ void bind_rows(nb::module_& m) {
           [](RowBatches* self, std::shared_ptr<RowReader> reader, std::shared_ptr<EpochOrder> order,
              const Numbers& starts, const Numbers& counts, bool is_ragged, std::size_t rank,
              std::size_t prefetch, std::size_t threads, std::size_t ahead, bool as_float32,
-             std::vector<double> mean, std::vector<double> std) {
-            new (self) RowBatches(std::move(reader), std::move(order),
-                                  {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch,
-                                   threads, ahead, as_float32, std::move(mean), std::move(std)});
+             std::vector<double> mean, std::vector<double> std, const Numbers& groups) {
+            new (self)
+                RowBatches(std::move(reader), std::move(order),
+                           {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch, threads,
+                            ahead, as_float32, std::move(mean), std::move(std), copy_of(groups)});
           },
           nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
           nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
-          nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
+          nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"),
+          nb::arg("groups"))
       .def("take", &take_rows, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

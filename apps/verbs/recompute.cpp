@@ -64,18 +64,15 @@ void check_is_same(const FeatureFile& file, const char* what, const std::string&
 
 // Returns the hash of rows as stored: scaled by the statistics of a normalised output.
 std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, const FeatureFile& file,
-                      NumberType type) {
+                      const FeatureFile::Entry& stored, NumberType type) {
   const auto& statistics = file.statistics();
   if (!statistics || !statistics->is_applied) return e.rows_hash;
   std::vector<float> values =
       made.read_rows(static_cast<std::uint64_t>(e.offset), static_cast<std::uint64_t>(e.count));
-  std::vector<double> std = statistics->std;
-  for (double& s : std)
-    if (s == 0) s = 1;
   const auto columns = static_cast<int>(file.bands());
   MemoryRows rows(values.data(), e.count * static_cast<std::int64_t>(file.frames_per_row()),
                   columns);
-  fixed_step(statistics->mean, std)->run(rows, rows);
+  file.scaling_step(stored)->run(rows, rows);
   return RowHash::of(values.data(), values.size(), NumberType::float32, type);
 }
 
@@ -105,6 +102,11 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
   const PlanNode& sink = sink_of(plan, file);
+  if (const auto settings = sink.stage->settings(); settings && settings->find("compression"))
+    throw RunError(
+        file.path() +
+        ": its matrices are compressed with loss, so that rows are not compared with "
+        "what is computed again. Without --recompute they are compared with their hashes");
   check_is_same(file, "melflow_version", kVersion);
   const ComputedBy& by = *dynamic_cast<const RowSink&>(*sink.stage).info().computed_by;
   check_is_same(file, "backend", by.backend);
@@ -135,7 +137,9 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
                                           ? to_text(e.status)
                                           : fmt::format("{}: {}", remark->stage, remark->reason));
     else
-      (hash_of(made, e, file, type) == file.files()[files[i]].rows_hash ? out.same : out.other)
+      (hash_of(made, e, file, file.files()[files[i]], type) == file.files()[files[i]].rows_hash
+           ? out.same
+           : out.other)
           .push_back(files[i]);
   }
   return out;

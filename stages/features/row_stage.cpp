@@ -45,7 +45,7 @@ Result<std::shared_ptr<const MelBatch>> RowStage::process(std::shared_ptr<const 
   out->parts.resize(in->parts.size());
   for (std::size_t i = 0; i < in->parts.size(); ++i) {
     if (!in->parts[i] || context.is_lost(i)) continue;
-    auto part = changed(*in->parts[i], context);
+    auto part = changed(*in->parts[i], context.origin(i).stream->index(), context);
     if (part)
       out->parts[i] = std::move(*part);
     else
@@ -59,16 +59,19 @@ std::optional<RecordingLength> RowStage::length_of(RecordingLength in) const {
   return in;
 }
 
-Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
+Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in, std::size_t recording,
                                                          ItemContext& context) const {
   const bool segments = in_->frames > 0;
   if (!segments && in.last && in.first_row + in.row_count < least_frames())
     return ItemError::skipped(
         fmt::format("has {} frames, {} are needed", in.first_row + in.row_count, least_frames()));
+  auto chosen = step_for(recording);
+  if (!chosen) return std::move(chosen.error());
+  const std::shared_ptr<const FinishStep>& step = *chosen;
   auto out = std::make_shared<MelPart>(in);
-  if (in.pending || (step_->needs_utterance() && !segments && !in.is_whole())) {
+  if (in.pending || (step->needs_utterance() && !segments && !in.is_whole())) {
     auto pending = std::make_shared<UtteranceSteps>(in.pending ? *in.pending : UtteranceSteps{});
-    pending->add(step_);
+    pending->add(step);
     if (!in.pending) out->pending_columns = in_->columns;
     out->pending = std::move(pending);
     return std::shared_ptr<const MelPart>(std::move(out));
@@ -82,7 +85,7 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
     auto* from = const_cast<float*>(in.values()) + u * frames * in_->columns;
     const MemoryRows rows(from, frames, in_->columns);
     MemoryRows result(buffer->as<float>() + u * frames * out_->columns, frames, out_->columns);
-    step_->run(rows, result);
+    step->run(rows, result);
   }
   if (auto error =
           unstorable(buffer->as<float>(), in.first_row, in.row_count, *out_, NumberType::float32))

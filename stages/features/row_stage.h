@@ -33,11 +33,18 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
   /// Returns null after an error in `check`.
   virtual std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                                       PlanCheck& check) = 0;
+  /// The step for the rows of a recording of the run; an error fails it. Not given: that of
+  /// make_step().
+  [[nodiscard]] virtual Result<std::shared_ptr<const FinishStep>> step_for(
+      std::size_t /*recording*/) const {
+    return step_;
+  }
   /// Recordings with fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 
  private:
-  Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, ItemContext& context) const;
+  Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, std::size_t recording,
+                                                 ItemContext& context) const;
 
   std::shared_ptr<const FinishStep> step_;
   std::shared_ptr<const FeatureInfo> in_, out_;

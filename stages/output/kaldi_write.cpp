@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,18 +16,21 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
+#include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/files/own_file.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/kaldi_ark.h"
 #include "stages/output/recording_names.h"
 #include "stages/output/row_sink.h"
+#include "stages/recording_groups.h"
 
 namespace melflow {
 namespace {
 
 struct KaldiWriteOptions : RowSinkOptions {
   std::string utterance, speaker, texts;
+  int compression = 0;
 
   void describe(Schema& s) {
     describe_rows(s,
@@ -42,21 +44,14 @@ struct KaldiWriteOptions : RowSinkOptions {
             "column of the list that names the speakers: writes utt2spk and spk2utt beside path")
         .tuning();
     s.field("text", texts, "column of the list with transcripts: writes text beside path").tuning();
+    s.field("compression", compression,
+            "how matrices are compressed, with loss, by the number that copy-feats has for it: 2: "
+            "8 bits a value, by quarters of each column; 3: 16 bits; 5: 8 bits; 1: 2, or 3 for up "
+            "to 8 rows; 0: not at all. Such an output cannot be updated")
+        .range(0, 5);
     describe_ending(s);
   }
 };
-
-// A text as one word, or as words with single blanks between them.
-std::string words_of(std::string_view text, char blank) {
-  std::string out;
-  for (const char c : text)
-    if (c != ' ' && (c < '\t' || c > '\r'))
-      out += c;
-    else if (!out.empty() && out.back() != blank)
-      out += blank;
-  while (!out.empty() && out.back() == blank) out.pop_back();
-  return out;
-}
 
 class KaldiWrite final : public RowSink {
  public:
@@ -65,10 +60,6 @@ class KaldiWrite final : public RowSink {
   explicit KaldiWrite(const KaldiWriteOptions& options) : RowSink(options), options_(options) {}
 
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
-    if (!target().path.empty() && !has_ending())
-      check.error("path", "'" + target().path +
-                              "' does not end in .ark; name it NAME.ark, since the files beside it "
-                              "are named after NAME");
     if (target().dtype != NumberType::float32)
       check.error("dtype",
                   "archives of Kaldi are float32; omit dtype, or write 16 bits by "
@@ -77,16 +68,40 @@ class KaldiWrite final : public RowSink {
       check.error("split_files",
                   "an archive and its tables are one folder of data; omit it, and "
                   "give each split a pipeline of its own, or `melflow export`");
-    return RowSink::plan(given, below, check);
+    if (options_.compression == 4)
+      check.error("compression",
+                  "4 is for whole numbers from -32768 to 32767, which no rows are; set 3");
+    Properties out = RowSink::plan(given, below, check);
+    if (options_.compression != 0 && given.get_or(property::kFeatures, nullptr) &&
+        info().is_samples() && info().frames <= 1)
+      check.error("compression",
+                  "recordings of samples are vectors, which Kaldi does not compress");
+    return out;
+  }
+
+  std::optional<Value> settings() const override {
+    std::optional<Value> out = RowSink::settings();
+    if (options_.compression != 0)
+      out->set("compression", OptionType<int>::echo(options_.compression));
+    return out;
+  }
+
+  void look(RunContext& run) override {
+    if (options_.compression != 0 && task_of(run).update != Update::none)
+      throw RunError(fmt::format(
+          "{}: compressed matrices cannot be updated, since they would lose precision again; run "
+          "the pipeline with overwrite: true",
+          target().path));
+    RowSink::look(run);
   }
 
   void start(RunContext& run) override {
     auto names = std::make_shared<KaldiNames>();
-    std::vector<std::string> paths;
-    for (std::size_t i = 0; i < run.source.count(); ++i) paths.push_back(run.source.name(i));
     names->keys =
-        options_.utterance.empty() ? recording_names(paths) : column(run, "utterance", '\0');
-    check_keys(names->keys, paths);
+        options_.utterance.empty() ? recording_names(run) : column(run, "utterance", '\0');
+    check_names(run, names->keys, "kaldi_write.utterance", [](const std::string& name) {
+      return kaldi_words(name, ' ') == name && name.find(' ') == name.npos;
+    });
     if (!options_.speaker.empty()) names->speakers = column(run, "speaker", '_');
     if (!options_.texts.empty()) names->texts = column(run, "text", ' ');
     names_ = std::move(names);
@@ -95,8 +110,12 @@ class KaldiWrite final : public RowSink {
   }
 
  private:
-  [[nodiscard]] bool has_ending() const { return target().path.ends_with(kArkEnding); }
   [[nodiscard]] const char* stage_name() const override { return "kaldi_write"; }
+  [[nodiscard]] const char* ending() const override { return kArkEnding; }
+  [[nodiscard]] KaldiForm form() const {
+    return {!options_.speaker.empty(), !options_.texts.empty(),
+            !target().statistics_by.empty() && !target().normalize, options_.compression};
+  }
 
   // The texts of the column that an option names; `blank` between words, '\0': as they are.
   [[nodiscard]] std::vector<std::string> column(const RunContext& run, const char* option,
@@ -104,21 +123,10 @@ class KaldiWrite final : public RowSink {
     const std::string& name = option == std::string_view("utterance") ? options_.utterance
                               : option == std::string_view("speaker") ? options_.speaker
                                                                       : options_.texts;
-    const auto* listed = manifest_source(run);
-    const std::vector<std::string> there =
-        listed != nullptr ? listed->manifest().text_names() : std::vector<std::string>{};
-    const auto at = std::find(there.begin(), there.end(), name);
-    if (at == there.end())
-      throw RunError(fmt::format(
-          "kaldi_write.{}: the list has no column '{}'{}; name one that file_list.columns reads",
-          option, excerpt(name),
-          there.empty() ? "" : fmt::format(", there are {}", fmt::join(there, ", "))));
-    const auto which = static_cast<std::size_t>(at - there.begin());
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < listed->manifest().size(); ++i) {
-      const std::string_view text = listed->manifest().text(i, which);
-      out.push_back(blank == '\0' ? std::string(text) : words_of(text, blank));
-    }
+    for (const std::string_view text :
+         listed_texts(run, name, fmt::format("kaldi_write.{}", option)))
+      out.push_back(blank == '\0' ? std::string(text) : kaldi_words(text, blank));
     return out;
   }
 
@@ -137,34 +145,20 @@ class KaldiWrite final : public RowSink {
     }
   }
 
-  static void check_keys(const std::vector<std::string>& keys,
-                         const std::vector<std::string>& paths) {
-    std::unordered_set<std::string_view> seen;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const bool is_word = !keys[i].empty() && words_of(keys[i], ' ').find(' ') == keys[i].npos &&
-                           words_of(keys[i], ' ') == keys[i];
-      if (!is_word || !seen.insert(keys[i]).second)
-        throw RunError(fmt::format(
-            "kaldi_write.utterance: {} has the name '{}', which {}; Kaldi wants a word of its own "
-            "for each utterance",
-            excerpt(paths[i], kLongestPath), excerpt(keys[i]),
-            is_word ? "another one has" : "is no word"));
-    }
-  }
-
   [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
     if (!path.ends_with(kArkEnding)) return {path};
-    return KaldiFile::files_of(path, !options_.speaker.empty(), !options_.texts.empty());
+    return KaldiFile::files_of(path, form());
   }
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
-    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, names_);
+    return std::make_unique<KaldiFile>(path, info().values_per_row(), opening, form(), names_);
   }
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
-    static_cast<KaldiFile&>(file).make_ark(shape, index);
+    static_cast<KaldiFile&>(file).make_ark(shape, index, rows_hashes());
   }
   [[nodiscard]] std::string layout_facts() const override {
-    return fmt::format("ark, {}, {}, {}", options_.utterance, options_.speaker, options_.texts);
+    return fmt::format("ark, {}, {}, {}{}", options_.utterance, options_.speaker, options_.texts,
+                       form().cmvn ? ", cmvn" : "");
   }
 
   KaldiWriteOptions options_;

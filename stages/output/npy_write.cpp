@@ -33,20 +33,11 @@ class NpyWrite final : public RowSink {
 
   explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
 
-  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
-    if (!target().path.empty() && !has_ending())
-      check.error("path", "'" + target().path +
-                              "' does not end in .npy; name it NAME.npy, since the files beside it "
-                              "are named after NAME");
-    return RowSink::plan(given, below, check);
-  }
-
  private:
-  [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
-
   [[nodiscard]] const char* stage_name() const override { return "npy_write"; }
+  [[nodiscard]] const char* ending() const override { return kNpyEnding; }
   [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
-    if (!has_ending()) return {};
+    if (!path.ends_with(kNpyEnding)) return {};
     return {path, npy_index_path(path), npy_document_path(path)};
   }
 

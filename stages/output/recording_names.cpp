@@ -8,6 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
+#include "pipeline/stage/stage.h"
+
 namespace melflow {
 namespace {
 
@@ -41,7 +45,9 @@ std::string safe(std::string_view part, bool is_folder) {
   return out;
 }
 
-std::string named(std::string_view path) {
+}  // namespace
+
+std::string as_recording_name(std::string_view path) {
   std::string out;
   while (true) {
     const std::size_t slash = path.find('/');
@@ -53,22 +59,39 @@ std::string named(std::string_view path) {
   }
 }
 
-}  // namespace
-
 std::vector<std::string> recording_names(const std::vector<std::string>& paths) {
   std::unordered_map<std::string, int> count;
-  for (const std::string& path : paths) ++count[named(without_ending(path))];
+  for (const std::string& path : paths) ++count[as_recording_name(without_ending(path))];
   std::unordered_set<std::string> taken;
   std::vector<std::string> out;
   out.reserve(paths.size());
   for (const std::string& path : paths) {
-    std::string name = named(without_ending(path));
-    if (count[name] > 1) name = named(path);
+    std::string name = as_recording_name(without_ending(path));
+    if (count[name] > 1) name = as_recording_name(path);
     std::string unique = name;
     for (int n = 1; !taken.insert(unique).second; ++n) unique = fmt::format("{}-{}", name, n);
     out.push_back(std::move(unique));
   }
   return out;
+}
+
+std::vector<std::string> recording_names(const RunContext& run) {
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < run.source.count(); ++i) paths.push_back(run.source.name(i));
+  return recording_names(paths);
+}
+
+void check_names(const RunContext& run, const std::vector<std::string>& names,
+                 const std::string& option, const std::function<bool(const std::string&)>& is_one) {
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_word = !names[i].empty() && is_one(names[i]);
+    if (!is_word || !seen.insert(names[i]).second)
+      throw RunError(
+          fmt::format("{}: {} has the name '{}', which {}; each utterance needs a word of its own",
+                      option, excerpt(run.source.name(i), kLongestPath), excerpt(names[i]),
+                      is_word ? "another one has" : "is no word"));
+  }
 }
 
 }  // namespace melflow

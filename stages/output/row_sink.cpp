@@ -102,6 +102,11 @@ void RowSink::check_folder(PlanCheck& check) const {
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   if (target_.path.empty())
     check.error("", "'path' is missing; write path: FILE, the file that this node makes");
+  if (const std::string end = ending(); !target_.path.empty() && !target_.path.ends_with(end))
+    check.error("path",
+                fmt::format("'{}' does not end in {}; name it NAME{}, since the files beside "
+                            "it are named after NAME",
+                            target_.path, end, end));
   check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
@@ -117,6 +122,10 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   if (!target_.statistics_splits.empty() && target_.statistics != StatisticsOf::train)
     check.error("statistics_splits",
                 "names the splits of statistics: train; set that, or remove it");
+  if (!target_.statistics_by.empty() && target_.statistics == StatisticsOf::none)
+    check.error("statistics_by",
+                "recordings that it does not name go by the statistics of all, and none are "
+                "computed; set statistics: train (or all)");
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;
@@ -133,13 +142,16 @@ std::optional<Value> RowSink::settings() const {
   if (!target_.statistics_splits.empty())
     out.set("statistics_splits",
             OptionType<std::vector<std::string>>::echo(target_.statistics_splits));
+  if (!target_.statistics_by.empty())
+    out.set("statistics_by", OptionType<std::string>::echo(target_.statistics_by));
   return out;
 }
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
   const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
   constexpr std::size_t kResults = 256;  // [bytes] of AboutFile::results of a file, a guess
-  return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1) +
+  return SinkStatistics::kept_memory(target_, *info_, run) +
+         file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1) +
          (gets_sub_items() ? kResults * run.source.count() : 0);
 }
 
@@ -363,7 +375,7 @@ void RowSink::complete(RunContext& run) {
       target_.split_files && !part_ && manifest_with_splits(run) != nullptr;
   statistics_->settle(run, order, sections_, files_, complete_);
   if (target_.normalize && complete_)
-    for (std::size_t s = 0; s < files_.size(); ++s) normalize(run, s, order.total(s));
+    for (std::size_t s = 0; s < files_.size(); ++s) normalize(run, s);
   std::vector<std::string> hashes;
   for (std::size_t s = 0; s < files_.size(); ++s) {
     const std::int64_t rows = order.total(s);
@@ -390,28 +402,29 @@ void RowSink::complete(RunContext& run) {
 }
 
 // Normalises rows, and updates their hashes.
-void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
+void RowSink::normalize(RunContext& run, std::size_t section) {
   if (plan_.normalized_by) return normalize_repaired(run, section);
-  statistics_->normalize(run, *files_[section], 0, rows);
   const std::vector<std::int64_t> offsets = writer_->order().offsets();
   std::atomic<std::size_t> next{sections_.first(section)};
   on_threads(run.workers, [&] {
     for (std::size_t i = 0; (i = next.fetch_add(1)) < sections_.end(section);)
-      if (const std::int64_t n = writer_->order().rows(i); n > 0)
+      if (const std::int64_t n = writer_->order().rows(i); n > 0) {
+        statistics_->normalize(i, *files_[section], offsets[i], n);
         writer_->hashes()[i] = files_[section]->hash_written(offsets[i], n);
+      }
   });
 }
 
 // Repaired rows are normalised by the statistics of the others. These hold only for the rows as
 // they were, so changed rows are refused.
-void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
+void RowSink::normalize_repaired(const RunContext& run, std::size_t section) {
   const RowOrder& order = writer_->order();
   const std::vector<std::int64_t> offsets = order.offsets();
   RowPartFile& file = *files_[section];
   for (std::size_t i = sections_.first(section); i < sections_.end(section); ++i) {
     const std::int64_t rows = order.rows(i);
     if (rows == 0 || plan_.is_kept(section, i)) continue;
-    statistics_->normalize(run, file, offsets[i], rows);
+    statistics_->normalize(i, file, offsets[i], rows);
     std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
     const PlannedRange& range = plan_.sections[section].of(i);
     if (range.giver != nullptr && hash == range.giver->entry(range.entry_of(i)).rows_hash) continue;

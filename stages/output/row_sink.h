@@ -74,6 +74,8 @@ class RowSink : public Sink<MelBatch>,
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
+  /// What `path` has to end in, since the files beside it are named after it; "": in anything.
+  [[nodiscard]] virtual const char* ending() const { return ""; }
   /// The paths of all files that make up the output at `path`, one with rows first.
   [[nodiscard]] virtual std::vector<std::string> files_of(const std::string& path) const {
     return {path};
@@ -95,6 +97,9 @@ class RowSink : public Sink<MelBatch>,
   /// Everything else that decides how the rows are stored.
   [[nodiscard]] virtual std::string layout_facts() const { return layout_name(); }
 
+  /// The hashes of the rows of all files of the run, for a format that changes rows as it completes
+  /// a file.
+  [[nodiscard]] std::vector<std::uint64_t>& rows_hashes() { return writer_->hashes(); }
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
 
@@ -124,8 +129,8 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] std::vector<std::string> all_files() const;
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
-  void normalize(RunContext& run, std::size_t section, std::int64_t rows);
-  void normalize_repaired(RunContext& run, std::size_t section);
+  void normalize(RunContext& run, std::size_t section);
+  void normalize_repaired(const RunContext& run, std::size_t section);
   [[nodiscard]] std::vector<Value> split_summaries(const RunContext& run) const;
 
   RowSinkOptions target_;

@@ -25,9 +25,15 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
           "with statistics: train, the names of the splits whose rows are taken; not set: those "
           "that are called training")
       .tuning();
+  s.field("statistics_by", statistics_by,
+          "column of the list, or label or split: also computes the mean and standard deviation of "
+          "every column over all rows of each speaker, or whatever else the texts there name; "
+          "needs statistics: train or all, by which recordings without such a text go")
+      .tuning();
   s.field("normalize", normalize,
-          "scales all rows, of every split, by the statistics: (x - mean) / std, after the last "
-          "row is written; needs statistics: train or all");
+          "scales all rows, of every split, by the statistics, with statistics_by by those of "
+          "their own speaker: (x - mean) / std, after the last row is written; needs statistics: "
+          "train or all");
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {

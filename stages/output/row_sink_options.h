@@ -23,6 +23,7 @@ struct RowSinkOptions {
   NumberType dtype = NumberType::float32;
   StatisticsOf statistics = StatisticsOf::none;
   std::vector<std::string> statistics_splits;
+  std::string statistics_by;
   bool normalize = false;
   bool split_files = false;
   bool overwrite = false;

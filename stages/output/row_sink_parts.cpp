@@ -13,6 +13,7 @@ void RowSink::begin_part(const RunContext& run) {
   if (!part_) return;
   target_.path = part_->path;
   target_.split_files = target_.normalize = false;
+  target_.statistics_by.clear();
   target_.overwrite = true;
   if (!part_->with_statistics) target_.statistics = StatisticsOf::none;
   if (part_->row_facts.empty()) return;

@@ -39,13 +39,36 @@ std::vector<std::string> training_splits(const RowSinkOptions& target,
   return out;
 }
 
+RecordingGroups groups_of(const RowSinkOptions& target, const FeatureInfo& info,
+                          const RunContext& run) {
+  constexpr std::size_t kMostValues = std::size_t{1} << 22;
+  RecordingGroups out(listed_texts(run, target.statistics_by, target.path + ": statistics_by"));
+  const auto columns = static_cast<std::size_t>(info.columns);
+  if (out.names().size() * columns > kMostValues)
+    throw RunError(fmt::format(
+        "{}: statistics_by: there are {} different texts in '{}', and with {} columns each at most "
+        "{} may be; name what several recordings share, such as their speaker",
+        target.path, out.names().size(), excerpt(target.statistics_by), columns,
+        kMostValues / columns));
+  return out;
+}
+
 }  // namespace
+
+std::size_t SinkStatistics::kept_memory(const RowSinkOptions& target, const FeatureInfo& info,
+                                        const RunContext& run) {
+  if (target.statistics_by.empty()) return 0;
+  return run.source.count() * sizeof(std::int32_t) + groups_of(target, info, run).names().size() *
+                                                         static_cast<std::size_t>(info.columns) *
+                                                         2 * sizeof(double);
+}
 
 SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info,
                                const RunContext& run)
     : target_(target), info_(info), counted_{{0, run.ledger.counts().found}} {
   if (target.statistics == StatisticsOf::none) return;
   sums_ = std::make_unique<RowStatistics>(info.frames, info.columns);
+  if (!target.statistics_by.empty()) groups_ = groups_of(target, info, run);
   const Manifest* splits = manifest_with_splits(run);
   if (target.statistics != StatisticsOf::train) return;
   if (splits == nullptr) {
@@ -120,6 +143,7 @@ void SinkStatistics::settle(const RunContext& run, const RowOrder& order,
   settled_ = sums_->sums().statistics();
   settled_->is_applied = target_.normalize && is_complete;
   settled_->of = of_;
+  if (groups_ && is_complete) settled_->groups = of_groups(run, order, sections, files);
 }
 
 // Sums all rows again, from the files: some were removed after they were added, or were there
@@ -128,47 +152,92 @@ void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
                                const OutputSections& sections, const Files& files) {
   sums_ = std::make_unique<RowStatistics>(info_.frames, info_.columns);
   const std::vector<std::int64_t> offsets = order.offsets();
-  std::vector<float> values;
   const std::size_t found = run.ledger.counts().found;
   for (std::size_t i = 0, section = 0; i < found; ++i) {
     while (i >= sections.end(section)) ++section;
-    if (!counts(i)) continue;
-    RowPartFile& file = *files[section];
-    for (std::int64_t row = 0; row < order.rows(i); row += file.rows_at_once()) {
-      const std::int64_t n = std::min(file.rows_at_once(), order.rows(i) - row);
-      values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
-      file.read(offsets[i] + row, n, values.data());
-      if (first_not_finite(values.data(), values.size(), NumberType::float32,
-                           NumberType::float32) >= 0)
-        throw RunError(
-            fmt::format("{}: rows of {} are not finite (earlier versions kept such "
-                        "rows); rebuild it (overwrite: true)",
-                        file.target(), run.source.name(i)));
-      sums_->take(i, row, n, values.data(), false);
-    }
-    sums_->close(i);
+    if (counts(i)) read_again(run, order, i, *files[section], offsets[i], *sums_);
   }
 }
 
-void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::int64_t from,
-                               std::int64_t rows) const {
-  std::vector<double> std = settled_->std;
-  for (double& s : std)
-    if (s == 0) s = 1;
-  const auto step = fixed_step(settled_->mean, std);
-  const std::int64_t frames = std::max(info_.frames, 1);
-  std::atomic<std::int64_t> next{0};
+// Adds a recording's rows, of which `first` is the first in the file.
+void SinkStatistics::read_again(const RunContext& run, const RowOrder& order, std::size_t recording,
+                                RowPartFile& file, std::int64_t first, RowStatistics& to) const {
+  std::vector<float> values;
+  for (std::int64_t row = 0; row < order.rows(recording); row += file.rows_at_once()) {
+    const std::int64_t n = std::min(file.rows_at_once(), order.rows(recording) - row);
+    values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
+    {
+      const std::lock_guard lock(reading_);  // files of chunks are read by one thread at a time
+      file.read(first + row, n, values.data());
+    }
+    if (first_not_finite(values.data(), values.size(), NumberType::float32, NumberType::float32) >=
+        0)
+      throw RunError(
+          fmt::format("{}: rows of {} are not finite (earlier versions kept such "
+                      "rows); rebuild it (overwrite: true)",
+                      file.target(), run.source.name(recording)));
+    to.take(recording, row, n, values.data(), false);
+  }
+  to.close(recording);
+}
+
+// Reads the rows of one group after the other, so that exact sums of a few are held at a time, in
+// place of those of all. That also makes the result the same after an update, a merge or a resumed
+// run.
+GroupStatistics SinkStatistics::of_groups(const RunContext& run, const RowOrder& order,
+                                          const OutputSections& sections,
+                                          const Files& files) const {
+  struct Member {
+    std::size_t recording, section;
+  };
+  std::vector<std::vector<Member>> members(groups_->names().size());
+  const std::vector<std::int64_t> offsets = order.offsets();
+  const std::size_t found = run.ledger.counts().found;
+  for (std::size_t i = 0, section = 0; i < found; ++i) {
+    while (i >= sections.end(section)) ++section;
+    if (const std::int64_t group = groups_->of(i); group >= 0 && order.rows(i) > 0)
+      members[static_cast<std::size_t>(group)].push_back({i, section});
+  }
+  std::vector<ColumnStatistics> of(members.size());
+  std::atomic<std::size_t> next{0};
   on_threads(run.workers, [&] {
-    std::vector<float> values;
-    for (std::int64_t first = 0; (first = next.fetch_add(file.rows_at_once())) < rows;) {
-      const std::int64_t n = std::min(file.rows_at_once(), rows - first);
-      values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
-      file.read(from + first, n, values.data());
-      MemoryRows utterance(values.data(), n * frames, info_.columns);
-      step->run(utterance, utterance);
-      file.write(from + first, values.data(), n);
+    for (std::size_t g = 0; (g = next.fetch_add(1)) < members.size();) {
+      if (members[g].empty()) continue;
+      RowStatistics sums(info_.frames, info_.columns);
+      for (const Member& m : members[g])
+        read_again(run, order, m.recording, *files[m.section], offsets[m.recording], sums);
+      of[g] = sums.sums().statistics();
     }
   });
+  GroupStatistics out{
+      .by = target_.statistics_by, .names = {}, .frames = {}, .mean = {}, .std = {}};
+  for (std::size_t g = 0; g < of.size(); ++g) {
+    if (members[g].empty()) continue;
+    out.names.emplace_back(groups_->names()[g]);
+    out.frames.push_back(of[g].frames);
+    out.mean.insert(out.mean.end(), of[g].mean.begin(), of[g].mean.end());
+    out.std.insert(out.std.end(), of[g].std.begin(), of[g].std.end());
+    of[g] = {};
+  }
+  return out;
+}
+
+void SinkStatistics::normalize(std::size_t recording, RowPartFile& file, std::int64_t from,
+                               std::int64_t rows) const {
+  const std::int64_t group = groups_ ? groups_->of(recording) : -1;
+  const auto step = scaling_step(
+      *settled_,
+      group < 0 ? -1 : settled_->groups->find(groups_->names()[static_cast<std::size_t>(group)]));
+  const std::int64_t frames = std::max(info_.frames, 1);
+  std::vector<float> values;
+  for (std::int64_t first = 0; first < rows; first += file.rows_at_once()) {
+    const std::int64_t n = std::min(file.rows_at_once(), rows - first);
+    values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
+    file.read(from + first, n, values.data());
+    MemoryRows utterance(values.data(), n * frames, info_.columns);
+    step->run(utterance, utterance);
+    file.write(from + first, values.data(), n);
+  }
 }
 
 }  // namespace melflow

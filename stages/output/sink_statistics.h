@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "stages/output/row_sink_options.h"
 #include "stages/output/rows/row_order.h"
 #include "stages/output/rows/row_statistics.h"
+#include "stages/recording_groups.h"
 
 namespace melflow {
 
@@ -24,6 +26,10 @@ class SinkStatistics {
   /// `target` and `info` must outlive this object. Throws RunError where the corpus has splits and
   /// none of them is the requested one.
   SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info, const RunContext& run);
+  /// The most memory [bytes] that the statistics of groups take. Throws RunError where there are
+  /// too many groups, or the list lacks the column that names them.
+  static std::size_t kept_memory(const RowSinkOptions& target, const FeatureInfo& info,
+                                 const RunContext& run);
 
   // ---- while rows come; from any thread
 
@@ -43,8 +49,8 @@ class SinkStatistics {
   void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
   using Files = std::vector<std::unique_ptr<RowPartFile>>;
   /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
-  /// called. `is_complete`: whether rows will be scaled if the options say so. Throws RunError for
-  /// rows that are not finite.
+  /// called, and for the statistics of groups. `is_complete`: whether these are computed, and rows
+  /// will be scaled, if the options say so. Throws RunError for rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
               const Files& files, bool is_complete);
   /// Adds the sums of files that are counted and whose rows were not added.
@@ -62,8 +68,9 @@ class SinkStatistics {
     sums_.reset();
     settled_ = std::move(statistics);
   }
-  /// Scales rows [from, from + rows) of a file by the statistics.
-  void normalize(const RunContext& run, RowPartFile& file, std::int64_t from,
+  /// Scales rows [from, from + rows), those of a recording of the run, by the statistics. From any
+  /// thread.
+  void normalize(std::size_t recording, RowPartFile& file, std::int64_t from,
                  std::int64_t rows) const;
 
  private:
@@ -79,13 +86,19 @@ class SinkStatistics {
            NumberType type, bool is_last);
   void sum_again(const RunContext& run, const RowOrder& order, const OutputSections& sections,
                  const Files& files);
+  [[nodiscard]] GroupStatistics of_groups(const RunContext& run, const RowOrder& order,
+                                          const OutputSections& sections, const Files& files) const;
+  void read_again(const RunContext& run, const RowOrder& order, std::size_t recording,
+                  RowPartFile& file, std::int64_t first, RowStatistics& to) const;
 
   const RowSinkOptions& target_;
   const FeatureInfo& info_;
   std::unique_ptr<RowStatistics> sums_;
-  std::vector<FileRange> counted_;  // the files that are in the sums
+  std::vector<FileRange> counted_;         // the files that are in the sums
+  std::optional<RecordingGroups> groups_;  // with statistics_by
   std::string of_ = "all";
   bool is_stale_ = false;
+  mutable std::mutex reading_;
   std::optional<ColumnStatistics> settled_;
 };
 

@@ -3,6 +3,7 @@
 //
 // In: MelBatch.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,12 +17,14 @@
 #include "stages/output/formats/tar_shards.h"
 #include "stages/output/recording_names.h"
 #include "stages/output/row_sink.h"
+#include "stages/recording_groups.h"
 
 namespace melflow {
 namespace {
 
 struct TarWriteOptions : RowSinkOptions {
   TarWriteOptions() { split_files = true; }
+  std::string utterance;
 
   void describe(Schema& s) {
     describe_rows(s,
@@ -29,6 +32,9 @@ struct TarWriteOptions : RowSinkOptions {
                   "evenly, features-{000000..000127}.tar; features.index.npy and "
                   "features.index.json are the index; each is called <path>.part until all are "
                   "complete");
+    s.field("utterance", utterance,
+            "column of the list that names the utterances; not set: their paths without the ending")
+        .tuning();
     describe_ending(s);
   }
 };
@@ -37,11 +43,10 @@ class TarWrite final : public RowSink {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";
 
-  explicit TarWrite(const TarWriteOptions& options) : RowSink(options) {}
+  explicit TarWrite(const TarWriteOptions& options)
+      : RowSink(options), utterance_(options.utterance) {}
 
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
-    if (!target().path.empty() && !target().path.ends_with(kTarEnding))
-      check.error("path", "'" + target().path + "' does not end in .tar");
     try {
       (void)shard_paths(target().path);
     } catch (const RunError& e) {
@@ -64,14 +69,39 @@ class TarWrite final : public RowSink {
   }
 
   void start(RunContext& run) override {
-    std::vector<std::string> paths;
-    for (std::size_t i = 0; i < run.source.count(); ++i) paths.push_back(run.source.name(i));
-    names_ = std::make_shared<const std::vector<std::string>>(recording_names(paths));
+    auto names = std::make_shared<std::vector<std::string>>();
+    if (utterance_.empty()) {
+      *names = recording_names(run);
+    } else {
+      for (const std::string_view text : listed_texts(run, utterance_, "tar_write.utterance"))
+        names->push_back(as_recording_name(text));
+      check_names(run, *names, "tar_write.utterance", [](const std::string&) { return true; });
+    }
+    names_ = std::move(names);
     RowSink::start(run);
+    check_shards(run);
   }
 
  private:
   [[nodiscard]] const char* stage_name() const override { return "tar_write"; }
+  [[nodiscard]] const char* ending() const override { return kTarEnding; }
+  [[nodiscard]] std::string layout_facts() const override { return utterance_; }
+  // Readers of shards give each to a process of its own, which ends where it has nothing.
+  void check_shards(const RunContext& run) const {
+    const std::size_t shards = shard_paths(target().path).size();
+    const auto check = [&](std::size_t recordings, const std::string& of) {
+      if (shards > 1 && recordings < shards)
+        throw RunError(fmt::format(
+            "{}: there are {} shards for {} recordings{}, and an empty one is none; name at most "
+            "{} by the braces",
+            target().path, shards, recordings, of, std::max<std::size_t>(recordings, 1)));
+    };
+    const Manifest* splits = target().split_files ? manifest_with_splits(run) : nullptr;
+    if (splits == nullptr) return check(run.source.count(), "");
+    for (const Manifest::SplitRange& range : splits->split_ranges())
+      check(range.last - range.first,
+            range.split < 0 ? " in no split" : " of the split " + splits->split_name(range.split));
+  }
   [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
     if (!path.ends_with(kTarEnding)) return {path};
     try {
@@ -89,6 +119,7 @@ class TarWrite final : public RowSink {
     static_cast<TarShards&>(file).make_shards(shape, index);
   }
 
+  std::string utterance_;
   std::shared_ptr<const std::vector<std::string>> names_;
 };
 

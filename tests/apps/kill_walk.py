@@ -53,7 +53,7 @@ class Case:
         self.updates = updates  # an output of the folders a and b
         self.verb = (["update", *verb] if updates else ["run"])
         self.text = dict(memory="64MiB", sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint, include=include,
-                         ending="npy" if sink == "npy_write" else "h5",
+                         ending={"npy_write": "npy", "kaldi_write": "ark", "tar_write": "tar"}.get(sink, "h5"),
                          before=SAMPLES if samples else MEL % mel,
                          last="rows" if samples else "mel")
 
@@ -68,6 +68,10 @@ CASES = {
     "deflate": Case(write=", compression: deflate, chunk: 4KiB"),
     "float16": Case(write=", dtype: float16, statistics: all"),
     "normalize": Case(write=", statistics: all, normalize: true"),
+    "groups": Case("npy_write", write=", statistics: all, statistics_by: label, normalize: true"),
+    "kaldi": Case("kaldi_write", write=", statistics: all, statistics_by: label"),
+    "kaldi_packed": Case("kaldi_write", write=", compression: 2"),
+    "tar": Case("tar_write"),
     "sync": Case(write=", sync: true"),
     "blocks": Case(read=", whole: 4KiB, buffer: 4KiB"),
     "late": Case(read=", whole: 4KiB, buffer: 4KiB", mel=", log: db, ref: max, top_db: 80"),

@@ -19,7 +19,8 @@ const std::string kMelflow = MELFLOW_PROGRAM;
 // Runs the demo with statistics, into HDF5 or .npy.
 void make_output(const TempFolder& folder, const std::string& out) {
   std::string text = test::read_text(test::source_path("config/pipelines/demo.yaml"));
-  text.replace(text.rfind("path: ${OUT}"), 12, "path: ${OUT}\n    statistics: all");
+  text.replace(text.rfind("path: ${OUT}"), 12,
+               "path: ${OUT}\n    statistics: all\n    statistics_by: label");
   if (out.ends_with(".npy")) text.replace(text.rfind("hdf5_write"), 10, "npy_write");
   test::write_text(folder / "update.yaml", text);
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0, 1);
@@ -101,6 +102,10 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
        {"frequencies of fewer bands", "there are 3 frequencies of 80 columns"},
        {"a column of texts", "reading /files/count"},
        {"fewer standard deviations", "80 means and 3 standard deviations of 80 columns", true},
+       {"fewer means of groups",
+        "the statistics by label have 2 names, 2 numbers of frames, 80 means", true},
+       {"groups in no order", "or names that are not in order"},
+       {"groups that are gone", "/statistics/by_label"},
        {"frames of 4096 integers", "the attribute frames is not an integer"},
        {"rows in another file", "/mel is not stored in the file itself"},
        {"rows that show themselves", "/mel is not stored in the file itself"},
@@ -129,6 +134,9 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
               {"format 3", "in format 3, this program reads format 2 only"},
               {"format of text", "out.index.json: this is not an index that melflow wrote"},
               {"fewer means", "1 means and 80 standard deviations of 80 columns"},
+              {"fewer means of groups",
+               "the statistics by label have 2 names, 2 numbers of frames, 80 means", true},
+              {"groups without frames", damaged.c_str()},
               {"a pipe as document", "index.json: this is a FIFO, not a file"},
               {"a document that is nested deeply", "nested too deeply"},
               {"offset that wraps", "has its first row at 9223372036854775807", true},

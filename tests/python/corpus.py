@@ -2,6 +2,8 @@
 
 import functools
 import os
+import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -53,6 +55,15 @@ def pipeline(root, sink, *, segment="", files="", chain=MEL, memory="64MiB"):
     return HEAD.format(root=root, segment=segment, files=files, memory=memory) + chain + f"  out: {{{sink}, from: rows}}\n"
 
 
+def varied(text):
+    """A pipeline with two results of each recording, which differ in speed."""
+    for old, new in (("  decode: {stage: decode, from: read", "  takes: {stage: repeat, from: read, times: 2}\n  decode: {stage: decode, from: takes"),
+                     ("  segment: {stage: segment, from: decode", "  speed: {stage: speed, from: decode, factors: [0.9, 1]}\n"
+                      "  resample: {stage: resample, from: speed, rate: 8000}\n  segment: {stage: segment, from: resample")):
+        text = text.replace(old, new)
+    return text
+
+
 def write_rows(folder, name, text):
     """Runs the program on a pipeline that writes NAME.h5."""
     path = os.path.join(folder, name + ".yaml")
@@ -86,6 +97,45 @@ class CorpusTest(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.root = os.path.join(cls.folder.name, "audio")
         make_corpus(cls.root)
+
+    def program(self, *words, code=0, **more):
+        """Runs the program, and gives what it says. code: the exit status that it has to have, or several."""
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *words], capture_output=True, text=True, errors="surrogateescape", **more)
+        self.assertIn(ended.returncode, code if isinstance(code, tuple) else (code,), ended.stdout + ended.stderr)
+        return ended.stdout + ended.stderr
+
+    def yaml(self, text):
+        path = os.path.join(self.folder.name, "p.yaml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        return path
+
+    def run_program(self, text, *words, code=(0, 3), **more):
+        """Runs a pipeline, or another verb on it."""
+        return self.program(*(words or ["run", "--quiet"]), self.yaml(text), code=code, **more)
+
+    def kill(self, text, part, size):
+        """Runs a pipeline until the file `part` has so many bytes."""
+        child = subprocess.Popen([os.environ["MELFLOW_PROGRAM"], "run", self.yaml(text), "--quiet"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+
+        def is_begun():
+            try:
+                return os.path.getsize(part) > size
+            except FileNotFoundError:  # not yet, or not any more
+                return False
+
+        while child.poll() is None and not is_begun():
+            pass
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+    def out(self, name):
+        """An empty folder."""
+        path = os.path.join(self.folder.name, name)
+        shutil.rmtree(path, ignore_errors=True)
+        os.mkdir(path)
+        return path
 
     @classmethod
     def make(cls, name, **case):

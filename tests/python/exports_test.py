@@ -34,6 +34,24 @@ def needs(*names):
     return unittest.skipIf(missing, f"{', '.join(missing)}: not installed")
 
 
+def check_cmvn(test, folder, kaldiio):
+    """cmvn.scp of a folder of data, beside sums of the matrices in it."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        rows, sums = dict(kaldiio.load_scp("feats.scp")), dict(kaldiio.load_scp("cmvn.scp"))
+        with open("spk2utt", encoding="utf-8") as file:
+            of = {words[0]: [rows[key].astype(np.float64) for key in words[1:]] for words in map(str.split, file)}
+    finally:
+        os.chdir(before)
+    test.assertEqual(list(sums), sorted(of))
+    for speaker, parts in of.items():
+        values = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
+        want = np.array([[*values.sum(0), len(values)], [*(values ** 2).sum(0), 0]])
+        test.assertEqual(sums[speaker].dtype, np.float64)
+        np.testing.assert_allclose(sums[speaker], want, rtol=1e-11)
+
+
 class ExportsTest(corpus.CorpusTest):
     @classmethod
     def setUpClass(cls):
@@ -207,6 +225,227 @@ class ExportsTest(corpus.CorpusTest):
                 samples = list(webdataset.WebDataset(shards, shardshuffle=False).decode())
             self.check({s["json"]["number"]: s["npy"] for s in samples}, expected)
 
+    @staticmethod
+    def cuts(folder):
+        from lhotse import CutSet
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # of the library's files
+            return list(CutSet.from_shar(in_dir=folder))
+
+    @needs("lhotse")
+    def test_shar(self):
+        from lhotse import validate
+        for folder, expected, split, names in self.exports("shar"):
+            read = {}
+            for part in set(split.values()):
+                for cut in self.cuts(os.path.join(folder, part or "rows")):
+                    known = cut.custom["melflow"]
+                    number = known["number"]
+                    self.assertEqual((cut.id, cut.supervisions[0].recording_id, split[number]), (names[number], names[number], part))
+                    if cut.has_features:
+                        validate(cut)
+                        rows = cut.load_features()
+                        self.assertEqual((cut.num_frames, cut.num_features, cut.features.frame_shift), (*rows.shape, 0.01))
+                        self.assertLess(abs(cut.duration - known["duration"]), 256 / 8000 + 0.01)
+                    else:
+                        rows = cut.load_rows()
+                        self.assertEqual(cut.duration, known["duration"])
+                    read[number] = rows
+            self.check(read, expected)
+
+    @needs("lhotse")
+    def test_shar_has_texts_speakers_and_batches(self):
+        from lhotse import CutSet
+        from lhotse.dataset.collation import collate_features
+        source, folder = self.told(), os.path.join(self.folder.name, "told.shar")
+        melflow.export(source, folder, "shar", utterance="id", shard="100KiB")
+        cuts, rows = self.cuts(os.path.join(folder, "rows")), melflow.open(source)
+        number = {name: i for i, name in enumerate(rows.columns["id"])}
+        self.assertEqual(sorted(cut.id for cut in cuts), sorted(name for name, i in number.items() if rows.count[i]))
+        for cut in cuts:
+            i, spoken = number[cut.id], cut.supervisions[0]
+            path = os.fsencode(rows.path[i]).decode("utf-8", "backslashreplace")
+            self.assertEqual((spoken.text, spoken.speaker, cut.custom["melflow"]["path"]),
+                             (rows.columns["text"][i], rows.columns["speaker"][i], path))
+        features, lengths = collate_features(CutSet.from_cuts(cuts[:5]))
+        for cut, one, n in zip(cuts, features.numpy(), lengths.tolist()):
+            self.assertEqual(one[:n].tobytes(), rows.recording(number[cut.id]).tobytes())
+        self.assertGreater(len([name for name in os.listdir(os.path.join(folder, "rows")) if name.startswith("cuts.")]), 5)
+
+    def told(self):
+        """A file of recordings that a list names, with texts and speakers."""
+        path = os.path.join(self.folder.name, "told.h5")
+        names = sorted(os.path.relpath(os.path.join(d, f), self.root) for d, _, fs in os.walk(self.root) for f in fs)
+        with open(os.path.join(self.folder.name, "told.csv"), "wb") as out:
+            out.write(b"path,id,text,speaker\n")
+            for i, name in enumerate(names):
+                out.write(os.fsencode(f"{name},utt{i:03},said {i},{('ann lee', 'bob')[i % 2]}\n"))
+        files = f", manifest: {self.folder.name}/told.csv, columns: [id, text, speaker]"
+        text = corpus.pipeline(self.root, f"stage: hdf5_write, path: {path}, overwrite: true, statistics: all, statistics_by: speaker",
+                               files=files)
+        return corpus.write_rows(self.folder.name, "told", text.replace(", labels: top_dir", ""))
+
+    def test_each_result_has_a_name(self):
+        path = os.path.join(self.folder.name, "varied.h5")
+        source = corpus.write_rows(self.folder.name, "varied",
+                                   corpus.varied(corpus.pipeline(self.root, f"stage: hdf5_write, path: {path}", files=SPLITS)))
+        rows = melflow.open(source)
+        expected = {}
+        for i in np.flatnonzero(rows.count).tolist():
+            for said, values in rows.results(i):
+                expected[i, said["number"]["takes"]] = values
+        self.assertEqual(len(expected), 2 * (rows.count > 0).sum())
+
+        def parquet(folder):
+            import pyarrow.dataset as ds
+            for row in ds.dataset(os.path.join(folder, "data")).to_table().to_pylist():
+                yield row["name"], row["number"], json.loads(row["result"])["number"]["takes"], np.array(row["rows"], np.float32)
+
+        def tar(folder):
+            for name in os.listdir(folder):
+                if name.endswith(".tar"):
+                    with tarfile.open(os.path.join(folder, name)) as file:
+                        for member in file:
+                            if member.name.endswith(".json"):
+                                about = json.load(file.extractfile(member))
+                                values = np.load(io.BytesIO(file.extractfile(member.name[:-5] + ".npy").read()))
+                                yield member.name[:-5], about["number"], about["result"]["number"]["takes"], values
+
+        def shar(folder):
+            for part in ("train", "val"):
+                for cut in self.cuts(os.path.join(folder, part)):
+                    known = cut.custom["melflow"]
+                    yield cut.id, known["number"], known["result"]["number"]["takes"], cut.load_features()
+
+        def kaldi(folder):
+            import kaldiio
+            with open(os.path.join(folder, "recordings.csv"), encoding="utf-8", errors="surrogateescape") as file:
+                number = {row["name"]: int(row["number"]) for row in csv.DictReader(file)}
+            for part in ("train", "val"):
+                with open(os.path.join(folder, part, "feats.scp"), "rb") as file:
+                    for line in file:
+                        key, at = os.fsdecode(line[:-1]).split()
+                        name, take = key.rsplit("-", 1)
+                        yield key, number[name], int(take), kaldiio.load_mat(os.path.join(folder, part, at))
+
+        def safetensors(folder):
+            from safetensors import safe_open
+            with open(os.path.join(folder, "recordings.csv"), encoding="utf-8", errors="surrogateescape") as file:
+                number = {os.fsencode(row["name"]).decode("utf-8", "backslashreplace"): int(row["number"]) for row in csv.DictReader(file)}
+            for part in os.listdir(folder):
+                if part.endswith(".safetensors"):
+                    with safe_open(os.path.join(folder, part), "np") as file:
+                        for key in file.keys():
+                            name, take = key.rsplit("-", 1)
+                            yield key, number[name], int(take), file.get_tensor(key)
+
+        for format, read, library in (("parquet", parquet, "pyarrow"), ("tar", tar, "tarfile"), ("shar", shar, "lhotse"),
+                                      ("kaldi", kaldi, "kaldiio"), ("safetensors", safetensors, "safetensors")):
+            if importlib.util.find_spec(library):
+                with self.subTest(format):
+                    folder = os.path.join(self.folder.name, "varied." + format)
+                    melflow.export(source, folder, format, overwrite=True)
+                    got = {}
+                    for name, number, take, values in read(folder):
+                        self.assertTrue(name.endswith(f"-{take}"), name)
+                        got[number, take] = values
+                    self.check(got, expected)
+
+    def test_names_by_a_column(self):
+        source, folder = self.told(), os.path.join(self.folder.name, "by_id")
+        melflow.export(source, folder, "tar", utterance="id")
+        with tarfile.open(os.path.join(folder, "rows-00000-of-00001.tar")) as file:
+            self.assertIn("utt000.npy", file.getnames())
+        program = [os.environ["MELFLOW_PROGRAM"], "export", source, folder, "--format", "tar", "--utterance", "id", "--overwrite"]
+        subprocess.run(program, check=True, capture_output=True, env={**os.environ, "MELFLOW_PYTHON": sys.executable})
+        for column, why in (("who", "utterance: there is no column 'who'; there are: id, speaker, text"),
+                            ("speaker", r"utterance: ant/.* has the name .bob. in .speaker., as ant/.* has; each utterance")):
+            with self.assertRaisesRegex(ValueError, why):
+                melflow.export(source, os.path.join(self.folder.name, "no_names"), "tar", utterance=column)
+        self.assertFalse(os.path.exists(os.path.join(self.folder.name, "no_names")))
+
+    @needs("kaldiio", "kaldi_native_io")
+    def test_kaldi_compressed(self):
+        import kaldi_native_io
+        import kaldiio
+        for case in ("whole", "windows", "half"):
+            for method, token, per_column, steps in ((1, b"CM ", True, 63), (2, b"CM ", True, 63), (3, b"CM2 ", False, 65535), (5, b"CM3 ", False, 255)):
+                with self.subTest(case, method=method):
+                    folder, plain = (os.path.join(self.folder.name, f"{case}.{kind}") for kind in ("packed", "plain"))
+                    melflow.export(self.files[case], folder, "kaldi", compression=method, overwrite=True)
+                    melflow.export(self.files[case], plain, "kaldi", overwrite=True)
+                    for part in next(os.walk(folder))[1] or [""]:
+                        with open(os.path.join(folder, part, "feats.scp"), "rb") as file:
+                            lines = [os.fsdecode(line[:-1]).split(" ") for line in file]
+                        with open(os.path.join(plain, part, "feats.scp"), "rb") as file:
+                            want = dict(os.fsdecode(line[:-1]).split(" ") for line in file)
+                        self.assertEqual([key for key, _ in lines], list(want))
+                        with open(os.path.join(folder, part, lines[0][1].split(":")[0]), "rb") as file:
+                            data = file.read()
+                        packed_bytes = len(data)
+                        for key, at in lines[:20]:
+                            rows = kaldiio.load_mat(os.path.join(plain, part, want[key])).astype(np.float64)
+                            offset = int(at.rsplit(":", 1)[1])
+                            if len(rows) > 8:
+                                self.assertEqual(data[offset:offset + 2 + len(token)], b"\0B" + token)
+                            read = np.array(kaldi_native_io.FloatMatrix.read(os.path.join(folder, part, at)))
+                            np.testing.assert_allclose(kaldiio.load_mat(os.path.join(folder, part, at)), read, rtol=1e-5, atol=1e-5 * np.ptp(rows))
+                            step = np.ptp(rows, axis=0) / steps if per_column else np.ptp(rows) / steps
+                            self.assertTrue((np.abs(read - rows) <= step / 2 + 3 * np.ptp(rows) / 65535).all(), key)
+                        self.assertLess(packed_bytes, 0.6 * os.path.getsize(os.path.join(plain, part, "feats-00000.ark")))
+        for format, method in (("kaldi", 4), ("tar", 2), ("kaldi", 8)):
+            with self.assertRaisesRegex(ValueError, f"compression is for kaldi, and is one of 1, 2, 3, 5; not {method} for {format}"):
+                melflow.export(self.files["whole"], os.path.join(self.folder.name, "no"), format, compression=method)
+
+    @needs("kaldiio")
+    def test_kaldi_has_the_sums_of_speakers(self):
+        import kaldiio
+        source, folder = self.told(), os.path.join(self.folder.name, "told.kaldi")
+        melflow.export(source, folder, "kaldi", utterance="id")
+        check_cmvn(self, folder, kaldiio)
+
+    @needs("datasets")
+    def test_datasets_finds_splits_with_other_names(self):
+        import datasets
+        datasets.disable_progress_bars()
+        split = "splits: ratio, split_ratios: {train-clean-100: 60, dev.x: 20, dev_x: 20}"
+        path = os.path.join(self.folder.name, "dashes.h5")
+        source = corpus.write_rows(self.folder.name, "dashes", corpus.pipeline(self.root, f"stage: hdf5_write, path: {path}", files=", " + split))
+        for format in ("parquet", "hf"):
+            folder = os.path.join(self.folder.name, "dashes." + format)
+            done = melflow.export(source, folder, format)
+            names = {"train-clean-100": "train_clean_100", "dev.x": "dev_x", "dev_x": "dev_x_2"}
+            self.assertEqual(done["renamed_splits"], names)
+            with open(os.path.join(folder, "about.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["renamed_splits"], names)
+            there = (datasets.load_from_disk(folder) if format == "hf" else
+                     datasets.load_dataset(folder, cache_dir=os.path.join(self.folder.name, "cache")))
+            self.assertEqual({new: set(there[new]["split"]) for new in names.values()}, {new: {old} for old, new in names.items()})
+
+    @needs("zarr", "xarray")
+    def test_xarray_reads_zarr(self):
+        import xarray
+        for folder, expected, _, _ in self.exports("zarr", "whole", "windows", "int16"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rows = xarray.open_zarr(folder, consolidated=False)["rows"]
+                files = xarray.open_zarr(folder, group="files", consolidated=False)
+                self.assertEqual(rows.dims, ("row", "frame", "column")[:rows.ndim] if rows.ndim == 3 else ("row", "column"))
+                places = {i: (int(o), int(n)) for i, (o, n) in enumerate(zip(files["offset"].values, files["count"].values)) if n}
+                self.check({i: rows.isel(row=slice(o, o + n)).values for i, (o, n) in places.items()}, expected)
+
+    @needs("webdataset", "torch")
+    def test_torch_loads_batches_of_tar(self):
+        import torch
+        import webdataset
+        for folder, expected, _, _ in self.exports("tar", "windows"):
+            shards = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tar"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                samples = webdataset.WebDataset(shards, shardshuffle=False).decode().to_tuple("npy", "json")
+                loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=0)
+                self.check({about["number"]: rows.numpy() for rows, about in loader}, expected)
+
     @needs("safetensors")
     def test_safetensors(self):
         from safetensors import safe_open
@@ -263,7 +502,7 @@ class ExportsTest(corpus.CorpusTest):
                 out.write(audio)
         text = corpus.pipeline(silent, f"stage: hdf5_write, path: {self.folder.name}/one.h5")
         path = corpus.write_rows(self.folder.name, "one", text)
-        for format, library in (("parquet", "pyarrow"), ("arrow", "pyarrow"), ("zarr", "zarr"), ("kaldi", "kaldiio"), ("tar", "tarfile"),
+        for format, library in (("parquet", "pyarrow"), ("arrow", "pyarrow"), ("zarr", "zarr"), ("kaldi", "kaldiio"), ("tar", "tarfile"), ("shar", "tarfile"),
                                 ("safetensors", "safetensors"), ("hf", "datasets")):
             if importlib.util.find_spec(library):
                 with self.subTest(format):

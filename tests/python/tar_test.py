@@ -14,6 +14,7 @@ import unittest
 import warnings
 
 import h5py
+import melflow
 import numpy as np
 
 import corpus
@@ -50,22 +51,6 @@ class TarTest(corpus.CorpusTest):
         super().setUpClass()
         os.renames(os.path.join(cls.root, "ant", "003.wav"), os.path.join(cls.root, "ant", LONG + ".wav"))
         os.rename(os.path.join(cls.root, "ant", "006.wav"), os.path.join(cls.root, "ant", os.fsdecode(b"caf\xe9.wav")))
-
-    def program(self, *words, code=0, **more):
-        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], *words], capture_output=True, text=True, errors="surrogateescape", **more)
-        self.assertEqual(ended.returncode, code, ended.stderr)
-        return ended.stdout + ended.stderr
-
-    def run_program(self, text, *words, code=3, **more):
-        yaml = os.path.join(self.folder.name, "p.yaml")
-        pathlib.Path(yaml).write_text(text, encoding="utf-8")
-        return self.program(*(words or ["run"]), yaml, *([] if words else ["--quiet"]), code=code, **more)
-
-    def out(self, name):
-        path = os.path.join(self.folder.name, name)
-        shutil.rmtree(path, ignore_errors=True)
-        os.mkdir(path)
-        return path
 
     def text(self, path, more="", **case):
         return corpus.pipeline(self.root, SINK.format(out=path) + more, **case)
@@ -123,6 +108,20 @@ class TarTest(corpus.CorpusTest):
         index = np.concatenate([np.load(os.path.join(out, f"w.{split}.index.npy")) for split in ("train", "val")])
         self.assertEqual(sorted(s["npy"].shape for s in read), sorted((n, 20) for n in index["count"] if n))
 
+    @unittest.skipUnless(importlib.util.find_spec("webdataset") and importlib.util.find_spec("torch"), "webdataset or torch: not installed")
+    def test_torch_loads_it_by_several_workers(self):
+        import torch
+        import webdataset
+        out = self.out("torch")
+        self.run_program(self.text(os.path.join(out, "t-{0..3}.tar"), **corpus.WINDOWS))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            samples = webdataset.WebDataset(os.path.join(out, "t-{0..3}.tar"), shardshuffle=False).decode().to_tuple("npy", "json")
+            loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=2)
+            read = {about["path"]: rows.numpy() for rows, about in loader}
+        index = np.load(os.path.join(out, "t.index.npy"))
+        self.assertEqual(sorted(rows.shape for rows in read.values()), sorted((n, 26, 20) for n in index["count"] if n))
+
     def test_columns(self):
         table = os.path.join(self.folder.name, "list.csv")
         names = sorted(os.listdir(os.path.join(self.root, "bee")))
@@ -174,13 +173,71 @@ class TarTest(corpus.CorpusTest):
         self.run_program(self.text(os.path.join(out, "l-{0..2}.tar")))
         self.assertEqual(contents(out), contents(whole))
 
-    def test_more_shards_than_recordings(self):
+    def test_no_shard_is_empty(self):
+        # A recording of 60 s has more rows than several shards.
+        for files in ("", SPLITS):
+            out = self.out("full")
+            self.run_program(self.text(os.path.join(out, "f-{00..11}.tar"), files=files))
+            paths = sorted(glob.glob(os.path.join(out, "*.tar")))
+            self.assertEqual(len(paths), 24 if files else 12)
+            for path in paths:
+                self.assertTrue(members([path]), path)
         out = self.out("many")
-        self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar")))
-        paths = sorted(glob.glob(os.path.join(out, "*.tar")))
-        self.assertEqual(len(paths), 1500)
-        index = np.load(os.path.join(out, "m.index.npy"))
-        self.assertEqual(sum(n.endswith(".npy") for n in members(paths)), (index["count"] > 0).sum())
+        for files, why in (("", "there are 1500 shards for 60 recordings, and an empty one is none; name at most 60 by"),
+                           (SPLITS, "1500 shards for [0-9]+ recordings of the split train")):
+            self.assertRegex(self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar"), files=files), code=1), why)
+        self.assertEqual(os.listdir(out), [])
+
+    def test_names_by_a_column(self):
+        table = os.path.join(self.folder.name, "ids.csv")
+        names = sorted(os.listdir(os.path.join(self.root, "bee")))
+        pathlib.Path(table).write_text("path,id,who\n" + "".join(f"bee/{n},a.{n[:-4]},x\n" for n in names), encoding="utf-8")
+        out = self.out("named")
+        text = self.text(os.path.join(out, "n.tar"), ", utterance: id", files=f", manifest: {table}, columns: [id, who]").replace(
+            ", labels: top_dir", "")
+        self.run_program(text)
+        self.assertIn("a%2E001.npy", members([os.path.join(out, "n.tar")]))
+        for column, why in (("who", "tar_write.utterance: bee/.* has the name 'x', which another one has"), ("what", "no column 'what'")):
+            self.assertRegex(self.run_program(text.replace("utterance: id", "utterance: " + column), code=1), why)
+
+    def test_a_result_is_a_member(self):
+        out = self.out("results")
+        h5 = out + ".h5"
+        self.run_program(corpus.varied(self.text(os.path.join(out, "r-{0..9}.tar")) +
+                                       f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n"))
+        there = {}
+        for path in sorted(glob.glob(os.path.join(out, "*.tar"))):
+            of_shard = members([path])
+            abouts = [name for name in of_shard if name.endswith(".json")]
+            self.assertEqual(len(abouts) % 2, 0)  # both results of a recording lie together
+            there.update(of_shard)
+        rows, n = melflow.open(h5), 0
+        for i in np.flatnonzero(rows.count).tolist():
+            for said, values in rows.results(i):
+                key = f"{rows.path[i][:-4]}-{said['number']['takes']}"
+                self.assertEqual(np.load(io.BytesIO(there[key + ".npy"])).tobytes(), values.tobytes(), key)
+                about = json.loads(there[key + ".json"])
+                self.assertEqual((about["result"], about["rows"]), (said, len(values)))
+                n += 1
+        self.assertEqual(3 * n, len(there))
+
+    def test_names_of_results_are_those_of_an_export(self):
+        """Each is one of its own, also where a recording is called as the result of another would be."""
+        out, root = self.out("alike"), self.out("alike_audio")
+        for name in ("a.wav", "a-0.wav", "a-1.wav"):
+            shutil.copy(os.path.join(self.root, "bee", "001.wav"), os.path.join(root, name))
+        h5 = out + ".h5"
+        text = corpus.varied(self.text(os.path.join(out, "r.tar")) + f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n")
+        self.run_program(text.replace(self.root, root))
+        there = members([os.path.join(out, "r.tar")])
+        folder = os.path.join(out, "exported")
+        melflow.export(h5, folder, "tar")
+        exported = members(glob.glob(os.path.join(folder, "*.tar")))
+        arrays = {name: data for name, data in there.items() if name.endswith(".npy")}
+        self.assertEqual(arrays, {name: data for name, data in exported.items() if name.endswith(".npy")})
+        results = {(about["path"], about["result"]["number"]["takes"]) for name, about in
+                   ((name, json.loads(data)) for name, data in there.items() if name.endswith(".json"))}
+        self.assertEqual((len(arrays), len(results)), (6, 6))
 
     def test_a_run_without_rows_replaces_nothing(self):
         out = self.out("kept")
@@ -189,7 +246,8 @@ class TarTest(corpus.CorpusTest):
         before = contents(out)
         silent = os.path.join(self.folder.name, "silent")
         os.mkdir(silent)
-        shutil.copy(os.path.join(self.root, "bee", "007.wav"), silent)  # has no samples: skipped
+        for name in ("a.wav", "b.wav"):
+            shutil.copy(os.path.join(self.root, "bee", "007.wav"), os.path.join(silent, name))  # has no samples: skipped
         said = self.run_program(text.replace(self.root, silent), code=1)
         self.assertIn("an existing output stays as it was", said)
         self.assertEqual(contents(out), before)

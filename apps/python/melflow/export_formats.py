@@ -3,24 +3,30 @@ back by it."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
 import shutil
+import struct
 import tarfile
 import warnings
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from .exports import Source, text
+from .exports import Piece, Source, text
 
 Read = Iterator[Tuple[int, np.ndarray]]
 _GROUP = 32 << 20  # bytes of rows that Arrow holds at a time
 
 
+COMPRESSIONS = (1, 2, 3, 5)  # those of Kaldi's CompressionMethod that go by the range of the values
+
+
 class Format:
     libraries: Tuple[str, ...] = ()
+    compression = 0
 
     def write(self, source: Source, folder: str) -> None:
         raise NotImplementedError
@@ -31,8 +37,8 @@ class Format:
 
 
 class Parquet(Format):
-    """A row of the table is a recording: `rows` is a list of fixed-size lists. The names of the files are those by which
-    datasets.load_dataset recognises splits."""
+    """A row of the table is a recording, or a result of one: `rows` is a list of fixed-size lists. The names of the files are those
+    by which datasets.load_dataset recognises splits."""
 
     libraries: Tuple[str, ...] = ("pyarrow",)
     _ENDING = ".parquet"
@@ -45,18 +51,23 @@ class Parquet(Format):
         fields = [pa.field(name, self._type_of(value)) for name, value in self._typical(source).items()]
         schema = pa.schema([*fields, pa.field("rows", pa.list_(kind))], {"melflow": json.dumps(source.about())})
         os.mkdir(os.path.join(folder, "data"))
-        for name, numbers, _ in source.files(self._ENDING):
+        for name, numbers, _ in source.files(self._ENDING, True):
             with self._writer(os.path.join(folder, "data", name), schema) as out:
                 for group in source.shards(numbers, _GROUP):
-                    records = [source.record(i) for i in group]
+                    pieces = [(i, source.pieces(i)) for i in group]
+                    records = [self._flat(piece) for _, of in pieces for piece in of]
                     columns = [pa.array([r[f.name] for r in records], f.type) for f in fields]
-                    out.write(pa.record_batch([*columns, self._rows(source, group)], schema=schema))
+                    out.write(pa.record_batch([*columns, self._rows(source, pieces)], schema=schema))
 
     @staticmethod
     def _typical(source: Source) -> Dict[str, Any]:
         """A record from which the types are seen."""
         numbers = next(iter(source.parts.values()), [])
-        return source.record(numbers[0]) if numbers else {}
+        return Parquet._flat(source.pieces(numbers[0])[0]) if numbers else {}
+
+    @staticmethod
+    def _flat(piece: Piece) -> Dict[str, Any]:
+        return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in piece.record.items()}
 
     @staticmethod
     def _type_of(value: Any) -> Any:
@@ -65,13 +76,12 @@ class Parquet(Format):
                 pa.list_(pa.string()) if isinstance(value, list) else pa.string())
 
     @staticmethod
-    def _rows(source: Source, group: List[int]) -> Any:
+    def _rows(source: Source, pieces: List[Tuple[int, List[Piece]]]) -> Any:
         import pyarrow as pa
-        parts = [source.usual(i) for i in group]
-        out = pa.array(np.concatenate([part.reshape(-1) for part in parts]))
+        out = pa.array(np.concatenate([source.usual(i).reshape(-1) for i, _ in pieces]))
         for width in reversed(source.rows.shape[1:]):
             out = pa.FixedSizeListArray.from_arrays(out, width)
-        ends = np.cumsum([0, *(len(part) for part in parts)])
+        ends = np.cumsum([0, *(piece.rows.stop - piece.rows.start for _, of in pieces for piece in of)])
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), out)
 
     def _writer(self, path: str, schema: Any) -> Any:
@@ -86,16 +96,22 @@ class Parquet(Format):
 
     def read(self, source: Source, folder: str) -> Read:
         for name in sorted(os.listdir(os.path.join(folder, "data"))):
-            for batch in self._batches(os.path.join(folder, "data", name)):
-                yield from self._recordings(source, batch)
+            yield from self._recordings(source, self._batches(os.path.join(folder, "data", name)))
 
     @staticmethod
-    def _recordings(source: Source, batch: Any) -> Read:
-        for number, rows in zip(batch.column("number").to_pylist(), batch.column("rows")):
-            values = rows.values
-            for _ in source.rows.shape[1:]:
-                values = values.flatten()
-            yield number, values.to_numpy(zero_copy_only=False).reshape(-1, *source.rows.shape[1:])
+    def _recordings(source: Source, batches: Iterable[Any]) -> Read:
+        held: List[np.ndarray] = []
+        count = 0
+        for batch in batches:
+            for number, rows in zip(batch.column("number").to_pylist(), batch.column("rows")):
+                values = rows.values
+                for _ in source.rows.shape[1:]:
+                    values = values.flatten()
+                held.append(values.to_numpy(zero_copy_only=False).reshape(-1, *source.rows.shape[1:]))
+                count += len(held[-1])
+                if count >= source.rows.count[number]:  # all results of the recording
+                    yield number, held[0] if len(held) == 1 else np.concatenate(held)
+                    held, count = [], 0
 
 
 class _Groups:
@@ -146,8 +162,9 @@ class HuggingFace(Parquet):
         os.mkdir(cache)
         super().write(source, cache)
         files: Dict[str, List[Any]] = {}
-        for name, _, split in source.files(self._ENDING):
-            files.setdefault(split or "rest", []).append(datasets.Dataset.from_file(os.path.join(cache, "data", name)))
+        splits = source.file_names(True)
+        for name, _, split in source.files(self._ENDING, True):
+            files.setdefault(splits[split] if split else "rest", []).append(datasets.Dataset.from_file(os.path.join(cache, "data", name)))
         parts = {split: datasets.concatenate_datasets(of_split) for split, of_split in files.items()}
         datasets.disable_progress_bars()
         try:
@@ -163,8 +180,7 @@ class HuggingFace(Parquet):
         import datasets
         there = datasets.load_from_disk(folder)
         for part in there.values() if isinstance(there, datasets.DatasetDict) else [there]:
-            for batch in part.with_format("arrow").select_columns(["number", "rows"]).iter(64):
-                yield from self._recordings(source, batch)
+            yield from self._recordings(source, part.with_format("arrow").select_columns(["number", "rows"]).iter(64))
 
 
 class Zarr(Format):
@@ -233,16 +249,25 @@ class Zarr(Format):
             yield i, held[int(offset[i]) - first:end - first]
 
 
+def _word(text_of: Any) -> str:
+    return "_".join(str(text_of or "").split())
+
+
 class Kaldi(Format):
-    """feats.scp with its arks, float, and the files of a data folder; a folder for each split. A matrix is a recording, or a window
-    where rows are windows of several frames. Paths in feats.scp are within its folder."""
+    """feats.scp with its arks, float, and the files of a data folder; a folder for each split. A matrix is a recording, a result of one, or a
+    window where rows are windows of several frames. Paths in feats.scp are within its folder."""
 
     libraries = ("kaldiio",)
 
     @staticmethod
-    def _keys(source: Source, i: int) -> List[str]:
-        name = source.names[i]
-        return [name] if len(source.rows.shape) < 3 else [f"{name}-{n:06}" for n in range(int(source.rows.count[i]))]
+    def _matrices(source: Source, i: int) -> Iterator[Tuple[str, Any, Piece]]:
+        """The key of each matrix of a recording, and where it is in its rows."""
+        for piece in source.pieces(i):
+            if len(source.rows.shape) < 3:
+                yield piece.name, piece.rows, piece
+            else:
+                for n, row in enumerate(range(piece.rows.start, piece.rows.stop)):
+                    yield f"{piece.name}-{n:06}", row, piece
 
     def write(self, source: Source, folder: str) -> None:
         import kaldiio
@@ -259,26 +284,44 @@ class Kaldi(Format):
             for key in sorted(tables["utt2spk"], key=os.fsencode):
                 speakers.setdefault(tables["utt2spk"][key], []).append(key)
             tables["spk2utt"] = {speaker: " ".join(keys) for speaker, keys in speakers.items()}
+            self._put_cmvn(source, place, speakers, tables)
             for name, lines in tables.items():  # Kaldi wants them sorted by bytes
                 with open(os.path.join(place, name), "wb") as out:
                     out.writelines(os.fsencode(f"{key} {lines[key]}\n") for key in sorted(lines, key=os.fsencode))
 
+    @staticmethod
+    def _put_cmvn(source: Source, place: str, speakers: Iterable[str], tables: Dict[str, Dict[str, str]]) -> None:
+        """The sums of each speaker's rows and of their squares, as compute-cmvn-stats --spk2utt has them."""
+        rows = source.rows
+        if rows.statistics_by != "speaker" or rows.is_normalized or len(rows.shape) < 2:
+            return
+        sums: Dict[str, np.ndarray] = {}
+        for name, n, mean, std in zip(rows.group_names, rows.group_frames, rows.group_mean, rows.group_std):
+            each = np.array([[*mean, 1.0], [*(std ** 2 + mean ** 2), 0.0]]) * n
+            sums[_word(name)] = sums.get(_word(name), 0) + each
+        tables["cmvn.scp"] = {}
+        with open(os.path.join(place, "cmvn.ark"), "wb") as file:
+            for key in sorted(set(speakers) & set(sums), key=os.fsencode):
+                file.write(os.fsencode(key) + b" ")
+                tables["cmvn.scp"][key] = f"cmvn.ark:{file.tell()}"
+                file.write(b"\0BDM \4" + struct.pack("<ibi", 2, 4, sums[key].shape[1]) + sums[key].astype("<f8").tobytes())
+
     def _put(self, source: Source, i: int, ark: str, file: Any, tables: Dict[str, Dict[str, str]], kaldiio: Any) -> None:
-        record = source.record(i)
         rows = source.usual(i).astype(np.float32)
-        speaker = "_".join(str(record.get("speaker") or "").split())
-        for key, values in zip(self._keys(source, i), [rows] if rows.ndim < 3 else rows):
+        for key, place, piece in self._matrices(source, i):
+            values, record = rows[place], piece.record
+            speaker = _word(record.get("speaker"))
             tables["feats.scp"][key] = f"{ark}:{file.tell() + len(os.fsencode(key)) + 1}"
             # Of a name that is not UTF-8 the bytes are written, which the library's own text cannot hold.
             whole = io.BytesIO()
-            kaldiio.save_ark(whole, {"": values})
+            kaldiio.save_ark(whole, {"": values}, compression_method=self.compression or None)
             file.write(os.fsencode(key) + whole.getvalue())
             tables["utt2spk"][key] = speaker or key
             tables["utt2num_frames"][key] = str(len(values))
             if "text" in record:
                 tables.setdefault("text", {})[key] = " ".join(record["text"].split())
             if record.get("label"):
-                tables.setdefault("utt2label", {})[key] = "_".join(record["label"].split())
+                tables.setdefault("utt2label", {})[key] = _word(record["label"])
 
     def read(self, source: Source, folder: str) -> Read:
         import kaldiio
@@ -287,8 +330,38 @@ class Kaldi(Format):
             with open(os.path.join(place, "feats.scp"), "rb") as file:
                 at = dict(line[:-1].split(b" ", 1) for line in file)
             for i in numbers:
-                found = [kaldiio.load_mat(os.path.join(place, os.fsdecode(at[os.fsencode(key)]))) for key in self._keys(source, i)]
-                yield i, found[0] if len(source.rows.shape) < 3 else np.stack(found)
+                found = [kaldiio.load_mat(os.path.join(place, os.fsdecode(at[os.fsencode(key)])))
+                         for key, _, _ in self._matrices(source, i)]
+                if self.compression:
+                    rows = source.usual(i).astype(np.float32)
+                    if all(self._is_near(rows[at], read) for (_, at, _), read in zip(self._matrices(source, i), found)):
+                        yield i, rows
+                        continue
+                yield i, np.stack(found) if len(source.rows.shape) == 3 else np.concatenate(found)
+
+    def _is_near(self, rows: np.ndarray, read: np.ndarray) -> bool:
+        """Whether each value is off by half a step at most: by columns, whose quarters have 63 steps or more, or of all values."""
+        whole = float(np.ptp(rows.astype(np.float64)))
+        in_columns = self.compression == 2 or (self.compression == 1 and len(rows) > 8)
+        step = np.ptp(rows.astype(np.float64), axis=0) / 63 if in_columns else whole / (255 if self.compression == 5 else 65535)
+        # The quarters of a column are kept in 16 bits.
+        return rows.shape == read.shape and bool((np.abs(read - rows) <= step / 2 + 3 * whole / 65535 + 1e-6 * np.abs(rows)).all())
+
+
+def _npy(values: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, values, version=(1, 0))
+    return out.getvalue()
+
+
+def _in_tar(file: tarfile.TarFile, pieces: List[Piece]) -> np.ndarray:
+    """The rows of a recording, which lie in NAME.npy of each of its pieces."""
+    parts = []
+    for piece in pieces:
+        member = file.extractfile(piece.name + ".npy")
+        assert member is not None
+        parts.append(np.lib.format.read_array(io.BytesIO(member.read())))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class Tar(Format):
@@ -306,26 +379,84 @@ class Tar(Format):
         for name, numbers, _ in source.files(".tar"):
             with tarfile.open(os.path.join(folder, name), "w", format=tarfile.PAX_FORMAT) as out:
                 for i in numbers:
-                    record, key, array = source.record(i), source.names[i], io.BytesIO()
-                    np.lib.format.write_array(array, source.usual(i), version=(1, 0))
-                    self._add(out, key + ".npy", array.getvalue())
-                    self._add(out, key + ".json", json.dumps(record, ensure_ascii=False).encode())
-                    if "text" in record:
-                        self._add(out, key + ".txt", record["text"].encode())
-                    if rows.label is not None and rows.labels is None and rows.label[i] >= 0:
-                        self._add(out, key + ".cls", str(int(rows.label[i])).encode())
+                    values = source.usual(i)
+                    for piece in source.pieces(i):
+                        self._put(out, piece, values[piece.rows], None if rows.label is None or rows.labels is not None else rows.label[i])
+
+    def _put(self, out: tarfile.TarFile, piece: Piece, values: np.ndarray, label: Optional[int]) -> None:
+        self._add(out, piece.name + ".npy", _npy(values))
+        self._add(out, piece.name + ".json", json.dumps(piece.record, ensure_ascii=False).encode())
+        if "text" in piece.record:
+            self._add(out, piece.name + ".txt", piece.record["text"].encode())
+        if label is not None and label >= 0:
+            self._add(out, piece.name + ".cls", str(int(label)).encode())
 
     def read(self, source: Source, folder: str) -> Read:
         for name, numbers, _ in source.files(".tar"):
             with tarfile.open(os.path.join(folder, name)) as file:
                 for i in numbers:
-                    member = file.extractfile(source.names[i] + ".npy")
-                    assert member is not None
-                    yield i, np.lib.format.read_array(io.BytesIO(member.read()))
+                    yield i, _in_tar(file, source.pieces(i))
+
+
+class Shar(Format):
+    """Shards of Lhotse Shar, a folder for each split: cuts as JSON lines, and their rows in a tar, NAME.npy and what lhotse knows of
+    it. Frames are `features`, which a cut loads by load_features(); other rows are the array `rows`, for load_rows()."""
+
+    def write(self, source: Source, folder: str) -> None:
+        field = self._field(source)
+        for split, numbers in source.parts.items():
+            place = os.path.join(folder, source.file_names(False)[split])
+            os.mkdir(place)
+            for n, shard in enumerate(source.shards(numbers)):
+                with tarfile.open(os.path.join(place, f"{field}.{n:06}.tar"), "w", format=tarfile.PAX_FORMAT) as out, \
+                        open(os.path.join(place, f"cuts.{n:06}.jsonl.gz"), "wb") as packed, \
+                        gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as cuts:
+                    for i in shard:
+                        values = source.usual(i)
+                        for piece in source.pieces(i):
+                            cut, stored = self._cut(source, piece, values[piece.rows])
+                            Tar._add(out, piece.name + ".npy", _npy(values[piece.rows]))
+                            Tar._add(out, piece.name + ".json", json.dumps(stored).encode())
+                            cuts.write(json.dumps(cut).encode() + b"\n")
+
+    @staticmethod
+    def _field(source: Source) -> str:
+        rows, about = source.rows, source.rows.attributes
+        # A row of a window with one frame looks like a frame, and does not last a hop.
+        are_windows = any(stage.get("stage") == "segment" and stage.get("length") for stage in json.loads(about["feature_settings"]))
+        is_timed = about.get("hop_length") and about.get("sample_rate")
+        return "features" if rows.is_ragged and len(rows.shape) == 2 and is_timed and not are_windows else "rows"
+
+    def _cut(self, source: Source, piece: Piece, values: np.ndarray) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+        """A cut, which lasts as long as its frames, and the manifest of its rows."""
+        about, record = source.rows.attributes, piece.record
+        place = {"storage_type": "shar", "storage_path": "", "storage_key": ""}
+        if self._field(source) == "features":
+            rate = int(about["sample_rate"])
+            shift = about["hop_length"] / rate
+            duration = len(values) * about["hop_length"] / rate
+            stored = {"type": source.rows.name, "num_frames": len(values), "num_features": values.shape[1], "frame_shift": shift,
+                      "sampling_rate": rate, "start": 0, "duration": duration, **place, "recording_id": piece.name, "channels": 0}
+        else:
+            duration = record["duration"]
+            stored = {**place, "shape": list(values.shape)}
+        spoken = {"id": piece.name, "recording_id": piece.name, "start": 0.0, "duration": duration, "channel": 0}
+        spoken |= {name: record[name] for name in ("text", "language", "speaker", "gender") if isinstance(record.get(name), str)}
+        cut = {"id": piece.name, "start": 0, "duration": duration, "channel": 0, "supervisions": [spoken],
+               "custom": {"melflow": record}, "type": "MonoCut"}
+        return cut, stored
+
+    def read(self, source: Source, folder: str) -> Read:
+        for split, numbers in source.parts.items():
+            place = os.path.join(folder, source.file_names(False)[split])
+            for n, shard in enumerate(source.shards(numbers)):
+                with tarfile.open(os.path.join(place, f"{self._field(source)}.{n:06}.tar")) as file:
+                    for i in shard:
+                        yield i, _in_tar(file, source.pieces(i))
 
 
 class SafeTensors(Format):
-    """A tensor for each recording, by its name, and an index of the files like that of a model."""
+    """A tensor for each recording, or result of one, by its name, and an index of the files like that of a model."""
 
     libraries = ("safetensors",)
 
@@ -334,7 +465,10 @@ class SafeTensors(Format):
         index: Dict[str, str] = {}
         about = {"melflow": json.dumps(source.about())}
         for name, numbers, _ in source.files(".safetensors"):
-            arrays = {text(source.names[i]): source.recording(i) for i in numbers}  # alive until they are written
+            arrays = {}  # alive until they are written
+            for i in numbers:
+                rows = source.recording(i)
+                arrays.update({text(piece.name): rows[piece.rows] for piece in source.pieces(i)})
             tensors = {key: self._tensor(safetensors, source.rows.dtype, rows) for key, rows in arrays.items()}
             safetensors.serialize_file(tensors, os.path.join(folder, name), about)
             index.update(dict.fromkeys(tensors, name))
@@ -356,9 +490,9 @@ class SafeTensors(Format):
             with open(os.path.join(folder, name), "rb") as file:
                 there = dict(safetensors.deserialize(file.read()))
             for i in numbers:
-                tensor = there[text(source.names[i])]
-                yield i, np.frombuffer(tensor["data"], stored).reshape(tensor["shape"])
+                tensors = [there[text(piece.name)] for piece in source.pieces(i)]
+                yield i, np.concatenate([np.frombuffer(of["data"], stored).reshape(of["shape"]) for of in tensors])
 
 
-FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "tar": Tar, "safetensors": SafeTensors,
-           "hf": HuggingFace}
+FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "tar": Tar, "shar": Shar,
+           "safetensors": SafeTensors, "hf": HuggingFace}

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -54,19 +54,47 @@ def _names(paths: List[str]) -> List[str]:
     return out
 
 
+def _names_by(rows: FileRows, column: str) -> List[str]:
+    """Names of recordings by a column of the file."""
+    if column not in rows.columns:
+        raise ValueError(f"utterance: there is no column {column!r}; there are: {', '.join(rows.columns) or 'none'}")
+    out = [_named(value) for value in rows.columns[column]]
+    seen: Dict[str, str] = {}
+    for path, name, count in zip(rows.path, out, rows.count.tolist()):
+        if count and (not name or name in seen):
+            raise ValueError(f"utterance: {path} has the name {name!r} in {column!r}" +
+                             (f", as {seen[name]} has" if name else "") + "; each utterance needs one of its own")
+        if count:
+            seen[name] = path
+    return out
+
+
 def text(value: str) -> str:
     """As UTF-8: bytes that are none as \\xNN."""
     return os.fsencode(value).decode("utf-8", "backslashreplace")
 
 
+class Piece(NamedTuple):
+    """A result of a recording (a channel, a variant, an utterance), or a recording that has one: its name, its rows among those of
+    the recording, and what is known of it."""
+
+    name: str
+    rows: slice
+    record: Dict[str, Any]
+
+
 class Source:
     """What a format writes. rows: the file. names: of the recordings, each once. parts: the splits with rows, and the numbers of
-    their recordings in the order of the rows; one without a name where there are no splits."""
+    their recordings in the order of the rows; one without a name where there are no splits. renamed: splits of which the files
+    are called otherwise."""
 
-    def __init__(self, rows: FileRows, shard: int) -> None:
+    def __init__(self, rows: FileRows, shard: int, utterance: Optional[str] = None) -> None:
         self.rows: Any = rows
         self.shard = shard
-        self.names = _names(rows.path)
+        self.names = _names(rows.path) if utterance is None else _names_by(rows, utterance)
+        self.renamed: Dict[str, str] = {}
+        self._taken = set(self.names) if any(rows._results) else set()
+        self._piece_names: Dict[Tuple[int, int], str] = {}
         by_split: Dict[str, List[int]] = {}
         for i in rows._by_offset.tolist():
             by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
@@ -92,6 +120,47 @@ class Source:
     @property
     def usual_type(self) -> str:
         return "float32" if self.rows.dtype == "bfloat16" else self.rows.dtype
+
+    def pieces(self, i: int) -> List[Piece]:
+        """The results of a recording, in the order of their rows."""
+        record = self.record(i)
+        said = json.loads(self.rows._results[i] or "[]")
+        if not said:
+            return [Piece(self.names[i], slice(0, int(self.rows.count[i])), record)]
+        record.pop("results", None)
+        out: List[Piece] = []
+        end = 0
+        for n, one in enumerate(said):
+            name = self._piece_name(i, n, one.get("number", {}).values())
+            end += one["rows"]
+            out.append(Piece(name, slice(end - one["rows"], end), {**record, "name": text(name), "result": one}))
+        return out
+
+    def _piece_name(self, i: int, n: int, numbers: Iterable[int]) -> str:
+        """Its recording's, and its number by each stage that makes several; of its own as those of recordings are."""
+        if (i, n) not in self._piece_names:
+            name = unique = "-".join([self.names[i], *map(str, numbers)])
+            more = 0
+            while unique in self._taken:
+                more += 1
+                unique = f"{name}-{more}"
+            self._taken.add(unique)
+            self._piece_names[i, n] = unique
+        return self._piece_names[i, n]
+
+    def file_names(self, are_words: bool) -> Dict[str, str]:
+        """For each split the name that its files begin with, "rows" where there are no splits. are_words: as a library wants them
+        that knows splits by such names: of letters, digits and _."""
+        out: Dict[str, str] = {}
+        for split in self.parts:
+            name = unique = re.sub(r"\W", "_", split) if are_words else split
+            n = 1
+            while unique in out.values():
+                n += 1
+                unique = f"{name}_{n}"
+            out[split] = unique or "rows"
+        self.renamed = {split: name for split, name in out.items() if split and split != name}
+        return out
 
     def confirm(self, i: int, read: np.ndarray) -> None:
         """Compares what a library reads with what was written."""
@@ -123,12 +192,13 @@ class Source:
         if taken:
             yield taken
 
-    def files(self, ending: str) -> Iterator[Tuple[str, List[int], str]]:
+    def files(self, ending: str, are_words: bool = False) -> Iterator[Tuple[str, List[int], str]]:
         """The names of the shards, such as train-00000-of-00004.tar, what is in them, and their split."""
+        names = self.file_names(are_words)
         for split, numbers in self.parts.items():
             shards = list(self.shards(numbers))
             for n, shard in enumerate(shards):
-                yield f"{split or 'rows'}-{n:05}-of-{len(shards):05}{ending}", shard, split
+                yield f"{names[split]}-{n:05}-of-{len(shards):05}{ending}", shard, split
 
     def record(self, i: int) -> Dict[str, Any]:
         """What is known of a recording, by name."""
@@ -157,6 +227,10 @@ class Source:
             out["band_hz"] = [None if np.isnan(f) else f for f in rows._band_hz.tolist()]
         if rows.mean is not None and rows.std is not None:
             out["statistics"] = {"mean": rows.mean.tolist(), "std": rows.std.tolist(), "applied": rows.is_normalized}
+            if rows.statistics_by is not None:
+                out["statistics_by"] = {"column": rows.statistics_by, "name": [text(name) for name in rows.group_names],
+                                        "frames": rows.group_frames.tolist(), "mean": rows.group_mean.tolist(),
+                                        "std": rows.group_std.tolist()}
         return dict(json.loads(json.dumps(out)))  # no arrays and tuples
 
     def write_table(self, path: str) -> None:
@@ -230,17 +304,21 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
 
 
 def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", format: str, *, shard: str = "256MiB",
-           overwrite: bool = False) -> Dict[str, Any]:
+           overwrite: bool = False, utterance: Optional[str] = None, compression: int = 0) -> Dict[str, Any]:
     """Writes the rows of a file that melflow has written (.h5 or .npy) for other libraries, into a new folder.
 
-    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "safetensors",
-      or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after.
-    shard: about how many bytes of rows a file has. overwrite: replaces an earlier export.
+    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "shar"
+      (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after;
+      tar and shar need none.
+    shard: about how many bytes of rows a file has. overwrite: replaces an earlier export. utterance: the column whose texts name
+      recordings; not given: their paths without the ending. compression: of kaldi, by the number that copy-feats has for it, which
+      loses precision: 1 (2, or 3 up to 8 rows), 2 (8 bits by quarters of each column), 3 (16 bits) or 5 (8 bits); 0: none.
 
     All rows are compared with the hashes of the file, and again as the library reads them back. recordings.csv in the folder lists
-    every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows.
+    every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows;
+    and as renamed_splits those whose files are called otherwise.
     RunError: rows are damaged, a library is not installed, or the folder is no place for it; nothing is left then."""
-    from .export_formats import FORMATS  # which imports this module
+    from .export_formats import COMPRESSIONS, FORMATS  # which imports this module
 
     if arguments.text("format", format) not in FORMATS:
         raise ValueError(f"format: {format!r} is none. {arguments.meant(format, FORMATS)}")
@@ -249,7 +327,10 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
+    if arguments.whole("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
+        raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
+    writer.compression = compression
     for library in writer.libraries:
         try:
             importlib.import_module(library)
@@ -259,7 +340,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
     rows = FileRows(source)
     if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
         raise RunError(f"{target}: the file of rows lies in this folder; name another one")
-    given = Source(rows, int(match[1]) * _UNITS[match[2]])
+    given = Source(rows, int(match[1]) * _UNITS[match[2]], None if utterance is None else arguments.text("utterance", utterance))
     try:
         with _folder(target, overwrite) as part:
             writer.write(given, part)
@@ -269,16 +350,18 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
                 raise RunError(f"{rows.path[min(given.hashes)]} cannot be read back")
             given.write_table(os.path.join(part, "recordings.csv"))
             with open(os.path.join(part, _ABOUT), "w", encoding="utf-8") as file:
-                json.dump({"melflow_export": format, **given.about()}, file, indent=1)
+                json.dump({"melflow_export": format, **given.about(), **({"compression": compression} if compression else {}),
+                           **({"renamed_splits": given.renamed} if given.renamed else {})}, file, indent=1)
             size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(part) for name in names)
     except OSError as error:
         raise RunError(f"{target}: {error.strerror or error}") from None
     return {"folder": target, "format": format, "recordings": int((rows.count > 0).sum()), "rows": len(rows), "bytes": size,
-            "without_rows": int((rows.count == 0).sum())}
+            "without_rows": int((rows.count == 0).sum()), "renamed_splits": given.renamed}
 
 
 def of_verb(words: str) -> str:
     """The verb: its arguments as JSON. Gives what it prints."""
     done = export(**json.loads(words, strict=False))
     return (f"{done['folder']}: {done['format']}, {done['recordings']} recordings, {done['rows']} rows, {done['bytes']} bytes" +
-            (f"; {done['without_rows']} recordings have no rows: recordings.csv says why" if done["without_rows"] else ""))
+            (f"; {done['without_rows']} recordings have no rows: recordings.csv says why" if done["without_rows"] else "") +
+            "".join(f"; the files of {split} are called {name}" for split, name in done["renamed_splits"].items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -136,24 +136,25 @@ class RowSetLoader(Epochs):
 
     Options are those of RowLoader. where goes by the columns of the first file, bucket and max_rows
     by its lengths. normalize: True, or the names of the sets that are scaled by the statistics in
-    their files. recordings=True takes recordings, also where rows are windows.
+    their files, or for each such name True or a text, {"mel": "speaker"}, as RowLoader takes it. recordings=True takes recordings, also where rows are windows.
     workers: threads for each set.
     """
 
     _STATE = RowLoader._STATE
 
     def __init__(self, sets: RowSets, batch_size: int = 32, *, split: Optional[str] = None,
-                 normalize: Union[bool, Sequence[str]] = False, recordings: Optional[bool] = None,
+                 normalize: "bool | Sequence[str] | Mapping[str, bool | str]" = False, recordings: Optional[bool] = None,
                  where: Optional[Where] = None, **options: Any) -> None:
         if recordings is not None:
             recordings = arguments.flag("recordings", recordings)
         is_ragged = sets._is_ragged if recordings is None else recordings
         if is_ragged is None:
             raise ValueError("some files have windows and others frames or samples of whole recordings: take recordings=True")
-        if not isinstance(normalize, (bool, list, tuple)):
-            raise TypeError("normalize is True, False or a list of names of rows, not "
-                            f"{arguments.shown(normalize)}")
-        scaled = [] if normalize is False else list(sets.rows) if normalize is True else list(normalize)
+        if not isinstance(normalize, (bool, list, tuple, dict)):
+            raise TypeError("normalize is True, False, a list of names of rows or a dict such as "
+                            f'{{"mel": "speaker"}}, not {arguments.shown(normalize)}')
+        scaled: Mapping[str, "bool | str"] = (normalize if isinstance(normalize, dict) else dict.fromkeys(sets.rows, normalize)
+                                              if isinstance(normalize, bool) else dict.fromkeys(normalize, True))
         unknown = [name for name in scaled if name not in sets.rows]
         if unknown:
             raise ValueError(f"normalize: there are no rows {unknown[0]!r}; there are: {', '.join(sets.rows)}")
@@ -176,7 +177,7 @@ class RowSetLoader(Epochs):
         for name, rows in sets.rows.items():
             try:
                 self._members.append(_Member(rows, files, batch_size, split=split, recordings=is_ragged,
-                                             normalize=name in scaled, **options))
+                                             normalize=scaled.get(name, False), **options))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
 

@@ -42,8 +42,9 @@ class Rows(arguments.Reopened):
     recordings (is_ragged) a row is a single frame; a sample of batches() is then a recording.
 
     name, unit, shape, dtype: of the rows. path, label (or labels), target, split, status, offset, count, columns (texts by
-    name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what is
-    known of the rows as a whole.
+    name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. With statistics by speaker, or by another text of
+    recordings, statistics_by is its name, group_names are the texts, and group_mean, group_std [groups, columns].
+    attributes: what is known of the rows as a whole.
 
     Any number of threads may use it. It is pickled as its arguments: another process opens it again.
     """
@@ -69,6 +70,11 @@ class Rows(arguments.Reopened):
     mean: Optional[np.ndarray] = None
     std: Optional[np.ndarray] = None
     is_normalized = False
+    statistics_by: Optional[str] = None
+    group_names: List[str] = []
+    group_frames: Optional[np.ndarray] = None
+    group_mean: Optional[np.ndarray] = None
+    group_std: Optional[np.ndarray] = None
     _batch_workers = 1
     _kept_rows: Optional[int] = None  # computed rows that memory can keep; None: all rows are stored
     _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
@@ -133,6 +139,16 @@ class Rows(arguments.Reopened):
         wanted = {_known(name, text, there) for text in texts}
         return np.fromiter((value in wanted for value in values), bool, len(values))
 
+    def _groups(self, by: str) -> np.ndarray:
+        """The number of each recording's text in group_names; len(group_names) for none."""
+        number = {name: i for i, name in enumerate(self.group_names)}
+        if by in self.columns:
+            texts = self.columns[by]
+        else:
+            names, numbers = (self.label_names, self.label) if by == "label" else (self.split_names, self.split)
+            texts = [names[i] if i >= 0 else "" for i in (numbers if numbers is not None else ())]
+        return np.array([number.get(text, len(number)) for text in texts], np.int64)
+
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
         """Batches of the rows, shuffled again in each epoch: see RowLoader. A sample of a recording is all its rows, also where
         it has several results."""
@@ -184,6 +200,10 @@ class FileRows(Rows):
         self.target, self.labels = index.get("targets"), index.get("labels")
         self.mean, self.std = index.get("mean"), index.get("std")
         self.is_normalized = index.get("is_normalized", False)
+        self.statistics_by, self.group_names = index.get("statistics_by"), index.get("group_names", [])
+        if self.mean is not None and self.statistics_by is not None:
+            self.group_frames = index["group_frames"]
+            self.group_mean, self.group_std = (index[name].reshape(-1, len(self.mean)) for name in ("group_mean", "group_std"))
         for other in _of_other_runs(name, self.attributes.get("run_hash"), self.split_names):
             warnings.warn(f"{other}: this file is not of the same run as {name}: labels, splits or features may be others. "
                           "`melflow update` of its pipeline makes them of one run", stacklevel=3)
@@ -231,7 +251,8 @@ class RowLoader(Epochs):
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
       The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
       with drop_last it is dropped unless all ranks have batch_size of it.
-    normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
+    normalize: True scales columns by the file's statistics; "speaker" those of each recording by its speaker's, where the file
+      was written with statistics_by: speaker. A recording without one goes by the statistics of all. dtype: "float32", or None for what is stored.
     prefetch, workers: batches that are prefetched, and threads that do so.
 
     len() is exact: that of the epoch under way, or else of the next; with max_rows epochs differ.
@@ -245,7 +266,7 @@ class RowLoader(Epochs):
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
-                 rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
+                 rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
@@ -257,7 +278,8 @@ class RowLoader(Epochs):
             raise TypeError("shuffle is True or False for rows by number, since all samples are "
                             f"shuffled at once; not {arguments.shown(shuffle)}")
         drop_last = arguments.flag("drop_last", drop_last)
-        normalize = arguments.flag("normalize", normalize)
+        by = normalize if isinstance(normalize, str) else None
+        normalize = by is not None or arguments.flag("normalize", normalize)
         if recordings is not None:
             recordings = arguments.flag("recordings", recordings)
         if split is not None:
@@ -270,14 +292,22 @@ class RowLoader(Epochs):
             raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
         if normalize and rows.is_normalized:
             raise ValueError("the rows are normalized already")
+        if by is not None and by != rows.statistics_by:
+            raise ValueError(f"there are no statistics by {by!r} to normalize by: a file has them by `statistics_by: {by}`" +
+                             (f"; this one has those by {rows.statistics_by!r}" if rows.statistics_by else ""))
         self.rows = rows
         self._files = self._select(split, where)
         self._is_ragged = rows.is_ragged if recordings is None else recordings
         self._starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
         self._counts = np.ascontiguousarray(rows.count[self._files], np.int64)
         self._together = self._samples_together() if shuffle else None
+        self._groups = rows._groups(by)[self._files] if by is not None else np.zeros(0, np.int64)
         if not self._is_ragged and len(self._starts) > 0:  # adjacent ranges become one
-            begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
+            differs = self._starts[1:] != (self._starts + self._counts)[:-1]
+            if by is not None:
+                differs |= self._groups[1:] != self._groups[:-1]
+            begins = np.flatnonzero(np.r_[True, differs])
+            self._groups = self._groups[begins] if by is not None else self._groups
             self._counts = np.add.reduceat(self._counts, begins)
             self._starts = self._starts[begins]
         for name, value in (("bucket", bucket), ("max_rows", max_rows)):
@@ -386,9 +416,12 @@ class RowLoader(Epochs):
 
     def _run_of(self, order: EpochOrder) -> RowBatches:
         rows = self.rows
-        mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
-        return RowBatches(rows._reader, order, self._starts, self._counts, self._is_ragged,
-                          self._rank, self._prefetch, self._workers, self._ahead(), self._as_float32, mean, std)
+        mean, std = (rows.mean, rows.std) if self._normalize else (np.zeros(0), np.zeros(0))
+        if len(self._groups):  # the last one: of all
+            mean, std = np.vstack([rows.group_mean, mean]), np.vstack([rows.group_std, std])
+        return RowBatches(rows._reader, order, self._starts, self._counts, self._is_ragged, self._rank, self._prefetch, self._workers,
+                          self._ahead(), self._as_float32, mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(),
+                          self._groups)
 
     def _batch(self, run: RowBatches, taken: Tuple[Any, ...]) -> Batch:
         *batch, self._delivered = taken

@@ -49,7 +49,29 @@ void check_owners(const FeatureData& data) {
     throw RunError(fmt::format("the files have {} rows, and there are {}", next, data.rows()));
 }
 
+void check_groups(const GroupStatistics& groups, std::uint64_t bands) {
+  const std::size_t n = groups.names.size();
+  if (groups.frames.size() != n || groups.mean.size() != n * bands ||
+      groups.std.size() != n * bands || !std::is_sorted(groups.names.begin(), groups.names.end()))
+    throw RunError(fmt::format(
+        "the statistics by {} have {} names, {} numbers of frames, {} means and {} standard "
+        "deviations of {} columns, or names that are not in order",
+        groups.by, n, groups.frames.size(), groups.mean.size(), groups.std.size(), bands));
+}
+
 }  // namespace
+
+std::string FeatureData::text_of(const Entry& entry, const std::string& by) const {
+  const auto named = [](const std::vector<std::string>& names, int number) {
+    return number < 0 ? std::string() : names[static_cast<std::size_t>(number)];
+  };
+  const auto column = std::find(columns.begin(), columns.end(), by);
+  if (column != columns.end())
+    return entry.texts[static_cast<std::size_t>(column - columns.begin())];
+  return by == "label"   ? named(labels, entry.label)
+         : by == "split" ? named(splits, entry.split)
+                         : "";
+}
 
 std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what) {
   std::uint64_t out = 1;
@@ -84,6 +106,7 @@ void check_contents(const FeatureData& data) {
     if (s.mean.size() != data.bands() || s.std.size() != data.bands())
       throw RunError(fmt::format("there are {} means and {} standard deviations of {} columns",
                                  s.mean.size(), s.std.size(), data.bands()));
+    if (s.groups) check_groups(*s.groups, data.bands());
   }
   for (const FeatureData::Entry& e : data.files) check_entry(data, e);
   check_owners(data);

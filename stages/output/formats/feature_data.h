@@ -78,6 +78,8 @@ struct FeatureData {
     const auto it = texts.find(name);
     return it == texts.end() ? "" : it->second;
   }
+  /// The text of a file by which GroupStatistics::by groups it; "" for none.
+  [[nodiscard]] std::string text_of(const Entry& entry, const std::string& by) const;
 };
 
 /// The positions of the rows in their file, little-endian.

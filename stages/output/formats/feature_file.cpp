@@ -159,6 +159,12 @@ bool FeatureFile::is_index_as_written() const {
   return known.empty() || known == index_hash(data());
 }
 
+std::shared_ptr<const FinishStep> FeatureFile::scaling_step(const Entry& entry) const {
+  const auto& groups = statistics()->groups;
+  return melflow::scaling_step(*statistics(),
+                               groups ? groups->find(data().text_of(entry, groups->by)) : -1);
+}
+
 std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
   if (count > rows() || offset > rows() - count)
     throw RunError(fmt::format("{}: {} rows from {} on are asked for, there are {}", path_, count,

@@ -53,6 +53,8 @@ class FeatureFile {
   [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
     return data().statistics;
   }
+  /// scaling_step() of the statistics, which must be there, for the rows of a file.
+  [[nodiscard]] std::shared_ptr<const FinishStep> scaling_step(const Entry& entry) const;
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return data().warnings; }
 

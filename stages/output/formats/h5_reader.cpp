@@ -200,6 +200,14 @@ void read_statistics(const OpenH5& file, FeatureData& out) {
   s.is_applied = H5Attribute(file, group, "applied").integer() != 0;
   s.mean = H5Dataset(file, "/statistics/mean").numbers<double>();
   s.std = H5Dataset(file, "/statistics/std").numbers<double>();
+  const std::string by = text_attribute(file, group, "by");
+  if (by.empty()) return;
+  const std::string at = "/statistics/by_" + by;
+  s.groups = {.by = by,
+              .names = H5Dataset(file, at + "/name").texts(),
+              .frames = H5Dataset(file, at + "/frames").numbers<std::int64_t>(),
+              .mean = H5Dataset(file, at + "/mean").numbers<double>(),
+              .std = H5Dataset(file, at + "/std").numbers<double>()};
 }
 
 void read_remarks(const OpenH5& file, FeatureData& out) {

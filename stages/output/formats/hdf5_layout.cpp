@@ -2,7 +2,9 @@
 
 #include <hdf5_hl.h>
 
+#include <cstring>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -131,6 +133,19 @@ void write_statistics(const H5Place& file, const ColumnStatistics& s) {
   where.attribute("of", s.of);
   where.attribute("frames", s.frames);
   where.attribute<std::int8_t>("applied", s.is_applied ? 1 : 0);
+  if (!s.groups) return;
+  const GroupStatistics& groups = *s.groups;
+  where.attribute("by", groups.by);
+  const H5Place by(where, "by_" + groups.by);
+  by.list("name", groups.names);
+  by.list("frames", groups.frames);
+  const H5Place::Shape shape{groups.names.size(), s.mean.size()};
+  for (const auto& [name, values] : {std::pair("mean", &groups.mean), {"std", &groups.std}})
+    by.numbers(
+        name, ColumnType::float64, shape,
+        [&values = *values, row = s.mean.size()](std::size_t first, std::size_t n, char* to) {
+          std::memcpy(to, values.data() + first * row, n * row * sizeof(double));
+        });
 }
 
 void write_remarks(const H5Place& file, const OutputIndex& x) {

@@ -146,6 +146,13 @@ void add_whole(Hash& hash, const FeatureData& data) {
   hash.number(data.statistics->frames);
   hash.numbers(data.statistics->mean);
   hash.numbers(data.statistics->std);
+  const auto& groups = data.statistics->groups;
+  if (!groups) return;  // as before there were groups
+  hash.told(groups->by);
+  hash.names(groups->names);
+  hash.list(groups->frames, [&](std::int64_t n) { hash.number(n); });
+  hash.numbers(groups->mean);
+  hash.numbers(groups->std);
 }
 
 void add_file(Hash& hash, const FeatureData::Entry& e, const std::vector<std::size_t>& columns) {

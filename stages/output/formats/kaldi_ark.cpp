@@ -1,9 +1,9 @@
 #include "stages/output/formats/kaldi_ark.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <utility>
@@ -11,26 +11,20 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
-#include "pipeline/base/text.h"
-#include "stages/files/whole_io.h"
 #include "stages/output/formats/appender.h"
 #include "stages/output/formats/framed_rows.h"
-#include "stages/output/formats/npy_reader.h"
+#include "stages/output/formats/kaldi_matrix.h"
 #include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {
 
-using Shape = std::span<const std::uint64_t>;
 constexpr const char* kArkStage = "kaldi_write";
-const std::string kBinary("\0BF", 3);
+constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
+const std::string kBinary("\0BF", 3), kDoubles("\0BDM ", 5), kPacked("\0BCM", 4);
 
 std::string in_folder_of(const std::string& ark, const std::string& name) {
   return (std::filesystem::path(ark).parent_path() / name).string();
-}
-
-std::string scp_path(const std::string& ark) {
-  return ark.substr(0, ark.size() - std::strlen(kArkEnding)) + ".scp";
 }
 
 std::string int32(std::uint64_t value) {
@@ -44,31 +38,23 @@ std::string int32(std::uint64_t value) {
   return out;
 }
 
-// What is between the key and the values of `rows` rows, which are one matrix or vector.
-std::string head_of(Shape shape, std::int64_t rows) {
-  const auto count = static_cast<std::uint64_t>(rows);
-  if (shape.size() == 1) return kBinary + "V " + int32(count);
-  return kBinary + "M " + int32(shape.size() == 3 ? shape[1] : count) + int32(shape.back());
-}
-
-// The matrices in the order of their rows.
-struct Matrix {
-  std::size_t file;
-  std::int64_t row, rows;  // of the output
-  std::int64_t number;     // of the window; -1 where a recording is one matrix
-};
-
-template <class Files>
-std::vector<Matrix> matrices_of(std::size_t files, Shape shape, const Files& range_of) {
-  std::vector<Matrix> out;
-  for (std::size_t i = 0; i < files; ++i) {
-    const auto [first, count] = range_of(i);
-    if (count == 0) continue;
-    if (shape.size() < 3) out.push_back({i, first, count, -1});
-    for (std::int64_t n = 0; shape.size() == 3 && n < count; ++n)
-      out.push_back({i, first + n, 1, n});
+// The sums of each speaker's rows and of their squares, as compute-cmvn-stats --spk2utt gives them:
+// with the number of frames behind the former. Names that are one word to Kaldi are one speaker.
+std::map<std::string, std::vector<double>> cmvn_of(const ColumnStatistics& statistics) {
+  std::map<std::string, std::vector<double>> out;
+  const GroupStatistics& groups = *statistics.groups;
+  const std::size_t columns = statistics.mean.size();
+  for (std::size_t g = 0; g < groups.names.size(); ++g) {
+    std::vector<double>& sums = out[kaldi_words(groups.names[g], '_')];
+    sums.resize(2 * (columns + 1));
+    const auto n = static_cast<double>(groups.frames[g]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double mean = groups.mean[g * columns + c], std = groups.std[g * columns + c];
+      sums[c] += n * mean;
+      sums[columns + 1 + c] += n * (std * std + mean * mean);
+    }
+    sums[columns] += n;
   }
-  std::sort(out.begin(), out.end(), [](const Matrix& a, const Matrix& b) { return a.row < b.row; });
   return out;
 }
 
@@ -85,141 +71,184 @@ Recognizer has_a_key(std::shared_ptr<const KaldiNames> names) {
   };
 }
 
-// Reads the rows of an ark.
-class ArkRows final : public FeatureRows {
- public:
-  struct Place {
-    std::int64_t row, rows;
-    std::uint64_t at;  // of the values
-    std::string head;
-  };
-  ArkRows(std::string path, UniqueFd fd, std::vector<Place> places, std::uint64_t values_per_row)
-      : path_(std::move(path)),
-        fd_(std::move(fd)),
-        places_(std::move(places)),
-        row_bytes_(values_per_row * sizeof(float)) {}
+}  // namespace
 
-  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
-    std::vector<float> out(count * row_bytes_ / sizeof(float));
-    auto row = static_cast<std::int64_t>(offset);
-    const auto end = static_cast<std::int64_t>(offset + count);
-    auto at = std::upper_bound(places_.begin(), places_.end(), row,
-                               [](std::int64_t r, const Place& p) { return r < p.row; });
-    for (char* to = reinterpret_cast<char*>(out.data()); row < end; ++at) {
-      const Place& p = *std::prev(at);
-      if (read_at(fd_.get(), p.at - p.head.size(), p.head.size(), path_) != p.head)
-        throw RunError(fmt::format("{}: at byte {} there is no matrix as the index has it", path_,
-                                   p.at - p.head.size()));
-      const std::int64_t n = std::min(end, p.row + p.rows) - row;
-      const std::string bytes =
-          read_at(fd_.get(), p.at + static_cast<std::uint64_t>(row - p.row) * row_bytes_,
-                  static_cast<std::uint64_t>(n) * row_bytes_, path_);
-      if (bytes.size() != static_cast<std::uint64_t>(n) * row_bytes_)
-        throw RunError(path_ + ": ends before its rows do");
-      to = std::copy(bytes.begin(), bytes.end(), to);
-      row += n;
-    }
-    return out;
-  }
-  [[nodiscard]] RowPlaces places() const override {
-    throw RowsApart(path_ +
-                    ": rows of an ark lie apart; read it by kaldiio, or write hdf5 or npy beside");
-  }
+std::string scp_path(const std::string& ark) {
+  return ark.substr(0, ark.size() - std::strlen(kArkEnding)) + ".scp";
+}
 
- private:
-  std::string path_;
-  UniqueFd fd_;
-  std::vector<Place> places_;  // by row
-  std::uint64_t row_bytes_;
-};
-
-// Returns the offsets in the table, ascending, each with its key.
-std::vector<std::pair<std::uint64_t, std::string>> offsets_in(const std::string& scp) {
-  std::uint64_t size = 0;
-  const UniqueFd fd = open_regular(scp, size);
-  const std::string text = read_at(fd.get(), 0, size, scp);
-  std::vector<std::pair<std::uint64_t, std::string>> out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::size_t colon = text.rfind(':', end);
-    std::uint64_t at = 0;
-    const char* last = text.data() + end;
-    if (colon == text.npos || colon < begin ||
-        std::from_chars(text.data() + colon + 1, last, at).ptr != last || colon + 1 == end)
-      throw RunError(fmt::format("{}: line {} has no offset", scp, out.size() + 1));
-    out.emplace_back(at, text.substr(begin, text.find(' ', begin) - begin));
-    begin = end + 1;
+std::vector<KaldiMatrix> KaldiLayout::matrices(const std::vector<NamedRows>& named) const {
+  std::vector<KaldiMatrix> out;
+  for (const NamedRows& of : named) {
+    if (shape.size() < 3) out.push_back({&of, of.first, of.rows});
+    for (std::int64_t n = 0; shape.size() == 3 && n < of.rows; ++n)
+      out.push_back({&of, of.first + n, 1});
   }
-  std::sort(out.begin(), out.end());
   return out;
 }
 
-}  // namespace
+std::string KaldiLayout::key(const KaldiMatrix& m) const {
+  return shape.size() < 3 ? m.of->name : fmt::format("{}-{:06}", m.of->name, m.row - m.of->first);
+}
 
-std::vector<std::string> KaldiFile::files_of(const std::string& target, bool has_speakers,
-                                             bool has_texts) {
-  std::vector<std::string> out{target, scp_path(target), npy_index_path(target),
-                               npy_document_path(target)};
-  if (has_speakers)
-    for (const char* name : {"utt2spk", "spk2utt"}) out.push_back(in_folder_of(target, name));
-  if (has_texts) out.push_back(in_folder_of(target, "text"));
+std::string KaldiLayout::head(const KaldiMatrix& m) const {
+  if (compression != 0) return {"\0B", 2};
+  const auto height = static_cast<std::uint64_t>(this->height(m));
+  if (shape.size() == 1) return kBinary + "V " + int32(height);
+  return kBinary + "M " + int32(height) + int32(shape.back());
+}
+
+std::uint64_t KaldiLayout::bytes(const KaldiMatrix& m) const {
+  if (compression != 0) return compressed_bytes(height(m), columns(), compression);
+  return static_cast<std::uint64_t>(height(m) * columns()) * sizeof(float);
+}
+
+std::string kaldi_words(std::string_view text, char blank) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ' && (c < '\t' || c > '\r'))
+      out += c;
+    else if (!out.empty() && out.back() != blank)
+      out += blank;
+  while (!out.empty() && out.back() == blank) out.pop_back();
+  return out;
+}
+
+std::vector<std::string> KaldiFile::files_of(const std::string& target, const KaldiForm& form) {
+  std::vector<std::string> out{target, npy_index_path(target), npy_document_path(target),
+                               scp_path(target)};
+  const auto add = [&](bool is_there, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (is_there) out.push_back(in_folder_of(target, name));
+  };
+  add(form.speakers, {"utt2spk", "spk2utt"});
+  add(form.texts, {"text"});
+  add(form.cmvn, {kCmvnArk, kCmvnScp});
   return out;
 }
 
 KaldiFile::KaldiFile(const std::string& target, std::size_t values_per_row, const Opening& opening,
-                     std::shared_ptr<const KaldiNames> names)
+                     const KaldiForm& form, std::shared_ptr<const KaldiNames> names)
     : RowPartFile(target, kArkStage, NumberType::float32, values_per_row, kUnframedOffset, opening,
-                  has_one_of({kBinary})),
-      names_(std::move(names)) {
-  for (const std::string& path :
-       files_of(target, names_->speakers.has_value(), names_->texts.has_value())) {
-    if (path == target) continue;
-    Recognizer recognizer =
-        path == npy_index_path(target)      ? has_one_of({"('offset', '<i8'), ('count', '<i8')"})
-        : path == npy_document_path(target) ? has_one_of({"\"melflow_version\""})
-                                            : has_a_key(names_);
+                  has_one_of({kBinary, kPacked})),
+      compression_(form.compression),
+      names_(std::move(names)),
+      index_(target, kArkStage, opening.existing) {
+  const std::vector<std::string> all = files_of(target, form);
+  for (auto path = all.begin() + 3; path != all.end(); ++path) {
+    Recognizer recognizer = path->ends_with(kCmvnArk)   ? has_one_of({kDoubles})
+                            : path->ends_with(kCmvnScp) ? has_one_of({kCmvnArk})
+                                                        : has_a_key(names_);
     files_.push_back(
-        std::make_unique<PartFile>(path, kArkStage, opening.existing, std::move(recognizer)));
+        std::make_unique<PartFile>(*path, kArkStage, opening.existing, std::move(recognizer)));
   }
 }
 
 std::vector<PartFile*> KaldiFile::parts() {
-  std::vector<PartFile*> out;
+  std::vector<PartFile*> out{&index_.index, &index_.document};
   for (const auto& file : files_) out.push_back(file.get());
   out.push_back(this);
   return out;
 }
 
-void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index) {
-  write_npy_index(*files_[1], index);
-  write_npy_document(*files_[2], shape, type(), index);
-  if (!index.complete) return;
-  const std::vector<Matrix> matrices = matrices_of(index.files(), shape, [&](std::size_t i) {
-    return std::pair(index.offset(i), index.rows(i));
-  });
-  const auto key = [&](const Matrix& m) {
-    const std::string& name = names_->keys[index.first + m.file];
-    return m.number < 0 ? name : fmt::format("{}-{:06}", name, m.number);
+// Writes one of the tables, "KEY VALUE" in each line, where the output has it.
+void KaldiFile::put_table(const std::string& path,
+                          const std::map<std::string, std::string>& lines) const {
+  for (const auto& file : files_) {
+    if (file->target() != path) continue;
+    Appender out(*file);
+    for (const auto& [key, value] : lines) out.add(fmt::format("{} {}\n", key, value));
+    out.finish();
+  }
+}
+
+void KaldiFile::put_cmvn(const ColumnStatistics& statistics) const {
+  for (const auto& file : files_) {
+    if (!file->target().ends_with(kCmvnArk)) continue;
+    Appender out(*file);
+    std::map<std::string, std::string> scp;
+    std::uint64_t at = 0;
+    for (const auto& [speaker, sums] : cmvn_of(statistics)) {
+      const std::string head = kDoubles + int32(2) + int32(sums.size() / 2);
+      const std::size_t bytes = sums.size() * sizeof(double);
+      scp[speaker] = fmt::format("{}:{}", kCmvnArk, at + speaker.size() + 1);
+      out.add(fmt::format("{} {}", speaker, head));
+      out.add({reinterpret_cast<const char*>(sums.data()), bytes});
+      at += speaker.size() + 1 + head.size() + bytes;
+    }
+    out.finish();
+    put_table(in_folder_of(target(), kCmvnScp), scp);
+  }
+}
+
+// Replaces the rows by compressed matrices; notes the hashes of what these hold.
+void KaldiFile::compress(const std::vector<KaldiMatrix>& matrices, const KaldiLayout& layout,
+                         const OutputIndex& index, std::vector<std::uint64_t>& hashes) const {
+  const auto head = [&](std::size_t i) {
+    return layout.key(matrices[i]) + " " + layout.head(matrices[i]);
   };
-  const auto piece = [&](std::size_t i) {
-    const Matrix& m = matrices[i];
-    return FramedPiece{key(m) + " " + head_of(shape, m.rows), m.rows};
-  };
-  frame_rows(*this, matrices.size(), piece);
+  RowHash hash;
+  replace_rows(
+      *this, matrices.size(), [&](std::size_t i) { return matrices[i].rows; },
+      [&](std::size_t i) { return head(i).size() + layout.bytes(matrices[i]); },
+      [&](std::size_t i, const std::vector<float>& rows) {
+        const KaldiMatrix& m = matrices[i];
+        const std::string packed =
+            compressed_matrix(rows, layout.height(m), layout.columns(), layout.compression);
+        const std::vector<float> values =
+            expanded_matrix(packed, layout.height(m), layout.columns(), layout.compression);
+        hash.add(values.data(), values.size() * sizeof(float));
+        if (i + 1 == matrices.size() || matrices[i + 1].of->file != m.of->file) {
+          hashes[index.first + m.of->file] = hash.value();
+          hash.reset();
+        }
+        return head(i) + packed;
+      });
+}
+
+void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index,
+                         std::vector<std::uint64_t>& hashes) {
+  if (!index.complete) return index_.write(shape, type(), index);
+  const std::vector<NamedRows> named = named_rows(
+      index.files(),
+      [&](std::size_t i) {
+        return RowsOfFile{index.offset(i), index.rows(i), index.results(i)};
+      },
+      std::span(names_->keys).subspan(index.first, index.files()));
+  const KaldiLayout layout{shape, compression_};
+  const std::vector<KaldiMatrix> matrices = layout.matrices(named);
+  if (compression_ != 0)
+    compress(matrices, layout, index, hashes);
+  else
+    frame_rows(*this, matrices.size(), [&](std::size_t i) {
+      return FramedPiece{layout.key(matrices[i]) + " " + layout.head(matrices[i]),
+                         matrices[i].rows};
+    });
+  index_.write(shape, type(), index);
 
   std::map<std::string, std::string> scp, speaker_of, keys_of, text;
   const std::string ark = std::filesystem::path(target()).filename();
   std::uint64_t at = 0;
   RowHash hash;
+  std::string packed;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
-    const Matrix& m = matrices[i];
-    const std::string name = key(m);
-    const std::size_t file = index.first + m.file;
+    const KaldiMatrix& m = matrices[i];
+    const std::string name = layout.key(m);
+    const std::size_t file = index.first + m.of->file;
     scp[name] = fmt::format("{}:{}", ark, at + name.size() + 1);
-    at += piece(i).head.size();
-    at = add_bytes(hash, *this, at, static_cast<std::uint64_t>(m.rows) * row_bytes());
-    if (i + 1 == matrices.size() || matrices[i + 1].file != m.file) {
-      const std::uint64_t written = index.rows_hash(m.file);
+    at += name.size() + 1 + layout.head(m).size();
+    if (compression_ != 0) {
+      packed.resize(layout.bytes(m));
+      get(packed.data(), packed.size(), at);
+      at += packed.size();
+      const std::vector<float> values =
+          expanded_matrix(packed, layout.height(m), layout.columns(), compression_);
+      hash.add(values.data(), values.size() * sizeof(float));
+    } else {
+      at = add_bytes(hash, *this, at, layout.bytes(m));
+    }
+    if (i + 1 == matrices.size() || matrices[i + 1].of->file != m.of->file) {
+      const std::uint64_t written = index.rows_hash(m.of->file);
       if (written != 0 && hash.value() != written) fail_read_back(part_path());
       hash.reset();
     }
@@ -231,50 +260,11 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
   }
   for (const auto& [name, speaker] : speaker_of)
     keys_of[speaker] += (keys_of[speaker].empty() ? "" : " ") + name;
-  std::vector tables{std::pair(0, &scp)};  // with the number of the file
-  if (names_->speakers) tables.insert(tables.end(), {{3, &speaker_of}, {4, &keys_of}});
-  if (names_->texts) tables.emplace_back(names_->speakers ? 5 : 3, &text);
-  for (const auto& [file, table] : tables) {
-    Appender out(*files_[static_cast<std::size_t>(file)]);
-    for (const auto& [name, value] : *table) out.add(fmt::format("{} {}\n", name, value));
-    out.finish();
-  }
-}
-
-FeatureContents read_ark(const std::string& path, std::uint64_t file_bytes) {
-  return read_beside(path, kArkEnding, [&](FeatureData& data) {
-    check_contents(data);
-    if (data.dtype != to_text(NumberType::float32)) throw RunError("rows of type " + data.dtype);
-    const std::uint64_t bytes =
-        checked_product({checked_product(data.shape, "the rows"), sizeof(float)}, "the rows");
-    if (bytes > file_bytes)
-      throw RunError(fmt::format("the file has {} bytes, its rows {}", file_bytes, bytes));
-    const std::uint64_t row_bytes = data.values_per_row() * sizeof(float);
-    const auto offsets = offsets_in(scp_path(path));
-    const std::vector<Matrix> matrices = matrices_of(
-        data.files.size(), data.shape,
-        [&](std::size_t i) { return std::pair(data.files[i].offset, data.files[i].count); });
-    if (offsets.size() != matrices.size())
-      throw RunError(fmt::format("{} has {} lines, and there are {} matrices", scp_path(path),
-                                 offsets.size(), matrices.size()));
-    std::vector<ArkRows::Place> places;
-    std::uint64_t end = 0;
-    for (std::size_t i = 0; i < matrices.size(); ++i) {
-      const auto& [offset, key] = offsets[i];
-      const std::string own = head_of(data.shape, matrices[i].rows);
-      const std::uint64_t at = offset + own.size();
-      if (offset < end + key.size() + 1 || at > file_bytes)
-        throw RunError(fmt::format("{} has a matrix at byte {}, which is none of {}",
-                                   scp_path(path), offset, path));
-      end = at + static_cast<std::uint64_t>(matrices[i].rows) * row_bytes;
-      places.push_back({matrices[i].row, matrices[i].rows, at, fmt::format("{} {}", key, own)});
-    }
-    if (end != file_bytes)
-      throw RunError(fmt::format("the file has {} bytes, and its rows end at {}", file_bytes, end));
-    std::uint64_t now = 0;
-    return std::make_unique<ArkRows>(path, open_regular(path, now), std::move(places),
-                                     data.values_per_row());
-  });
+  put_table(scp_path(target()), scp);
+  put_table(in_folder_of(target(), "utt2spk"), speaker_of);
+  put_table(in_folder_of(target(), "spk2utt"), keys_of);
+  put_table(in_folder_of(target(), "text"), text);
+  if (index.statistics != nullptr && index.statistics->groups) put_cmvn(*index.statistics);
 }
 
 }  // namespace melflow

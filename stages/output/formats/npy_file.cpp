@@ -23,10 +23,7 @@ NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_
                  const Opening& opening)
     : RowPartFile(target, kStage, type, values_per_row, kDataOffset, opening,
                   has_one_of({kLongHeader, kNoRows})),
-      index_(npy_index_path(target), kStage, made_anew(opening.existing),
-             has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
-      document_(npy_document_path(target), kStage, made_anew(opening.existing),
-                has_one_of({"\"melflow_version\""})) {}
+      index_(target, kStage, made_anew(opening.existing)) {}
 
 const char* NpyFile::descr(NumberType type) {
   // numpy has no bfloat16: an array of ml_dtypes is saved as two bytes that are no number.
@@ -48,8 +45,7 @@ void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& 
   if (there != header) fail_read_back(part_path());
   // Rows of files that failed late may still lie behind the end.
   cut(header.size() + shape.front() * row_bytes());
-  write_npy_index(index_, index);
-  write_npy_document(document_, shape, type(), index);
+  index_.write(shape, type(), index);
 }
 
 }  // namespace melflow

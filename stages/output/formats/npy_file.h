@@ -36,10 +36,12 @@ class NpyFile final : public RowPartFile {
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
   /// All three files, the rows last.
-  [[nodiscard]] std::vector<PartFile*> parts() override { return {&index_, &document_, this}; }
+  [[nodiscard]] std::vector<PartFile*> parts() override {
+    return {&index_.index, &index_.document, this};
+  }
 
  private:
-  PartFile index_, document_;
+  NpyIndexFiles index_;
 };
 
 }  // namespace melflow

@@ -121,6 +121,8 @@ std::string NpyRecord::type() const {
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
+namespace {
+
 void write_npy_index(const PartFile& file, const OutputIndex& x) {
   const NpyRecord record = record_of(x);
   const std::uint64_t count = x.files();
@@ -187,11 +189,40 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
     }
     out.add("}");
   }
+  if (x.statistics != nullptr && x.statistics->groups) {
+    const GroupStatistics& groups = *x.statistics->groups;
+    const std::size_t columns = x.statistics->mean.size();
+    begin("statistics_by");
+    out.add(fmt::format("{{\"column\": {},\n\"name\": ", json(text(groups.by))));
+    each(groups.names.size(), [&](std::size_t g) { return text(groups.names[g]); });
+    out.add(",\n\"frames\": " + json(list(groups.frames, json_number<std::int64_t>)));
+    for (const auto& [name, values] : {std::pair("mean", &groups.mean), {"std", &groups.std}}) {
+      out.add(fmt::format(",\n\"{}\": ", name));
+      each(groups.names.size(), [&, &values = *values](std::size_t g) {
+        const double* first = values.data() + g * columns;
+        return numbers({first, first + columns});
+      });
+    }
+    out.add("}");
+  }
   begin("remarks");
   const auto& remarked = x.remarked();
   each(remarked.size(), [&](std::size_t i) { return remark(x, remarked[i]); });
   out.add("\n}\n");
   out.finish();
+}
+
+}  // namespace
+
+NpyIndexFiles::NpyIndexFiles(const std::string& rows, const char* stage, Existing existing)
+    : index(npy_index_path(rows), stage, existing,
+            has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
+      document(npy_document_path(rows), stage, existing, has_one_of({"\"melflow_version\""})) {}
+
+void NpyIndexFiles::write(std::span<const std::uint64_t> shape, NumberType type,
+                          const OutputIndex& x) const {
+  write_npy_index(index, x);
+  write_npy_document(document, shape, type, x);
 }
 
 }  // namespace melflow

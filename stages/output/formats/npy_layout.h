@@ -20,6 +20,15 @@ constexpr const char* kNpyEnding = ".npy";
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
+/// The two files of the index beside rows at `rows`, as npy_index_path and npy_document_path name
+/// them. `stage`, `existing`: as for PartFile, which may throw.
+struct NpyIndexFiles {
+  NpyIndexFiles(const std::string& rows, const char* stage, Existing existing);
+  PartFile index, document;
+  /// Writes both. `shape` and `type` are those of the rows. Throws RunError.
+  void write(std::span<const std::uint64_t> shape, NumberType type, const OutputIndex& x) const;
+};
+
 /// A record of the index: the values of all columns for one file, side by side.
 class NpyRecord {
  public:
@@ -40,11 +49,5 @@ class NpyRecord {
  private:
   std::vector<Field> fields_;
 };
-
-/// Writes the whole file of records. Throws RunError.
-void write_npy_index(const PartFile& file, const OutputIndex& index);
-/// Writes the whole JSON document. `shape` and `type` are those of the rows. Throws RunError.
-void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
-                        const OutputIndex& index);
 
 }  // namespace melflow

@@ -157,6 +157,19 @@ void read_texts(const Json& columns, FeatureData& out) {
   }
 }
 
+GroupStatistics read_groups(const Json& from) {
+  GroupStatistics out;
+  from.at("column").get_to(out.by);
+  from.at("name").get_to(out.names);
+  for (const Json& n : from.at("frames")) out.frames.push_back(integer_of(n));
+  for (const auto& [name, to] : {std::pair("mean", &out.mean), {"std", &out.std}})
+    for (const Json& group : from.at(name)) {
+      const std::vector<double> values = numbers_or_nan(group);
+      to->insert(to->end(), values.begin(), values.end());
+    }
+  return out;
+}
+
 class NpyRows final : public FeatureRows {
  public:
   NpyRows(std::string path, UniqueFd fd, NumberType type, std::uint64_t values_per_row)
@@ -230,6 +243,8 @@ FeatureContents read_beside(
       out_s.mean = numbers_or_nan(s.at("mean"));
       out_s.std = numbers_or_nan(s.at("std"));
     }
+    if (data.statistics && about.contains("statistics_by"))
+      data.statistics->groups = read_groups(about.at("statistics_by"));
     data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
     read_index(beside(path, npy_index_path), data);
     if (about.contains("columns")) read_texts(about.at("columns"), data);

@@ -133,26 +133,23 @@ TarShards::TarShards(const std::string& path, NumberType type, std::size_t value
     : RowPartFile(shard_paths(path).front(), kTarStage, type, values_per_row, kUnframedOffset,
                   opening, has_one_of({"\"feature_fingerprint\""})),
       names_(std::move(names)),
-      fingerprint_(std::move(fingerprint)) {
-  std::vector<std::string> all = files_of(path);
-  std::rotate(all.begin(), all.end() - 2, all.end());  // the index first
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i != 2)
-      files_.push_back(
-          std::make_unique<PartFile>(all[i], kTarStage, opening.existing,
-                                     has_one_of({i == 0   ? "('offset', '<i8'), ('count', '<i8')"
-                                                 : i == 1 ? "\"melflow_version\""
-                                                          : "\"feature_fingerprint\""})));
+      fingerprint_(std::move(fingerprint)),
+      index_(without_braces(path), kTarStage, opening.existing) {
+  const std::vector<std::string> shards = shard_paths(path);
+  for (std::size_t i = 1; i < shards.size(); ++i)
+    files_.push_back(std::make_unique<PartFile>(shards[i], kTarStage, opening.existing,
+                                                has_one_of({"\"feature_fingerprint\""})));
 }
 
 std::vector<PartFile*> TarShards::parts() {
-  std::vector<PartFile*> out;
+  std::vector<PartFile*> out{&index_.index, &index_.document};
   for (const auto& file : files_) out.push_back(file.get());
   out.push_back(this);
   return out;
 }
 
-std::string TarShards::about(const OutputIndex& x, std::size_t file) const {
+std::string TarShards::about(const OutputIndex& x, const NamedRows& of) const {
+  const std::size_t file = of.file;
   const Manifest& manifest = x.manifest;
   Value out = Value::map({});
   const auto add = [&](std::string name, Value value) {
@@ -171,7 +168,7 @@ std::string TarShards::about(const OutputIndex& x, std::size_t file) const {
   }
   if (const std::int8_t split = x.split(file); split >= 0)
     add("split", json_text(manifest.split_names()[static_cast<std::size_t>(split)]));
-  add("rows", number(x.rows(file)));
+  add("rows", number(of.rows));
   add("sample_rate", number(x.sample_rate(file)));
   add("duration", number(x.duration(file)));
   add("feature_fingerprint", json_text(fingerprint_));
@@ -180,62 +177,79 @@ std::string TarShards::about(const OutputIndex& x, std::size_t file) const {
       add(manifest.target_names()[t], number(target));
   for (std::size_t t = 0; t < manifest.text_names().size(); ++t)
     add(manifest.text_names()[t], json_text(x.text(file, t)));
-  return utf8_or_escaped(to_json(out));
+  std::string json = utf8_or_escaped(to_json(out));
+  if (!of.result.empty()) json.insert(json.rfind('}'), ", \"result\": " + of.result);
+  return json;
 }
 
-// Everything of a recording that lies before its rows.
-std::string TarShards::members_before(const OutputIndex& x, std::size_t file,
+// Everything that lies before rows.
+std::string TarShards::members_before(const OutputIndex& x, const NamedRows& of,
                                       std::span<const std::uint64_t> shape) const {
-  const std::string& name = (*names_)[x.first + file];
-  std::string out = member(name + ".json", about(x, file));
+  const std::size_t file = of.file;
+  const std::string& name = of.name;
+  std::string out = member(name + ".json", about(x, of));
   const auto& columns = x.manifest.text_names();
   if (const auto at = std::find(columns.begin(), columns.end(), "text"); at != columns.end())
     out += member(name + ".txt", x.text(file, static_cast<std::size_t>(at - columns.begin())));
   if (const std::int32_t label = x.label(file); label >= 0 && !x.manifest.has_label_sets())
     out += member(name + ".cls", fmt::format("{}", label));
   std::vector<std::uint64_t> own(shape.begin(), shape.end());
-  own.front() = static_cast<std::uint64_t>(x.rows(file));
+  own.front() = static_cast<std::uint64_t>(of.rows);
   out += tar_header(name + ".npy", kNpyHeader + own.front() * row_bytes());
   return out + npy_header(NpyFile::descr(type()), own, kNpyHeader);
 }
 
 void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index) {
-  write_npy_index(*files_[0], index);
-  write_npy_document(*files_[1], shape, type(), index);
+  index_.write(shape, type(), index);
   if (!index.complete) return;
-  std::vector<std::size_t> files;  // in the order of their rows, which is that of the run
-  for (std::size_t i = 0; i < index.files(); ++i)
-    if (index.rows(i) > 0) files.push_back(i);
-  const auto bytes_of = [&](std::size_t file) {
-    return static_cast<std::uint64_t>(index.rows(file)) * row_bytes();
+  const std::vector<NamedRows> named = named_rows(
+      index.files(),
+      [&](std::size_t i) {
+        return RowsOfFile{index.offset(i), index.rows(i), index.results(i)};
+      },
+      std::span(*names_).subspan(index.first, index.files()));
+  const auto bytes_of = [&](const NamedRows& of) {
+    return static_cast<std::uint64_t>(of.rows) * row_bytes();
   };
-  const auto padding_of = [&](std::size_t file) { return padding(kNpyHeader + bytes_of(file)); };
-  const auto check = [&](std::size_t file, std::uint64_t hash) {
-    if (const std::uint64_t written = index.rows_hash(file); written != 0 && hash != written)
+  const auto padding_of = [&](const NamedRows& of) { return padding(kNpyHeader + bytes_of(of)); };
+  RowHash hash;
+  const auto check = [&](std::size_t i) {
+    const std::size_t file = named[i].file;
+    if (i + 1 < named.size() && named[i + 1].file == file) return;
+    if (const std::uint64_t written = index.rows_hash(file);
+        written != 0 && hash.value() != written)
       fail_read_back(part_path());
+    hash.reset();
   };
-  // Shards of about as many rows. A file lies in the shard in which its first row would.
-  const std::size_t shards = files_.size() - 1;
-  std::vector<std::size_t> ends;
-  for (std::size_t s = 0, i = 0; s < shards; ++s) {
-    while (i < files.size() &&
-           static_cast<std::uint64_t>(index.offset(files[i])) * shards < (s + 1) * shape.front())
-      ++i;
-    ends.push_back(i);
+  // Shards of about as many rows. A recording lies in the shard in which its first row would,
+  // unless that would leave a shard empty.
+  std::vector<std::size_t> begins, ends;  // of recordings and of shards
+  for (std::size_t i = 0; i < named.size(); ++i)
+    if (i == 0 || named[i - 1].file != named[i].file) begins.push_back(i);
+  const std::size_t shards = files_.size() + 1, recordings = begins.size();
+  for (std::size_t s = 0, r = 0; s < shards; ++s) {
+    const std::size_t least = std::min(recordings, r + 1),
+                      most = std::max(least, recordings - std::min(recordings, shards - 1 - s));
+    while (r < least || (r < most && static_cast<std::uint64_t>(named[begins[r]].first) * shards <
+                                         (s + 1) * shape.front()))
+      ++r;
+    ends.push_back(r == recordings ? named.size() : begins[r]);
   }
   const auto tail_of = [&](std::size_t begin, std::size_t end) {
-    return (begin == end ? "" : padding_of(files[end - 1])) + std::string(2 * kBlock, '\0');
+    return (begin == end ? "" : padding_of(named[end - 1])) + std::string(2 * kBlock, '\0');
+  };
+  const auto framed = [&](std::size_t i, std::size_t begin) {
+    return FramedPiece{
+        (i == begin ? "" : padding_of(named[i - 1])) + members_before(index, named[i], shape),
+        named[i].rows};
   };
   std::vector<char> piece(1 << 20);
   for (std::size_t s = 1; s < shards; ++s) {
-    Appender out(*files_[s + 1]);
+    Appender out(*files_[s - 1]);
     for (std::size_t i = ends[s - 1]; i < ends[s]; ++i) {
-      out.add((i == ends[s - 1] ? "" : padding_of(files[i - 1])) +
-              members_before(index, files[i], shape));
-      RowHash hash;
-      std::uint64_t at =
-          kUnframedOffset + static_cast<std::uint64_t>(index.offset(files[i])) * row_bytes();
-      for (std::uint64_t left = bytes_of(files[i]); left > 0;) {
+      out.add(framed(i, ends[s - 1]).head);
+      std::uint64_t at = kUnframedOffset + static_cast<std::uint64_t>(named[i].first) * row_bytes();
+      for (std::uint64_t left = bytes_of(named[i]); left > 0;) {
         const std::size_t n = std::min<std::uint64_t>(piece.size(), left);
         get(piece.data(), n, at);
         hash.add(piece.data(), n);
@@ -243,22 +257,17 @@ void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIn
         at += n;
         left -= n;
       }
-      check(files[i], hash.value());
+      check(i);
     }
     out.add(tail_of(ends[s - 1], ends[s]));
     out.finish();
   }
-  const auto framed = [&](std::size_t i) {
-    return FramedPiece{
-        (i == 0 ? "" : padding_of(files[i - 1])) + members_before(index, files[i], shape),
-        index.rows(files[i])};
-  };
-  frame_rows(*this, ends[0], framed, tail_of(0, ends[0]));
+  frame_rows(
+      *this, ends[0], [&](std::size_t i) { return framed(i, 0); }, tail_of(0, ends[0]));
   std::uint64_t at = 0;
   for (std::size_t i = 0; i < ends[0]; ++i) {
-    RowHash hash;
-    at = add_bytes(hash, *this, at + framed(i).head.size(), bytes_of(files[i]));
-    check(files[i], hash.value());
+    at = add_bytes(hash, *this, at + framed(i, 0).head.size(), bytes_of(named[i]));
+    check(i);
   }
 }
 

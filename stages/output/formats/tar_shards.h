@@ -1,7 +1,7 @@
 // Shards of WebDataset: tar archives in which rows of a recording lie beside what is known of it.
 //
-//   NAME.json   path, label or labels, split, targets, columns, rows, sample_rate, duration, and
-//               feature_fingerprint
+//   NAME.json   path, label or labels, split, targets, columns, rows, sample_rate, duration,
+//               feature_fingerprint, and of one of several results what the index says of it
 //   NAME.txt    its column `text`, NAME.cls the number of its label; where there are such
 //   NAME.npy    its rows
 //
@@ -16,7 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/output/formats/output_index.h"
+#include "stages/output/formats/framed_rows.h"
+#include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/row_part_file.h"
 
 namespace melflow {
@@ -45,13 +46,14 @@ class TarShards final : public RowPartFile {
   [[nodiscard]] std::vector<PartFile*> parts() override;
 
  private:
-  [[nodiscard]] std::string about(const OutputIndex& index, std::size_t file) const;
-  [[nodiscard]] std::string members_before(const OutputIndex& index, std::size_t file,
+  [[nodiscard]] std::string about(const OutputIndex& index, const NamedRows& of) const;
+  [[nodiscard]] std::string members_before(const OutputIndex& index, const NamedRows& of,
                                            std::span<const std::uint64_t> shape) const;
 
   std::shared_ptr<const std::vector<std::string>> names_;
   std::string fingerprint_;
-  std::vector<std::unique_ptr<PartFile>> files_;  // the index, and all shards but the first
+  NpyIndexFiles index_;
+  std::vector<std::unique_ptr<PartFile>> files_;  // all shards but the first
 };
 
 }  // namespace melflow

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "stages/features/mel/utterance_steps.h"
+
 namespace melflow {
 namespace {
 
@@ -29,6 +31,23 @@ void sum_columns(const float* values, std::int64_t frames, std::size_t columns, 
 }
 
 }  // namespace
+
+std::int64_t GroupStatistics::find(std::string_view name) const {
+  const auto it = std::lower_bound(names.begin(), names.end(), name);
+  return it != names.end() && *it == name ? it - names.begin() : -1;
+}
+
+std::shared_ptr<const FinishStep> scaling_step(const ColumnStatistics& statistics,
+                                               std::int64_t group) {
+  std::vector<double> mean = statistics.mean, std = statistics.std;
+  if (group >= 0) {
+    const auto columns = static_cast<std::int64_t>(mean.size());
+    std::copy_n(statistics.groups->mean.begin() + group * columns, columns, mean.begin());
+    std::copy_n(statistics.groups->std.begin() + group * columns, columns, std.begin());
+  }
+  std::replace(std.begin(), std.end(), 0.0, 1.0);
+  return fixed_step(std::move(mean), std::move(std));
+}
 
 void RunSums::add(const float* values, std::int64_t frames) {
   constexpr std::size_t kWidth = 8;

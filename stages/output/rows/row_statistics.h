@@ -11,14 +11,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stages/output/rows/exact_sum.h"
 
 namespace melflow {
+
+class FinishStep;
+
+/// The statistics of the rows of each speaker, or of another text that recordings share.
+struct GroupStatistics {
+  std::string by;                    ///< the column with these texts; or "label" or "split"
+  std::vector<std::string> names;    ///< [groups] texts with rows, in the order of their bytes
+  std::vector<std::int64_t> frames;  ///< [groups]
+  std::vector<double> mean, std;     ///< [groups, columns]; std divides by the number of frames
+
+  /// The number of the group with this name; -1 for none.
+  [[nodiscard]] std::int64_t find(std::string_view name) const;
+};
 
 /// The statistics that an output stores.
 struct ColumnStatistics {
@@ -26,7 +41,13 @@ struct ColumnStatistics {
   bool is_applied = false;  ///< whether the rows are normalised by them
   std::int64_t frames = 0;
   std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
+  std::optional<GroupStatistics> groups = std::nullopt;  ///< where they were requested
 };
+
+/// Scales rows by the statistics of a group, or with -1 by those of all: (x - mean) / std. A column
+/// that never changed is only shifted by its mean.
+std::shared_ptr<const FinishStep> scaling_step(const ColumnStatistics& statistics,
+                                               std::int64_t group = -1);
 
 /// For each run: its first frame, the sum of all frames' differences from it, and the sum of the
 /// squares of these differences.
