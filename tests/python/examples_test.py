@@ -30,6 +30,8 @@ class ExamplesTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         root = os.path.join(folder.name, "audio")
         corpus.make_corpus(root)
+        for i in range(12, 60, 13):  # broken ones, of which audio gives what is before the break, and a file nothing
+            os.remove(os.path.join(root, ("ant", "bee", "cat")[i % 3], f"{i:03}.wav"))
         self.audio = os.path.join(folder.name, "train.yaml")
         with open(self.audio, "w", encoding="utf-8") as out:
             out.write(pipeline(root, "stage: batches"))
