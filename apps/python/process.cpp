@@ -14,8 +14,10 @@ namespace {
 
 std::atomic<pid_t> process{0};       // the process in which check_process() was called first
 std::atomic<bool> is_ending{false};  // set with Python's lock held
-std::atomic<int> without_lock{0};    // number of threads; incremented with the lock held
-std::atomic<int> within{0};          // number of threads in WithinPython
+// Set with the lock held, when no thread is in WithoutLock or WithinPython any more.
+std::atomic<bool> is_over{false};
+std::atomic<int> without_lock{0};  // number of threads; incremented with the lock held
+std::atomic<int> within{0};        // number of threads in WithinPython
 
 std::mutex mutex;  // guards `all`
 std::vector<EndsWithPython*>& those_that_work() {
@@ -49,8 +51,9 @@ bool is_forked_off() {
   return first != 0 && first != getpid();
 }
 
+// Also while Python ends: the threads that are within Python need the lock to leave it.
 WithoutLock::WithoutLock() {
-  if (is_ending) return;
+  if (is_over) return;
   ++without_lock;
   state_ = PyEval_SaveThread();
 }
@@ -92,10 +95,13 @@ EndsWithPython::~EndsWithPython() {
 
 void end_with_python() {
   is_ending = true;
-  PyThreadState* state = PyEval_SaveThread();
-  for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
-  for (int n = 0; (n = within) > 0;) within.wait(n);
-  PyEval_RestoreThread(state);
+  do {
+    PyThreadState* state = PyEval_SaveThread();
+    for (int n = 0; (n = without_lock) > 0;) without_lock.wait(n);
+    for (int n = 0; (n = within) > 0;) within.wait(n);
+    PyEval_RestoreThread(state);
+  } while (without_lock > 0 || within > 0);
+  is_over = true;
   // From here on objects are created and destroyed only with Python's lock held.
   const std::vector<EndsWithPython*> all = those_that_work();
   for (auto it = all.rbegin(); it != all.rend(); ++it) (*it)->stop();

@@ -26,8 +26,9 @@ using Condition = std::unique_ptr<std::condition_variable, UnlessForkedOff>;
 /// Silently ends the Python thread in which it is thrown.
 struct PythonEnds {};
 
-/// Releases Python's lock so that other threads can run, except while Python is shutting down:
-/// Python would end a thread that asks for the lock again from within C++, which ends the process.
+/// Releases Python's lock so that other threads can run. Python's shutdown waits for those that
+/// have released it so; after that they keep it: Python would end a thread that asks for the lock
+/// again from within C++, which ends the process.
 class WithoutLock {
  public:
   WithoutLock();

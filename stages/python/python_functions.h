@@ -63,8 +63,8 @@ class PythonFunction {
   virtual ~PythonFunction() = default;
   /// A hash of the code, and of the files that it says it depends on; "" where it cannot be known.
   [[nodiscard]] virtual std::string source_hash() const = 0;
-  /// Calls it for each of these arrays, which it may keep or change, and gives an answer about each.
-  /// `sample_rate`: 0 for rows. From any thread.
+  /// Calls it for each of these arrays, which it may keep or change, and gives an answer about
+  /// each. `sample_rate`: 0 for rows. From any thread.
   [[nodiscard]] virtual std::vector<PythonAnswer> call(std::vector<PythonArray> arrays,
                                                        int sample_rate) const = 0;
   /// Makes an object for one recording; of a function with `has_blocks`.

@@ -20,7 +20,7 @@ import numpy as np
 import corpus
 
 MODULE = '''
-import os, signal, sys, threading, time
+import os, signal, sys, threading, time, zlib
 import melflow
 import numpy as np
 
@@ -165,6 +165,23 @@ def choosy_in_batches(batch, rate):
             raise ValueError("is long")
         if len(samples) < 5 * rate:
             melflow.note("is not long")
+    return batch
+
+
+most_together = 0
+
+
+def choosy_by_content(batch):
+    global most_together
+    most_together = max(most_together, len({samples.tobytes() for samples in batch}))
+    for samples in batch:
+        kind = zlib.crc32(samples.tobytes()) % 7
+        if kind == 0:
+            raise ValueError("is of kind 0")
+        if kind == 1:
+            melflow.skip("is of kind 1")
+        if kind == 2:
+            melflow.note("is of kind 2")
     return batch
 
 
@@ -605,6 +622,19 @@ class CallsTest(corpus.CorpusTest):
             self.assertEqual({status for _, status, _ in said}, {"skipped", "failed", "ok"})
             self.assertTrue(all("own.py" in reason for _, status, reason in said if status == "failed"), said)
             self.assertEqual((counts, said), told(batch=1))
+        found = []
+        for processes, batch in ((0, 1), (0, 8), (2, 8)):  # recordings of one length come together
+            g = melflow.Graph(workers=2)
+            g.synthetic(count=100, duration="0.1s", rate="8kHz").map("own:choosy_by_content", name="f", processes=processes,
+                                                                      batch=batch).discard()
+            report = g.run()
+            found.append((report["files"]["ok"], [(r["path"], r["status"], r["reason"].split(" (")[0]) for r in report["remarks"]]))
+        self.assertEqual({reason[-1] for _, _, reason in found[0][1]}, {"0", "1", "2"})
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+        import own
+
+        self.assertGreater(own.most_together, 1)
         _, report = self.written("dies_in_batches", self.mel(self.decoded()[1].map("own:dies_in_batches", batch=4, processes=2, timeout=1)))
         reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
         self.assertIn("the process of the function ended by signal 9", reasons)
