@@ -189,6 +189,28 @@ std::optional<CorpusGuess> vox_celeb(const fs::path& folder) {
                             yaml(list.string()))}}};
 }
 
+std::optional<CorpusGuess> vctk(const fs::path& folder) {
+  const fs::path list = folder / "speaker-info.txt";
+  for (const char* name : {"wav48_silence_trimmed", "wav48"}) {
+    if (!has(list) || !has(folder / name)) continue;
+    std::string line;
+    TextLines lines(list.string());
+    for (int n = 0; n < 2; ++n) lines.next(line);
+    // The first release has 225 where the folder is p225.
+    const bool has_letters = !line.empty() && (line.front() == 'p' || line.front() == 's');
+    return CorpusGuess{
+        fmt::format("VCTK ({}/SPEAKER; speaker-info.txt)", name),
+        {{"root", yaml((folder / name).string())},
+         {"labels", "top_dir"},
+         {"columns", has_letters ? "{speaker: top_dir}" : "{speaker: '^[a-z]*([^/]+)/'}"},
+         {"join",
+          fmt::format("{{table: {}, delimiter: \" \", comment: ID, header: [id, age, gender, "
+                      "accent], on: speaker, columns: [gender, accent]}}",
+                      yaml(list.string()))}}};
+  }
+  return std::nullopt;
+}
+
 // The best of these lists in the folder.
 std::optional<CorpusGuess> lhotse_of(const Texts& names, const fs::path& folder) {
   std::optional<std::pair<int, std::string>> best;  // cuts before supervisions before recordings
@@ -396,7 +418,7 @@ std::optional<CorpusGuess> list(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   if (KaldiFolder::is_one(file.string())) return kaldi(folder);
   const std::string name = yaml((folder / file.filename()).string());
-  for (const auto guess : {&lj_speech, &common_voice, &speech_commands, &vox_celeb})
+  for (const auto guess : {&lj_speech, &common_voice, &speech_commands, &vox_celeb, &vctk})
     if (auto found = guess(folder))
       for (const auto& [option, value] : found->options)
         if (value.find(name) != value.npos) return found;
@@ -426,7 +448,7 @@ std::optional<CorpusGuess> guess_corpus(const std::string& given) {
   if (names_archives(path.string())) return archives(path.string());
   std::error_code error;
   if (fs::is_regular_file(path, error)) return list(path);
-  for (const auto guess : {&kaldi, &lj_speech, &common_voice, &speech_commands, &vox_celeb,
+  for (const auto guess : {&kaldi, &lj_speech, &common_voice, &speech_commands, &vox_celeb, &vctk,
                            &libri_speech, &lhotse, &tables, &folders, &shards})
     if (auto found = guess(path)) return found;
   return std::nullopt;

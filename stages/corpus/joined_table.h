@@ -1,5 +1,5 @@
-// Second tables of a corpus: about its speakers, its classes or other groups of its files, joined by
-// the name of the group. The option `join` of file_list.
+// Second tables of a corpus, about its speakers, its classes or other groups of its files, joined
+// by the name of the group: the option `join` of file_list.
 #pragma once
 
 #include <functional>

@@ -103,7 +103,7 @@ TEST_CASE("Speech Commands: lists of paths give splits, and the rest is the thir
   List none(of(folder, options + ", include: ['none/*']"));
   CHECK(warnings(none).front() ==
         fmt::format("manifest.train: {}: there is no other file than those that the lists name "
-                    "(there are 4 .wav, 2 .txt)",
+                    "(there are 5 .wav, 2 .txt)",
                     folder.path()));
   const std::pair<const char*, const char*> wrong[] = {
       {"manifest: {a: @/testing_list.txt, b: rest}",
@@ -300,7 +300,7 @@ TEST_CASE("joined tables: what is wrong is told") {
        "@/t.csv: its column sex has none of the 1 values of speaker in this corpus, such as id1; "
        "correct join.on or join.key"},
       {speaker + "join: {table: @/bad.csv, on: speaker, columns: [sex]}",
-       "@/bad.csv:2: 1 cells, but the header has 2"},
+       "@/bad.csv:2: 1 cell, but the header has 2"},
       {speaker + "join: {table: @/none.csv, on: speaker, columns: [sex]}",
        "@/none.csv: there is no line with a id"},
       {speaker + "join: {table: @/latin.csv, on: speaker, columns: [sex]}", "is not UTF-8"},
@@ -604,6 +604,16 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
         {"vox1_meta.csv",
          "VoxCeleb1 ID\tVGGFace1 ID\tGender\tNationality\tSet\nid1\tA\tf\tUSA\tdev\n"}},
        {"dev: id1/v/1.wav=id1|id1|v|f"}},
+      {"VCTK (wav48/SPEAKER; speaker-info.txt)",
+       {{"wav48/p225/p225_001.wav", "x"},
+        {"speaker-info.txt",
+         "ID  AGE  GENDER  ACCENTS  REGION\n225  23  F    English    Southern\n"}},
+       {"-: p225/p225_001.wav=p225|225|F|English    Southern"}},
+      {"VCTK (wav48_silence_trimmed/SPEAKER; speaker-info.txt)",
+       {{"wav48_silence_trimmed/p225/p225_001_mic1.flac", "x"},
+        {"speaker-info.txt",
+         "ID  AGE  GENDER  ACCENTS  REGION COMMENTS\np225  23  F    English\n"}},
+       {"-: p225/p225_001_mic1.flac=p225|p225|F|English"}},
       {"a manifest of Lhotse (cuts in cuts.jsonl)",
        {{"cuts.jsonl", lhotse_cut}},
        {"-: /a.wav#t=0.5,1.5|c|t|p"}},
