@@ -101,6 +101,7 @@ TEST_CASE("Speech Commands: lists of paths give splits, and the rest is the thir
   CHECK(warnings(list).empty());
   // Where the lists name all files, the third split has none.
   List none(of(folder, options + ", include: ['none/*']"));
+  REQUIRE_FALSE(warnings(none).empty());
   CHECK(warnings(none).front() ==
         fmt::format("manifest.train: {}: there is no other file than those that the lists name "
                     "(there are 5 .wav, 2 .txt)",
@@ -243,6 +244,7 @@ TEST_CASE("VoxCeleb: a second table gives splits and columns of speakers") {
   CHECK(entries(list) == Texts{"dev: id2/v/1.wav=id2|id2|v|m", "test: id1/v/1.wav=id1|id1|v|f",
                                "-: id3/v/1.wav=id3|id3|v|", "-: id3/v/2.wav=id3|id3|v|"});
   const std::string table = folder / "vox1_meta.csv";
+  REQUIRE(warnings(list).size() == 2);
   CHECK(warnings(list)[0].starts_with(
       table + ": 1 line cannot be used and is left out; the first: " + table +
       ":5: 2 cells, but the header has 3"));
@@ -259,6 +261,7 @@ TEST_CASE("VoxCeleb: a second table gives splits and columns of speakers") {
                   "@/rooms.jsonl, on: video, key: id, label: room}]"));
   CHECK(entries(several) == Texts{"-: id1/v/1.wav=cell|id1|v|f", "-: id2/v/1.wav=cell|id2|v|m",
                                   "-: id3/v/1.wav=cell|id3|v|", "-: id3/v/2.wav=cell|id3|v|"});
+  REQUIRE(warnings(several).size() == 3);
   CHECK(warnings(several)[1] ==
         folder / "rooms.jsonl" +
             ": 1 line has a id that was listed before, such as v; the last one counts");
