@@ -22,6 +22,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
+#include "stages/corpus/archive_names.h"
 #include "stages/corpus/corpus_guess.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
@@ -240,12 +241,13 @@ std::vector<std::string> starting_points() {
   return out;
 }
 
-// Whether the value of --from is a folder, and no name of a starting point.
-bool is_folder_of_corpus(const std::string& from) {
+// Whether the value of --from is a folder, an archive or a list, and no name of a starting point.
+bool is_corpus(const std::string& from) {
   const std::vector<std::string> names = starting_points();
   std::error_code error;
   return std::find(names.begin(), names.end(), from) == names.end() &&
-         fs::is_directory(from, error);
+         (fs::is_directory(from, error) || fs::is_regular_file(from, error) ||
+          names_archives(from));
 }
 
 // `file`: the file to be written.
@@ -281,11 +283,14 @@ std::string corpus_text(const CorpusGuess& corpus) {
 int write_pipeline(const std::string& path, const std::string& from, bool force) {
   if (!force && has_name(path))
     throw RunError(path + ": this already exists; give another name, or --force to replace it");
-  if (is_folder_of_corpus(from)) {
+  if (is_corpus(from)) {
     const std::optional<CorpusGuess> corpus = guess_corpus(from);
     if (!corpus)
       throw RunError(from +
-                     ": there is no sound file in it, and no list that is known "
+                     (fs::is_directory(from)
+                          ? ": there is no sound file in it, and no list that is known "
+                          : ": this is no list whose columns or files are known, and no "
+                            "archive with a sound file; write the pipeline by hand ") +
                      "(docs/corpora.md)");
     WrittenFile(path).write(corpus_text(*corpus));
     say(stdout,
@@ -337,19 +342,21 @@ Action add_init(CLI::App& verb) {
   CLI::Option* from =
       verb.add_option(
               "--from", given->from,
-              fmt::format("starts from a folder with a corpus, saying what it takes it for, from "
-                          "a pipeline that comes with melflow, or from a preset of the stage mel: "
-                          "{}",
-                          fmt::join(starting_points(), ", ")))
-          ->type_name("NAME|FOLDER")
+              fmt::format(
+                  "starts from a folder with a corpus, an archive or a list, saying what it "
+                  "takes it for, from a pipeline that comes with melflow, or from a preset of the "
+                  "stage mel: "
+                  "{}",
+                  fmt::join(starting_points(), ", ")))
+          ->type_name("NAME|PATH")
           ->check(CLI::Validator(
               [](std::string& name) {
                 const std::vector<std::string> all = starting_points();
-                if (std::find(all.begin(), all.end(), name) != all.end() ||
-                    is_folder_of_corpus(name))
+                if (std::find(all.begin(), all.end(), name) != all.end() || is_corpus(name))
                   return std::string();
-                return fmt::format("there is no '{}'; allowed: {}, or a folder{}", excerpt(name),
-                                   fmt::join(all, ", "), did_you_mean(name, all));
+                return fmt::format(
+                    "there is no '{}'; allowed: {}, or a folder, an archive or a list{}",
+                    excerpt(name), fmt::join(all, ", "), did_you_mean(name, all));
               },
               ""));
   CLI::Option* stage =
@@ -362,7 +369,8 @@ Action add_init(CLI::App& verb) {
           ->excludes(from);
   verb.footer(
       "Example:\n  melflow init mine.yaml\n  melflow init --from whisper mine.yaml\n  melflow init "
-      "--from LJSpeech-1.1 lj.yaml\n  melflow init --stage loudness");
+      "--from LJSpeech-1.1 lj.yaml\n  melflow init --from train.csv\n  melflow init --stage "
+      "loudness");
   return [given, path, stage] {
     if (stage->empty()) return write_pipeline(given->path, given->from, given->force);
     return write_stage(given->stage, path->empty() ? given->stage : given->path);

@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/value.h"
+#include "stages/containers/archive.h"
+#include "stages/corpus/archive_names.h"
 #include "stages/corpus/file_list_options.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/kaldi_folder.h"
@@ -127,6 +129,23 @@ std::optional<CorpusGuess> common_voice(const fs::path& folder) {
                       {"columns", "{text: sentence, speaker: client_id}"}}};
 }
 
+std::optional<CorpusGuess> speech_commands(const fs::path& folder) {
+  const fs::path validation = folder / "validation_list.txt", test = folder / "testing_list.txt";
+  if (!has(validation) || !has(test)) return std::nullopt;
+  const bool has_noise = has(folder / "_background_noise_");
+  CorpusGuess out{
+      fmt::format("Speech Commands (validation_list.txt, testing_list.txt, all others for "
+                  "training; labels from the names of folders{})",
+                  has_noise ? "; without _background_noise_" : ""),
+      {{"root", yaml(folder.string())},
+       {"manifest", fmt::format("{{train: rest, validation: {}, test: {}}}",
+                                yaml(validation.string()), yaml(test.string()))},
+       {"labels", "parent_dir"},
+       {"columns", "{speaker: '/([^/_]+)_nohash_'}"}}};
+  if (has_noise) out.options.emplace_back("exclude", "[_background_noise_]");
+  return out;
+}
+
 std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
   std::string example;
   const auto find = [&](const FolderScan::Found& found) {
@@ -139,7 +158,8 @@ std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
   std::string ending = ".flac";
   for (const std::string& name : names_in((folder / example).parent_path()))
     if (name.ends_with(".wav")) ending = ".wav";
-  CorpusGuess out{"LibriSpeech (*.trans.txt beside the files)",
+  CorpusGuess out{fmt::format("LibriSpeech (*.trans.txt beside the files{})",
+                              has(folder / "SPEAKERS.TXT") ? "; SPEAKERS.TXT" : ""),
                   {{"root", yaml(folder.string())},
                    {"manifest", yaml((folder / "**/*.trans.txt").string())},
                    {"header", "[id, text]"},
@@ -148,12 +168,53 @@ std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
                    // "$$": a $ begins a variable.
                    {"columns", "{text: text, speaker: '([0-9]+)-[0-9]+-[0-9]+[.][a-z]+$$'}"}}};
   if (has_splits) out.options.emplace_back("splits", "top_dir");
+  if (const fs::path speakers = folder / "SPEAKERS.TXT"; has(speakers))
+    out.options.emplace_back(
+        "join", fmt::format("{{table: {}, delimiter: \"|\", comment: \";\", header: [id, sex, "
+                            "subset, minutes, name], on: speaker, columns: [sex]}}",
+                            yaml(speakers.string())));
   return out;
 }
 
-std::optional<CorpusGuess> lhotse(const fs::path& folder) {
+std::optional<CorpusGuess> vox_celeb(const fs::path& folder) {
+  const fs::path list = folder / "vox1_meta.csv";
+  if (!has(list) || !has(folder / "wav")) return std::nullopt;
+  return CorpusGuess{
+      "VoxCeleb1 (wav/SPEAKER/VIDEO; vox1_meta.csv has splits and speakers)",
+      {{"root", yaml((folder / "wav").string())},
+       {"labels", "top_dir"},
+       {"columns", "{speaker: top_dir, video: parent_dir}"},
+       {"join", fmt::format("{{table: {}, delimiter: \"\\t\", on: speaker, key: VoxCeleb1 ID, "
+                            "columns: {{gender: Gender}}, split: Set}}",
+                            yaml(list.string()))}}};
+}
+
+std::optional<CorpusGuess> vctk(const fs::path& folder) {
+  const fs::path list = folder / "speaker-info.txt";
+  for (const char* name : {"wav48_silence_trimmed", "wav48"}) {
+    if (!has(list) || !has(folder / name)) continue;
+    std::string line;
+    TextLines lines(list.string());
+    for (int n = 0; n < 2; ++n) lines.next(line);
+    // The first release has 225 where the folder is p225.
+    const bool has_letters = !line.empty() && (line.front() == 'p' || line.front() == 's');
+    return CorpusGuess{
+        fmt::format("VCTK ({}/SPEAKER; speaker-info.txt)", name),
+        {{"root", yaml((folder / name).string())},
+         {"labels", "top_dir"},
+         {"columns", has_letters ? "{speaker: top_dir}" : "{speaker: '^[a-z]*([^/]+)/'}"},
+         {"join",
+          fmt::format("{{table: {}, delimiter: \" \", comment: ID, header: [id, age, gender, "
+                      "accent], on: speaker, columns: [gender, accent]}}",
+                      yaml(list.string()))}}};
+  }
+  return std::nullopt;
+}
+
+// The best of these lists in the folder.
+std::optional<CorpusGuess> lhotse_of(const Texts& names, const fs::path& folder) {
   std::optional<std::pair<int, std::string>> best;  // cuts before supervisions before recordings
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : names) {
     const std::string list = (folder / name).string();
     if ((!name.ends_with(".jsonl") && !name.ends_with(".jsonl.gz")) ||
         !LhotseManifest::is_one(list))
@@ -173,6 +234,10 @@ std::optional<CorpusGuess> lhotse(const fs::path& folder) {
                      {{"manifest", yaml(best->second)},
                       {"utterances", "{}"},
                       {"columns", "[utterance, text, speaker]"}}};
+}
+
+std::optional<CorpusGuess> lhotse(const fs::path& folder) {
+  return lhotse_of(names_in(folder), folder);
 }
 
 // Finds the first of these names among a table's columns.
@@ -258,39 +323,133 @@ std::optional<CorpusGuess> tables(const fs::path& folder) {
   return std::nullopt;
 }
 
+// Counts sound files by their paths.
+class Recordings {
+ public:
+  void add(std::string_view folder) {
+    const auto above = std::count(folder.begin(), folder.end(), '/');
+    depth_ = count_++ == 0 ? above : std::min(depth_, above);
+    top_.emplace(first_folder(std::string(folder) + "x"));
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  // `what`: "a folder".
+  [[nodiscard]] CorpusGuess guess(const std::string& what, const std::string& root) const {
+    const bool are_splits =
+        depth_ > 0 && top_.size() > 1 && std::all_of(top_.begin(), top_.end(), is_known_split);
+    const bool has_labels = depth_ > (are_splits ? 1 : 0);
+    CorpusGuess out{
+        fmt::format(
+            "{} of {} sound file{}{}{}", what, count_, count_ == 1 ? "" : "s",
+            are_splits ? fmt::format(", in one for each split ({})", fmt::join(top_, ", ")) : "",
+            has_labels ? ", with labels from the names of folders" : ""),
+        {{"root", yaml(root)}}};
+    if (are_splits) out.options.emplace_back("splits", "top_dir");
+    if (has_labels) out.options.emplace_back("labels", "top_dir");
+    return out;
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::ptrdiff_t depth_ = -1;  // the least number of folders above a file
+  std::set<std::string> top_;
+};
+
 std::optional<CorpusGuess> folders(const fs::path& folder) {
-  std::size_t files = 0;
-  std::ptrdiff_t depth = -1;  // the least number of folders above a file
-  std::set<std::string> top;
-  const auto count = [&](const FolderScan::Found& found) {
-    if (found.is_folder || found.error != 0) return;
-    const auto above = std::count(found.folder.begin(), found.folder.end(), '/');
-    depth = files++ == 0 ? above : std::min(depth, above);
-    top.emplace(first_folder(std::string(found.folder) + "x"));
+  Recordings recordings;
+  FolderScan({folder.string(), FileListOptions{}.include, {}, false})
+      .run([&](const FolderScan::Found& found) {
+        if (!found.is_folder && found.error == 0) recordings.add(found.folder);
+      });
+  if (recordings.count() == 0) return std::nullopt;
+  return recordings.guess("a folder", folder.string());
+}
+
+// `root`: an archive, or a pattern of several, of which the first is looked at.
+std::optional<CorpusGuess> archives(const std::string& root) {
+  const Texts names = archives_of(root);
+  const std::string& first = names.front();
+  const auto archive = archive_at(first.empty() ? root : archive_base(root) + '/' + first);
+  const FolderScan sound({"", FileListOptions{}.include, {}, false});
+  Recordings recordings;
+  std::set<std::string> stems, texts, labels;  // the paths before the endings
+  for (std::size_t i = 0; i < archive->size(); ++i) {
+    const std::string name(archive->name(i));
+    const std::string stem = name.substr(0, name.rfind('.'));
+    if (name.ends_with(".txt")) texts.insert(stem);
+    if (name.ends_with(".cls")) labels.insert(stem);
+    if (!sound.wanted(name)) continue;
+    recordings.add(name.substr(0, name.rfind('/') + 1));
+    stems.insert(stem);
+  }
+  if (recordings.count() == 0) return std::nullopt;
+  CorpusGuess out = recordings.guess(
+      first.empty() ? "an archive" : fmt::format("{} archives, the first", names.size()), root);
+  const auto are_beside = [&](const std::set<std::string>& beside) {
+    return std::any_of(stems.begin(), stems.end(),
+                       [&](const std::string& stem) { return beside.contains(stem); });
   };
-  FolderScan({folder.string(), FileListOptions{}.include, {}, false}).run(count);
-  if (files == 0) return std::nullopt;
-  const bool are_splits =
-      depth > 0 && top.size() > 1 && std::all_of(top.begin(), top.end(), is_known_split);
-  const bool has_labels = depth > (are_splits ? 1 : 0);
-  CorpusGuess out{
-      fmt::format(
-          "a folder of {} sound file{}{}{}", files, files == 1 ? "" : "s",
-          are_splits ? fmt::format(", in one for each split ({})", fmt::join(top, ", ")) : "",
-          has_labels ? ", with labels from the names of folders" : ""),
-      {{"root", yaml(folder.string())}}};
-  if (are_splits) out.options.emplace_back("splits", "top_dir");
-  if (has_labels) out.options.emplace_back("labels", "top_dir");
+  Texts endings;
+  if (are_beside(labels)) {
+    std::erase_if(out.options, [](const auto& option) { return option.first == "labels"; });
+    out.options.emplace_back("labels", ".cls");
+    endings.emplace_back(".cls");
+  }
+  if (are_beside(texts)) {
+    out.options.emplace_back("columns", "{text: .txt}");
+    endings.emplace_back(".txt");
+  }
+  if (!endings.empty()) out.what += fmt::format(", with {} beside them", fmt::join(endings, ", "));
   return out;
+}
+
+// A folder of shards.
+std::optional<CorpusGuess> shards(const fs::path& folder) {
+  for (const char* ending : {".tar", ".zip"}) {
+    const Texts names = names_in(folder);
+    const auto is_one = [&](const std::string& name) { return name.ends_with(ending); };
+    if (std::any_of(names.begin(), names.end(), is_one))
+      return archives((folder / (std::string("*") + ending)).string());
+  }
+  return std::nullopt;
+}
+
+// A list, given itself. Its paths may start in its folder, or in the one above it.
+std::optional<CorpusGuess> list(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (KaldiFolder::is_one(file.string())) return kaldi(folder);
+  const std::string name = yaml((folder / file.filename()).string());
+  for (const auto guess : {&lj_speech, &common_voice, &speech_commands, &vox_celeb, &vctk})
+    if (auto found = guess(folder))
+      for (const auto& [option, value] : found->options)
+        if (value.find(name) != value.npos) return found;
+  if (is_table(file.string())) {
+    if (auto guess = lhotse_of({file.filename()}, folder)) return guess;
+    for (const fs::path& root : {folder, folder / ".."})
+      if (auto guess = of_table(root.lexically_normal(), file)) return guess;
+    return std::nullopt;
+  }
+  std::error_code error;
+  std::string line;
+  for (TextLines lines(file.string()); lines.next(line);)
+    if (!line.empty() && !line.starts_with('#')) break;
+  for (const fs::path& root : {folder, folder / ".."})
+    if (!line.empty() && fs::is_regular_file(root / line, error))
+      return CorpusGuess{
+          "a list of paths",
+          {{"root", yaml(root.lexically_normal().string())}, {"manifest", yaml(file.string())}}};
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<CorpusGuess> guess_corpus(const std::string& folder) {
-  fs::path path = fs::path(folder).lexically_normal();
+std::optional<CorpusGuess> guess_corpus(const std::string& given) {
+  fs::path path = fs::path(given).lexically_normal();
   if (!path.has_filename() && path.has_parent_path()) path = path.parent_path();
-  for (const auto guess :
-       {&kaldi, &lj_speech, &common_voice, &libri_speech, &lhotse, &tables, &folders})
+  if (names_archives(path.string())) return archives(path.string());
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return list(path);
+  for (const auto guess : {&kaldi, &lj_speech, &common_voice, &speech_commands, &vox_celeb, &vctk,
+                           &libri_speech, &lhotse, &tables, &folders, &shards})
     if (auto found = guess(path)) return found;
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Finds out how the recordings of a folder are described: by lists of well-known layouts, by a
-// table, or by the names of folders.
+// Finds out how the recordings of a folder, an archive or a list are described: by lists of
+// well-known layouts, by a table, by the names of folders, or by files beside the recordings.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,9 @@ struct CorpusGuess {
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-/// Looks at names in the folder, and at the beginnings of lists. Nullopt where there is neither a
-/// known list nor a sound file. Throws RunError where the folder or a list cannot be read.
-std::optional<CorpusGuess> guess_corpus(const std::string& folder);
+/// Looks at names in the folder or archive, and at the beginnings of lists. `given`: a folder, an
+/// archive, a pattern of archives, or a list. Nullopt where there is neither a known list nor a
+/// sound file. Throws RunError where it, or a list in it, cannot be read.
+std::optional<CorpusGuess> guess_corpus(const std::string& given);
 
 }  // namespace melflow

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/files_beside.h"
 #include "stages/corpus/folder_scan.h"
+#include "stages/corpus/joined_table.h"
 #include "stages/corpus/label_file.h"
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
@@ -64,6 +66,7 @@ class Listing {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     manifest_.set_text_names(options_.text_names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
+    for (const Join& join : options_.join) joined_.emplace_back(join, warn_);
     if (!options_.manifest.empty() || !options_.call.empty())
       read_manifest();
     else
@@ -80,8 +83,12 @@ class Listing {
     }
     if (label_rule_) tell(label_rule_->remark(manifest_));
     recall_hidden();
-    if (!options_.label_file.empty()) read_label_file(options_, manifest_, warn_);
+    if (!options_.label_file.empty())
+      read_label_file(options_, manifest_, warn_,
+                      [this](std::string_view label) { return renamed(label); });
     if (options_.labels == Labels::column) take_labels_of_column();
+    join();
+    check_has_splits();
     for (const auto& [option, files] : folders_of_splits_)
       tell(names_of_splits(option, manifest_, files.first, files.second));
     tell(files_without_group(options_, manifest_, groups_));
@@ -138,7 +145,8 @@ class Listing {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     not_taken_ = folders.run([this](const FolderScan::Found& found) {
-      if (!found.is_folder && is_unfinished(std::string(found.folder).append(found.name))) return;
+      const std::string path = std::string(found.folder).append(found.name);
+      if (is_listed(path) || (!found.is_folder && is_unfinished(path))) return;
       if (is_full()) return;
       manifest_.add(manifest_.add_folder(found.folder), found.name);
       if (found.is_folder && found.error == 0) ++folders_;
@@ -149,7 +157,7 @@ class Listing {
                                           std::strerror(found.error)));
         groups_.add_other();
       } else {
-        added(std::string(found.folder).append(found.name), "", found.is_folder);
+        added(path, "", found.is_folder);
       }
     });
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
@@ -183,6 +191,7 @@ class Listing {
           not_taken_.add(member);
           continue;
         }
+        if (is_listed(below + member)) continue;
         if (is_full()) break;
         add(below + member);
         if (const std::string why = archive->problem(i); !why.empty())
@@ -234,7 +243,7 @@ class Listing {
       if (!folder.ends_with('/')) folder += '/';
       for (const auto& [path, split] : earlier_)
         if (path.starts_with(folder) && path.size() > folder.size() && !path.ends_with('/') &&
-            folders.wanted(std::string(path)))
+            folders.wanted(std::string(path)) && !is_listed(std::string(path)))
           hidden.emplace_back(path);
     }
     std::sort(hidden.begin(), hidden.end());
@@ -269,8 +278,33 @@ class Listing {
                             : options_.call.empty() ? ": the manifest names no file"
                                                     : ": the function gives no recording"));
     if (options_.call.empty()) tell(doubled_root(all, manifest_));
+    if (!options_.manifest.rest.empty()) take_rest();
     tell(paths_not_utf8(all, manifest_));
     tell(lines_of_one_path(all, manifest_, lines_.find()));
+  }
+
+  // Adds the files below the root that no list names.
+  void take_rest() {
+    split_ = options_.manifest.rest;
+    list_ = options_.root;
+    for (std::size_t i = 0; i < manifest_.size(); ++i)
+      listed_.insert(below_root_(manifest_.relative(i)));
+    const std::size_t before = manifest_.size();
+    names_archives(options_.root) ? scan_archives() : scan();
+    if (manifest_.size() == before && !is_cut_ && context_.whole == nullptr)
+      tell(fmt::format("manifest.{}: {}: there is no other file than those that the lists name{}",
+                       excerpt(split_), options_.root, others_there()));
+  }
+  [[nodiscard]] bool is_listed(const std::string& path) const { return listed_.contains(path); }
+
+  void check_has_splits() const {
+    if (options_.split_group.empty() || options_.splits != Splits::automatic ||
+        !manifest_.split_names().empty() || manifest_.size() == 0)
+      return;
+    tell(fmt::format(
+        "split_group keeps the files of a group in one split, and {} gives no splits; add splits: "
+        "ratio to draw them, or remove split_group",
+        corpus_text()));
   }
 
   void add(std::string_view path) {
@@ -292,7 +326,8 @@ class Listing {
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
-      columns.emplace(options_, table, list_, options_.labels == Labels::manifest);
+      columns.emplace(options_, table, list_, options_.labels == Labels::manifest,
+                      [this](std::string_view label) { return renamed(label); });
     const FolderScan folders({"", options_.include, options_.exclude, false});
     const auto take_row = [&] {
       const std::string_view path = plain(table.cell("path"));
@@ -341,7 +376,13 @@ class Listing {
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
     for (const std::string& remark : table.remarks(used)) tell(remark);
-    for (const std::string& name : are.sources()) used.push_back(table.column(name));
+    // What a template is made of may have the name of the template. A column of the output that is
+    // made otherwise is no oversight either.
+    std::vector<std::string> known = are.sources();
+    for (std::string& name : options_.text_names()) known.push_back(std::move(name));
+    for (std::size_t c = 0; c < table.columns().size(); ++c)
+      if (std::find(known.begin(), known.end(), table.columns()[c]) != known.end())
+        used.push_back(static_cast<int>(c));
     if (table.has_fixed_columns()) return;
     const std::string unused = columns_not_read(options_, list_, table.columns(), used);
     if (!unused.empty() && unused_.insert(unused.substr(list_.size())).second) tell(unused);
@@ -368,6 +409,9 @@ class Listing {
   int split_column(TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
     if (options_.manifest.has_splits() || !constants_.value("split").empty()) return -1;
+    if (std::any_of(options_.join.begin(), options_.join.end(),
+                    [](const Join& join) { return !join.split.empty(); }))
+      return -1;
     const int column = mapped_column(table, list_, "split", options_.table.columns_are);
     return options_.splits == Splits::manifest && column < 0
                ? column_for(table, list_, "split", "splits: manifest")
@@ -418,7 +462,7 @@ class Listing {
       of_label = beside(label_rule_->rule.text(), path, file);
       label = label_rule_->take(path, of_label, file);
     }
-    if (!label.empty()) manifest_.set_label(file, label);
+    if (!label.empty()) manifest_.set_label(file, renamed(label));
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
     const std::string of_group = is_folder ? "" : beside(options_.group_rule(), path, file);
@@ -472,7 +516,41 @@ class Listing {
         std::find(names.begin(), names.end(), options_.labels.rule) - names.begin());
     for (std::size_t i = 0; i < manifest_.size(); ++i)
       if (const std::string label(manifest_.text(i, column)); !label.empty())
-        manifest_.set_label(i, label);
+        manifest_.set_label(i, renamed(label));
+  }
+
+  // What a label is called where a second table names the classes.
+  std::string_view renamed(std::string_view label) {
+    for (std::size_t j = 0; j < joined_.size(); ++j) {
+      if (!options_.join[j].renames_labels()) continue;
+      if (const JoinedTable::Row* const row = joined_[j].find(label);
+          row != nullptr && !row->label.empty())
+        return row->label;
+    }
+    return label;
+  }
+
+  // Takes what second tables have for the files' texts.
+  void join() {
+    std::size_t column = options_.columns.list.size() + constants_.columns().size();
+    const std::vector<std::string> names = options_.columns.names();
+    for (std::size_t j = 0; j < joined_.size(); ++j) {
+      const Join& join = options_.join[j];
+      const auto on =
+          static_cast<std::size_t>(std::find(names.begin(), names.end(), join.on) - names.begin());
+      for (std::size_t i = 0; i < manifest_.size() && !join.renames_labels(); ++i) {
+        const JoinedTable::Row* const row = joined_[j].find(manifest_.text(i, on));
+        if (row == nullptr) continue;
+        for (std::size_t t = 0; t < row->texts.size(); ++t)
+          manifest_.set_text(i, column + t, row->texts[t]);
+        if (!row->label.empty()) manifest_.set_label(i, row->label);
+        if (row->split.empty()) continue;
+        check_name(row->split, join.table);
+        set_split(i, row->split, join.table);
+      }
+      column += join.columns.list.size();
+      tell(joined_[j].remark());
+    }
   }
 
   void set_split(std::size_t file, std::string_view name, const std::string& where) {
@@ -527,9 +605,11 @@ class Listing {
   Manifest manifest_;
   BelowRoot below_root_;
   Constants constants_;
-  std::string list_, split_;      // the list that is read, and the split of all its files, or ""
-  bool are_several_ = false;      // whether there are several lists
-  std::set<std::string> unused_;  // remarks on columns, each told of the first list alone
+  std::string list_, split_;  // the list that is read, and the split of all its files, or ""
+  bool are_several_ = false;  // whether there are several lists
+  std::unordered_set<std::string> listed_;  // the paths of the lists, where the rest is taken
+  std::set<std::string> unused_;            // remarks on columns, each told of the first list alone
+  std::vector<JoinedTable> joined_;         // for each of the options' joins
   SplitGroups groups_;
   FilesBeside beside_;
   std::vector<PathColumn> columns_;  // for each of the options' columns
@@ -552,6 +632,8 @@ void check_lists(const FileListOptions& options, const std::function<void(std::s
     static_cast<void>(list_corpus(options, warn));
   else if (!options.label_file.empty())
     check_label_file(options, warn);
+  if (options.manifest.empty())
+    for (const Join& join : options.join) static_cast<void>(JoinedTable(join, warn));
 }
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,

@@ -86,7 +86,21 @@ std::string OptionType<CorpusLists>::parse(const Value& v, CorpusLists& out) {
     NamedTexts texts;
     if (std::string why = read_map(v, texts); !why.empty()) return why;
     if (texts.empty()) return "has no list; write one for each split, {train: train.tsv}";
-    for (auto& [split, path] : texts) read.list.push_back({split, path});
+    for (auto& [split, path] : texts) {
+      if (path != CorpusLists::kRest)
+        read.list.push_back({split, path});
+      else if (read.rest.empty())
+        read.rest = split;
+      else
+        return fmt::format(
+            "{} and {}: only one split gets the rest; for a list of that name write "
+            "./rest",
+            excerpt(read.rest), excerpt(split));
+    }
+    if (read.list.empty())
+      return excerpt(read.rest) +
+             ": the rest is what no list names, and there is no list; write {test: test.txt, "
+             "train: rest}";
   } else {
     std::string path;
     if (std::string why = OptionType<std::string>::parse(v, path); !why.empty()) return why;
@@ -100,6 +114,7 @@ Value OptionType<CorpusLists>::echo(const CorpusLists& v) {
   if (!v.has_splits()) return OptionType<std::string>::echo(v.empty() ? "" : v.list.front().path);
   Value out = Value::map({});
   for (const auto& [split, path] : v.list) out.set(split, OptionType<std::string>::echo(path));
+  if (!v.rest.empty()) out.set(v.rest, OptionType<std::string>::echo(CorpusLists::kRest));
   return out;
 }
 

@@ -16,6 +16,9 @@ struct CorpusLists {
     friend bool operator==(const List&, const List&) = default;
   };
   std::vector<List> list;
+  /// In a map, what stands in place of a path for the files of `root` that no list names.
+  static constexpr const char* kRest = "rest";
+  std::string rest;  ///< the split of these files; "": they are not taken
 
   [[nodiscard]] bool empty() const { return list.empty(); }
   [[nodiscard]] bool has_splits() const { return !list.empty() && !list.front().split.empty(); }
@@ -31,7 +34,7 @@ bool is_list_there(const std::string& path);
 /// The folder of a list, relative to `root` where it is in there: "" or ending in '/'.
 std::string folder_of_list(const std::string& list, const std::string& root);
 
-/// Written as a path, or as a map from splits to paths.
+/// Written as a path, or as a map from splits to paths, one of which may be kRest.
 template <>
 struct OptionType<CorpusLists> {
   static std::string name() { return "text, or map of text to text"; }

@@ -154,6 +154,7 @@ class FileList final : public Source<FileRef>,
           note_file_read(run, std::move(file));
       }
       note_file_read(run, c.options.label_file);
+      for (const Join& join : c.options.join) note_file_read(run, join.table);
     }
     for (Corpus& c : corpora_) c.open();
     if (task.corpus != nullptr) {
@@ -210,7 +211,9 @@ class FileList final : public Source<FileRef>,
       const auto& lists = c.options.manifest.list;
       const bool is_there = (c.options.label_file.empty() || is_list_there(c.options.label_file)) &&
                             std::all_of(lists.begin(), lists.end(),
-                                        [](auto& one) { return is_list_there(one.path); });
+                                        [](auto& one) { return is_list_there(one.path); }) &&
+                            std::all_of(c.options.join.begin(), c.options.join.end(),
+                                        [](auto& one) { return is_list_there(one.table); });
       const std::string of = c.name.empty() ? "" : c.name + ": ";
       if (is_there)
         melflow::check_lists(c.options, [&](const std::string& remark) { warn(of + remark); });

@@ -34,7 +34,9 @@ void FileListOptions::describe(Schema& s) {
       "paths of a manifest start; a relative root starts in the current directory; the output "
       "stores paths relative to root; not set, with a manifest only: its paths start in the "
       "current directory");
-  const auto is_scanned = [this] { return manifest.empty() && (call.empty() || is_store); };
+  const auto is_scanned = [this] {
+    return (manifest.empty() || !manifest.rest.empty()) && (call.empty() || is_store);
+  };
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
           "patterns of files to take, compared with the path below root; * stands for any part of "
@@ -52,7 +54,8 @@ void FileListOptions::describe(Schema& s) {
           "or a table (.csv, .tsv, .jsonl) with a column path, a data folder of Kaldi, or a "
           "manifest of NeMo or Lhotse, each also packed by gzip (docs/corpora.md); its order is "
           "kept. A pattern such as '**/*.trans.txt' takes all lists that match, one after another; "
-          "a map has a list for each split, {train: train.tsv, test: test.tsv}");
+          "a map has a list for each split, {train: train.tsv, test: test.tsv}; rest in place of "
+          "a path stands for the files of root that no list names, {test: test.txt, train: rest}");
   s.field(
       "call", call,
       "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings in place of "
@@ -118,6 +121,14 @@ void FileListOptions::describe(Schema& s) {
           "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
           "several");
 
+  s.field("join", join,
+          "second tables, about speakers or classes: {table: vox1_meta.csv, delimiter: '\\t', on: "
+          "speaker, key: VoxCeleb1 ID, columns: {gender: Gender}, split: Set}, or a list of such. "
+          "table: its path; on: the entry of columns whose texts are looked up, or label; key: the "
+          "column with these texts, by default the first; columns, label, split: what is taken "
+          "from the row; delimiter, header and comment as of manifest. Where the table lacks a "
+          "text, nothing is taken, and a warning counts these");
+
   s.field(
       "splits", splits,
       "how files are put into splits (training, validation, test); top_dir: by the first folder "
@@ -170,10 +181,15 @@ void FileListOptions::describe(Schema& s) {
 }
 
 std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
-  ManifestFields out{.has_labels = !(labels == Labels::none) || !constants.value("label").empty(),
+  const auto joins = [this](std::string Join::*column) {
+    return std::any_of(join.begin(), join.end(),
+                       [&](const Join& j) { return !(j.*column).empty(); });
+  };
+  ManifestFields out{.has_labels = !(labels == Labels::none) || !constants.value("label").empty() ||
+                                   joins(&Join::label),
                      .has_splits = (splits == Splits::automatic ? !manifest.empty() || !call.empty()
                                                                 : splits != Splits::none) ||
-                                   !constants.value("split").empty(),
+                                   !constants.value("split").empty() || joins(&Join::split),
                      .columns = text_names(),
                      .targets = targets};
   return std::make_shared<const ManifestFields>(std::move(out));
@@ -205,6 +221,8 @@ bool FileListOptions::is_table_list(const std::string& path) const {
 std::vector<std::string> FileListOptions::text_names() const {
   std::vector<std::string> out = columns.names();
   for (std::string& name : constants.columns()) out.push_back(std::move(name));
+  for (const Join& j : join)
+    for (std::string& name : j.columns.names()) out.push_back(std::move(name));
   return out;
 }
 
@@ -291,7 +309,7 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
   if (NameRule::is_column(rule) && !may_be_table(o))
     problem = no_column(rule, "manifest", "an entry of columns, ");
   else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic &&
-           o.manifest.empty() && o.call.empty())
+           !o.fields()->has_splits)
     problem = "groups files for splits, but there are no splits; add splits: ratio";
   else if (problem.empty() && rule == o.split_group)
     problem = split_folder_problem(o, rule);
@@ -354,6 +372,7 @@ void check_constants(const FileListOptions& o, PlanCheck& check) {
                                          o.manifest.has_splits() ? "manifest" : "splits"));
   std::vector<std::string> splits{split};
   for (const CorpusLists::List& one : o.manifest.list) splits.push_back(one.split);
+  splits.push_back(o.manifest.rest);
   for (std::size_t i = 0; i < splits.size(); ++i)
     if (const std::string problem = split_name_problem(splits[i]);
         !splits[i].empty() && !problem.empty())
@@ -364,6 +383,37 @@ void check_constants(const FileListOptions& o, PlanCheck& check) {
   if (o.manifest.has_splits() && o.splits != Splits::automatic && o.splits != Splits::manifest)
     check.error("manifest",
                 "each list is for a split, which splits would set otherwise; remove splits");
+}
+
+void check_joins(const FileListOptions& o, PlanCheck& check) {
+  bool has_label = !(o.labels == Labels::none) || !o.constants.value("label").empty();
+  bool has_split = o.splits != Splits::automatic || o.manifest.has_splits() ||
+                   !o.constants.value("split").empty();
+  const auto error = [&](const Join& j, const std::string& why) {
+    check.error("join", fmt::format("{}: {}", excerpt(j.table, 4096), why));
+  };
+  for (const Join& j : o.join) {
+    const std::vector<std::string> names = o.columns.names();
+    if (j.renames_labels()) {
+      if (o.labels == Labels::none)
+        error(j,
+              "on: label looks up labels, and the files have none; set labels, or name an entry "
+              "of columns by on");
+      continue;
+    }
+    if (std::find(names.begin(), names.end(), j.on) == names.end())
+      error(j,
+            fmt::format("on: '{0}' is not an entry of columns{1}; say there where it comes from, "
+                        "as columns: {{{0}: top_dir}}",
+                        excerpt(j.on), did_you_mean(j.on, names)));
+    if (!j.label.empty() && std::exchange(has_label, true))
+      error(j, "label: the files have labels already; remove one, or write on: label");
+    if (!j.split.empty() && std::exchange(has_split, true))
+      error(j, "split: the files have splits already; remove one");
+    for (const std::string& name : j.columns.names())
+      if (const std::string problem = column_name_problem(name); !problem.empty())
+        error(j, problem);
+  }
 }
 
 void check_tables(const FileListOptions& o, PlanCheck& check) {
@@ -457,6 +507,7 @@ void FileListOptions::check(PlanCheck& check) const {
   for (const CorpusLists::List& one : manifest.list)
     if (!is_list_pattern(one.path)) check_exists("manifest", one.path, check);
   check_exists("label_file", label_file, check);
+  for (const Join& j : join) check_exists("join", j.table, check);
   for (const std::string& name : split_names)
     if (const std::string problem = split_name_problem(name); !problem.empty())
       check.error("split_names", problem);
@@ -473,13 +524,18 @@ void FileListOptions::check(PlanCheck& check) const {
   if (!call.empty() && call.find(':') == call.npos)
     check.error("call", fmt::format("'{}' names no function; write MODULE:NAME or FILE.py:NAME",
                                     excerpt(call)));
-  if (!manifest.empty() && !exclude.empty())
+  if (!manifest.rest.empty() && root.empty())
+    check.error("manifest", fmt::format("{}: the rest are the other files of root, and there is no "
+                                        "root; set it",
+                                        excerpt(manifest.rest)));
+  if (!manifest.empty() && manifest.rest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
   check_patterns(*this, check);
   check_tables(*this, check);
   check_utterances(*this, check);
   check_columns_are(*this, check);
   check_constants(*this, check);
+  check_joins(*this, check);
   if (splits == Splits::manifest && !manifest.has_splits() && !may_be_table(*this))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::automatic && manifest.empty() && call.empty()) {

@@ -12,6 +12,7 @@
 #include "pipeline/options/schema.h"
 #include "pipeline/stage/stage.h"
 #include "stages/corpus/corpus_lists.h"
+#include "stages/corpus/joined_table.h"
 #include "stages/corpus/split_by_ratio.h"
 #include "stages/corpus/table_format.h"
 #include "stages/corpus/value_sources.h"
@@ -91,6 +92,7 @@ struct FileListOptions {
   std::vector<std::string> targets;
   TextColumns columns;
   Constants constants;
+  std::vector<Join> join;
 
   Splits splits = Splits::automatic;
   std::vector<std::string> split_names;
@@ -117,7 +119,7 @@ struct FileListOptions {
   [[nodiscard]] const std::string& group_rule() const;
   /// Whether that list of `manifest` is a table.
   [[nodiscard]] bool is_table_list(const std::string& path) const;
-  /// The names of the texts of every file.
+  /// The names of the texts of every file: of columns, constants and join, in this order.
   [[nodiscard]] std::vector<std::string> text_names() const;
   [[nodiscard]] std::shared_ptr<const ManifestFields> fields() const;
   /// Reports every problem that can be found before any file is read.

@@ -29,7 +29,8 @@ bool next_row(TableReader& table, std::string& why) {
 }  // namespace
 
 void read_label_file(const FileListOptions& options, Manifest& manifest,
-                     const std::function<void(std::string)>& warn) {
+                     const std::function<void(std::string)>& warn,
+                     const LabelColumns::Renamed& renamed) {
   std::unordered_map<std::string, std::vector<std::size_t>> files;
   const BelowRoot below_root(options.root);
   for (std::size_t i = 0; i < manifest.size(); ++i)
@@ -38,7 +39,7 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
   const std::unique_ptr<TableReader> table =
       open_table(options.label_file, {"path"}, options.table,
                  folder_of_list(options.label_file, options.root));
-  LabelColumns columns(options, *table, options.label_file, with_labels);
+  LabelColumns columns(options, *table, options.label_file, with_labels, renamed);
   std::vector<bool> is_named(manifest.size(), false), was_named(manifest.size(), false);
   std::size_t doubles = 0, taken = 0;
   std::string example;

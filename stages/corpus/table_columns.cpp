@@ -94,8 +94,8 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
 }
 
 LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
-                           bool with_labels)
-    : options_(options), path_(std::move(path)) {
+                           bool with_labels, Renamed renamed)
+    : options_(options), path_(std::move(path)), renamed_(std::move(renamed)) {
   const auto column = [&](const std::string& name, const char* option) {
     const int mapped = mapped_column(table, path_, name, options.table.columns_are);
     return mapped >= 0 ? mapped : column_for(table, path_, name, option);
@@ -155,7 +155,7 @@ void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std:
   std::string_view rest = text;
   const bool is_list = text.find(JsonLinesReader::kListSeparator) != text.npos;
   if (!is_list && options_.label_separator.empty()) {
-    if (!text.empty()) manifest.set_label(file, text);
+    if (!text.empty()) manifest.set_label(file, renamed_(text));
     return;
   }
   static constexpr char kOfList[] = {JsonLinesReader::kListSeparator, '\0'};
@@ -163,7 +163,7 @@ void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std:
   names_.clear();
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(separator), rest.size());
-    if (end > 0) names_.push_back(rest.substr(0, end));
+    if (end > 0) names_.push_back(renamed_(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + separator.size(), rest.size()));
   }
   manifest.set_labels(file, names_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,9 +50,12 @@ class SpanColumns {
 
 class LabelColumns {
  public:
+  /// Returns what a label of the table is called in the output.
+  using Renamed = std::function<std::string_view(std::string_view)>;
   /// `with_labels` false: reads targets and texts only. Throws RunError when a column is missing.
-  LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
-               bool with_labels);
+  LabelColumns(
+      const FileListOptions& options, TableReader& table, std::string path, bool with_labels,
+      Renamed renamed = [](std::string_view label) { return label; });
   /// Stores labels, targets and texts of the table's present row for the file. Throws BadLine for a
   /// target that is no number; RunError for a text that is not UTF-8.
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
@@ -65,6 +69,7 @@ class LabelColumns {
 
   const FileListOptions& options_;
   std::string path_;
+  Renamed renamed_;
   int label_ = -1;  // number of the label's column; -1: labels are not read
   std::vector<int> targets_;
   std::vector<int> texts_;  // for each of the options' columns; -1: not a column of a table

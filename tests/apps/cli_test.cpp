@@ -300,6 +300,10 @@ TEST_CASE("cli: init looks at a folder, says what it takes it for, and writes it
   const Ended refused = exits(1, run(folder, {kMelflow, "init", "--from", "none", "q.yaml"}));
   CHECK(has(refused.err,
             "none: there is no sound file in it, and no list that is known (docs/corpora.md)"));
+  write_text(folder / "list.csv", "a,b\n1,2\n");
+  CHECK(has(exits(1, run(folder, {kMelflow, "init", "--from", "list.csv", "q.yaml"})).err,
+            "list.csv: this is no list whose columns or files are known, and no archive with a "
+            "sound file; write the pipeline by hand (docs/corpora.md)"));
   CHECK_FALSE(fs::exists(folder / "q.yaml"));
   CHECK(has(run(folder, {kMelflow, "init", "--from", "nonee", "q.yaml"}).err,
             "there is no 'nonee'; allowed: "));

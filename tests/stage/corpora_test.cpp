@@ -2,6 +2,7 @@
 // quirks. The rows are made up.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,27 @@ Texts warnings(List& list) {
   return out;
 }
 
+// The options of file_list that are written for a corpus.
+std::string written(const CorpusGuess& guess) {
+  std::string out;
+  for (const auto& [option, value] : guess.options)
+    out += (out.empty() ? "{" : ", ") + option + ": " + value;
+  return out + "}";
+}
+
 std::string of(const TempFolder& folder, std::string options) {
   for (std::size_t at; (at = options.find('@')) != options.npos;)
     options.replace(at, 1, folder.path());
   return "{" + options + "}";
+}
+
+// Why the options are refused, by themselves or with the corpus; the folder is @.
+std::string refusal(const TempFolder& folder, const std::string& options) {
+  try {
+    return complaint(folder, of(folder, options));
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
 }
 
 }  // namespace
@@ -59,7 +77,66 @@ TEST_CASE("LJSpeech: no header, no quoting, '|' between the cells, a path made o
                "columns_are: {path: 'wavs/{id}.wav'}, columns: {text: normalized, id: id}"));
   CHECK(entries(list) == Texts{"-: wavs/LJ001-0001.wav|Printing, in the \"only\" sense|LJ001-0001",
                                "-: wavs/LJ001-0002.wav|\"born in eighteen ninety.|LJ001-0002"});
-  CHECK(warnings(list) == Texts{folder / "metadata.csv" + ": columns not used: text"});
+  CHECK(warnings(list).empty());  // another column gives the text
+  List other(of(folder,
+                "root: @, manifest: @/metadata.csv, delimiter: '|', header: [id, raw, normalized], "
+                "columns_are: {path: 'wavs/{id}.wav'}, columns: {text: normalized}"));
+  CHECK(warnings(other) == Texts{folder / "metadata.csv" + ": columns not used: raw"});
+}
+
+TEST_CASE("Speech Commands: lists of paths give splits, and the rest is the third") {
+  const TempFolder folder;
+  for (const char* p : {"no/a_nohash_0.wav", "no/b_nohash_0.wav", "yes/a_nohash_0.wav",
+                        "yes/b_nohash_0.wav", "yes/c_nohash_1.wav", "_background_noise_/pink.wav"})
+    folder.write(p, "x");
+  folder.write("validation_list.txt", "yes/c_nohash_1.wav\n");
+  folder.write("testing_list.txt", "./no/b_nohash_0.wav\n");
+  const std::string options =
+      "root: @, labels: parent_dir, exclude: [_background_noise_], manifest: {train: rest, "
+      "validation: @/validation_list.txt, test: @/testing_list.txt}";
+  List list(of(folder, options));
+  CHECK(entries(list) == Texts{"train: no/a_nohash_0.wav=no", "train: yes/a_nohash_0.wav=yes",
+                               "train: yes/b_nohash_0.wav=yes",
+                               "validation: yes/c_nohash_1.wav=yes", "test: no/b_nohash_0.wav=no"});
+  CHECK(warnings(list).empty());
+  // Where the lists name all files, the third split has none.
+  List none(of(folder, options + ", include: ['none/*']"));
+  REQUIRE_FALSE(warnings(none).empty());
+  CHECK(warnings(none).front() ==
+        fmt::format("manifest.train: {}: there is no other file than those that the lists name "
+                    "(there are 5 .wav, 2 .txt)",
+                    folder.path()));
+  const std::pair<const char*, const char*> wrong[] = {
+      {"manifest: {a: @/testing_list.txt, b: rest}",
+       "plan: manifest: b: the rest are the other files of root, and there is no root; set it"},
+      {"root: @, manifest: {a: rest, b: rest, c: @/testing_list.txt}",
+       "manifest: a and b: only one split gets the rest; for a list of that name write ./rest"},
+      {"root: @, manifest: {a: rest}",
+       "manifest: a: the rest is what no list names, and there is no list; write {test: test.txt, "
+       "train: rest}"},
+      {"root: @, manifest: {a/b: rest, c: @/testing_list.txt}",
+       "plan: manifest: 'a/b' cannot be the name of a split"},
+  };
+  for (const auto& [text, message] : wrong) {
+    CAPTURE(std::string(text));
+    const std::string said = refusal(folder, text);
+    CAPTURE(said);
+    CHECK(said.find(message) != said.npos);
+  }
+}
+
+TEST_CASE("split_group with a table that gives no splits is told") {
+  const TempFolder folder;
+  folder.write("t.csv", "path,speaker\na.wav,ann\n");
+  const std::string options =
+      "root: @, manifest: @/t.csv, columns: [speaker], split_group: speaker";
+  List list(of(folder, options));
+  CHECK(warnings(list) ==
+        Texts{fmt::format("split_group keeps the files of a group in one split, and {} gives no "
+                          "splits; add splits: ratio to draw them, or remove split_group",
+                          folder / "t.csv")});
+  List drawn(of(folder, options + ", splits: ratio, split_ratios: {train: 1}"));
+  CHECK(warnings(drawn).empty());
 }
 
 TEST_CASE("Common Voice: several official tables give the splits, paths are below clips") {
@@ -80,10 +157,13 @@ TEST_CASE("Common Voice: several official tables give the splits, paths are belo
                           folder / "test.tsv")});
   // A file in two splits is told, by its path: lines of several lists have no one number.
   bool is_told = false;
-  for (const std::string& warning : warnings(list))
+  for (const std::string& warning : warnings(list)) {
+    // A template has the column path.
+    CHECK((warning.find("columns not used") == warning.npos || warning.ends_with(": age")));
     is_told = is_told || warning.find(
                              "1 of 5 lines name a path that was listed before, such as "
                              "clips/a.mp3; 1 in another split: clips/a.mp3 is in ") != warning.npos;
+  }
   CHECK(is_told);
 }
 
@@ -121,6 +201,21 @@ TEST_CASE("AudioSet: comments, ', ' between the cells, several labels in quotes"
   CHECK(entries(list) == Texts{"-: --4gqARaEJE.wav#t=0,10=/m/068hy,/m/07q6cd_",
                                "-: -0BIyqJj9ZU.wav#t=30,40=/m/07rgt08"});
   CHECK(warnings(list).empty());
+  // The names of classes are in a second table.
+  folder.write(
+      "class_labels_indices.csv",
+      "index,mid,display_name\n0,/m/068hy,\"Domestic animals, pets\"\n1,/m/07q6cd_,Squeak\n");
+  List named(of(folder,
+                "root: @, manifest: @/eval_segments.csv, delimiter: ', ', comment: '#', header: "
+                "[ytid, start, end, labels], columns_are: {path: '{ytid}.wav', label: labels}, "
+                "labels: manifest, label_separator: ',', utterances: {}, join: {table: "
+                "@/class_labels_indices.csv, on: label, key: mid, label: display_name}"));
+  CHECK(entries(named) == Texts{"-: --4gqARaEJE.wav#t=0,10=Domestic animals, pets,Squeak",
+                                "-: -0BIyqJj9ZU.wav#t=30,40=/m/07rgt08"});
+  CHECK(warnings(named) ==
+        Texts{folder / "class_labels_indices.csv" +
+              ": its column mid lacks 1 of the values of label in this corpus, such as "
+              "/m/07rgt08; they occur 1 times, and stay as they are"});
 }
 
 TEST_CASE("VoxCeleb: speakers and videos are folders") {
@@ -131,6 +226,112 @@ TEST_CASE("VoxCeleb: speakers and videos are folders") {
       of(folder, "root: @/wav, labels: top_dir, columns: {speaker: top_dir, video: parent_dir}"));
   CHECK(entries(list) == Texts{"-: id10001/1zcIwhmdeo4/00001.wav=id10001|id10001|1zcIwhmdeo4",
                                "-: id10002/xTV/00002.wav=id10002|id10002|xTV"});
+}
+
+TEST_CASE("VoxCeleb: a second table gives splits and columns of speakers") {
+  const TempFolder folder;
+  for (const char* p : {"wav/id1/v/1.wav", "wav/id2/v/1.wav", "wav/id3/v/1.wav", "wav/id3/v/2.wav"})
+    folder.write(p, "x");
+  const std::string options =
+      "root: @/wav, labels: top_dir, columns: {speaker: top_dir}, constants: {corpus: v}, ";
+  folder.write("vox1_meta.csv",
+               "VoxCeleb1 ID\tGender\tSet\nid9\tm\tdev\nid1\tf\ttest\nid2\t m "
+               "\tdev\nid2\tf\n");
+  const std::string join =
+      "join: {table: @/vox1_meta.csv, delimiter: \"\\t\", on: speaker, key: VoxCeleb1 ID, "
+      "columns: {gender: Gender}, split: Set}";
+  List list(of(folder, options + join));
+  CHECK(entries(list) == Texts{"dev: id2/v/1.wav=id2|id2|v|m", "test: id1/v/1.wav=id1|id1|v|f",
+                               "-: id3/v/1.wav=id3|id3|v|", "-: id3/v/2.wav=id3|id3|v|"});
+  const std::string table = folder / "vox1_meta.csv";
+  REQUIRE(warnings(list).size() == 2);
+  CHECK(warnings(list)[0].starts_with(
+      table + ": 1 line cannot be used and is left out; the first: " + table +
+      ":5: 2 cells, but the header has 3"));
+  CHECK(warnings(list)[1] ==
+        table +
+            ": its column VoxCeleb1 ID lacks 1 of the values of speaker in this corpus, such "
+            "as id3; they occur 2 times, and what the table would give is empty there");
+  // Several tables, one of lines of JSON; a label from one; the last of two lines counts.
+  folder.write("rooms.jsonl",
+               "{\"id\": \"v\", \"room\": \"hall\"}\n{\"id\": \"v\", \"room\": \"cell\"}\n");
+  List several(of(folder,
+                  "root: @/wav, columns: {speaker: top_dir, video: parent_dir}, join: [{table: "
+                  "@/vox1_meta.csv, delimiter: \"\\t\", on: speaker, columns: [Gender]}, {table: "
+                  "@/rooms.jsonl, on: video, key: id, label: room}]"));
+  CHECK(entries(several) == Texts{"-: id1/v/1.wav=cell|id1|v|f", "-: id2/v/1.wav=cell|id2|v|m",
+                                  "-: id3/v/1.wav=cell|id3|v|", "-: id3/v/2.wav=cell|id3|v|"});
+  REQUIRE(warnings(several).size() == 3);
+  CHECK(warnings(several)[1] ==
+        folder / "rooms.jsonl" +
+            ": 1 line has a id that was listed before, such as v; the last one counts");
+}
+
+TEST_CASE("joined tables: what is wrong is told") {
+  const TempFolder folder;
+  folder.write("wav/id1/1.wav", "x");
+  folder.write("t.csv", "id,sex\nid1,f\n");
+  folder.write("bad.csv", "id,sex\nid1\n");
+  folder.write("none.csv", "id,sex\n,f\n");
+  folder.write("t.jsonl", "{\"id\": \"id1\", \"sex\": \"f\"}\n");
+  folder.write("latin.csv", "id,sex\nid1,f\xE9\n");
+  const std::string speaker = "columns: {speaker: top_dir}, ";
+  const std::pair<std::string, const char*> wrong[] = {
+      {speaker + "join: {table: @/t.csv, on: speker, columns: [sex]}",
+       "plan: join: @/t.csv: on: 'speker' is not an entry of columns. Did you mean 'speaker'?"},
+      {speaker + "labels: top_dir, join: {table: @/t.csv, on: speaker, label: sex}",
+       "plan: join: @/t.csv: label: the files have labels already; remove one, or write on: label"},
+      {speaker + "splits: top_dir, join: {table: @/t.csv, on: speaker, split: sex}",
+       "plan: join: @/t.csv: split: the files have splits already; remove one"},
+      {speaker + "join: {table: @/t.csv, on: speaker, columns: {speaker: sex}}",
+       "plan: columns: 'speaker' is listed twice"},
+      {"join: {table: @/t.csv, on: label, label: sex}",
+       "plan: join: @/t.csv: on: label looks up labels, and the files have none; set labels"},
+      {"join: {table: @/t.csv, on: label, columns: [sex]}",
+       "join: on: label gives labels alone; remove columns and split"},
+      {"join: {table: @/t.csv, on: speaker}",
+       "join: nothing is taken from the table; write columns, label or split"},
+      {"join: {on: speaker, columns: [sex]}", "join: 'table' is missing; write table: FILE"},
+      {"join: {table: @/t.csv, columns: [sex]}", "join: 'on' is missing; write on: NAME"},
+      {"join: {table: @/t.csv, on: a, colums: [sex]}", "Did you mean 'columns'?"},
+      {"join: @/t.csv", "is not a map, such as {table: speakers.csv"},
+      {speaker + "join: {table: @/t.csv, on: speaker, key: ID, columns: [sex]}",
+       "@/t.csv: there is no column 'ID', which join.key asks for; it has id, sex"},
+      {speaker + "join: {table: @/t.csv, on: speaker, columns: [gender]}",
+       "@/t.csv: there is no column 'gender', which join.columns asks for; it has id, sex"},
+      {speaker + "join: {table: @/t.csv, on: speaker, key: sex, columns: [id]}",
+       "@/t.csv: its column sex has none of the 1 values of speaker in this corpus, such as id1; "
+       "correct join.on or join.key"},
+      {speaker + "join: {table: @/bad.csv, on: speaker, columns: [sex]}",
+       "@/bad.csv:2: 1 cell, but the header has 2"},
+      {speaker + "join: {table: @/none.csv, on: speaker, columns: [sex]}",
+       "@/none.csv: there is no line with a id"},
+      {speaker + "join: {table: @/latin.csv, on: speaker, columns: [sex]}", "is not UTF-8"},
+      {speaker + "join: {table: @/gone.csv, on: speaker, columns: [sex]}", "@/gone.csv: "},
+  };
+  for (const auto& [text, message] : wrong) {
+    CAPTURE(text);
+    const std::string said = refusal(folder, "root: @/wav, " + text);
+    CAPTURE(said);
+    CHECK(said.find(message) != said.npos);
+  }
+}
+
+TEST_CASE(
+    "VCTK: a table of speakers with blanks between the cells, whose last ones may be missing") {
+  const TempFolder folder;
+  for (const char* p : {"wav48/p225/p225_001.wav", "wav48/p226/p226_001.wav"}) folder.write(p, "x");
+  folder.write("speaker-info.txt",
+               "ID  AGE  GENDER  ACCENTS  REGION COMMENTS\np225  23  F    English    Southern  "
+               "England\np226  22  M    English\n");
+  List list(
+      of(folder,
+         "root: @/wav48, labels: top_dir, columns: {speaker: top_dir}, join: {table: "
+         "@/speaker-info.txt, delimiter: ' ', comment: ID, header: [id, age, gender, accent], "
+         "on: speaker, columns: [gender, accent]}"));
+  CHECK(entries(list) == Texts{"-: p225/p225_001.wav=p225|p225|F|English    Southern  England",
+                               "-: p226/p226_001.wav=p226|p226|M|English"});
+  CHECK(warnings(list).empty());
 }
 
 TEST_CASE("LibriSpeech: a list beside the files of each chapter, texts with blanks") {
@@ -383,9 +584,39 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
         {"test.tsv", "client_id\tpath\tsentence\nd\tb.mp3\tNo\n"},
         {"clips/a.mp3", "x"}},
        {"train: clips/a.mp3|Yes|c", "test: clips/b.mp3|No|d"}},
+      {"Speech Commands (validation_list.txt, testing_list.txt, all others for training; labels "
+       "from the names of folders; without _background_noise_)",
+       {{"validation_list.txt", "up/b_nohash_0.wav\n"},
+        {"testing_list.txt", "up/c_nohash_0.wav\n"},
+        {"up/a_nohash_0.wav", "x"},
+        {"up/b_nohash_0.wav", "x"},
+        {"up/c_nohash_0.wav", "x"},
+        {"_background_noise_/pink.wav", "x"}},
+       {"train: up/a_nohash_0.wav=up|a", "validation: up/b_nohash_0.wav=up|b",
+        "test: up/c_nohash_0.wav=up|c"}},
       {"LibriSpeech (*.trans.txt beside the files)",
        {{"train-clean/1/2/1-2.trans.txt", "1-2-0 A B\n"}, {"dev/3/4/3-4.trans.txt", "3-4-0 C\n"}},
        {"train-clean: train-clean/1/2/1-2-0.flac|A B|1", "dev: dev/3/4/3-4-0.flac|C|3"}},
+      {"LibriSpeech (*.trans.txt beside the files; SPEAKERS.TXT)",
+       {{"dev/3/4/3-4.trans.txt", "3-4-0 C\n"},
+        {"SPEAKERS.TXT",
+         "; speakers\n;ID  |SEX| SUBSET |MINUTES| NAME\n3    | F | dev | 1.5 | A\n"}},
+       {"dev: dev/3/4/3-4-0.flac|C|3|F"}},
+      {"VoxCeleb1 (wav/SPEAKER/VIDEO; vox1_meta.csv has splits and speakers)",
+       {{"wav/id1/v/1.wav", "x"},
+        {"vox1_meta.csv",
+         "VoxCeleb1 ID\tVGGFace1 ID\tGender\tNationality\tSet\nid1\tA\tf\tUSA\tdev\n"}},
+       {"dev: id1/v/1.wav=id1|id1|v|f"}},
+      {"VCTK (wav48/SPEAKER; speaker-info.txt)",
+       {{"wav48/p225/p225_001.wav", "x"},
+        {"speaker-info.txt",
+         "ID  AGE  GENDER  ACCENTS  REGION\n225  23  F    English    Southern\n"}},
+       {"-: p225/p225_001.wav=p225|225|F|English    Southern"}},
+      {"VCTK (wav48_silence_trimmed/SPEAKER; speaker-info.txt)",
+       {{"wav48_silence_trimmed/p225/p225_001_mic1.flac", "x"},
+        {"speaker-info.txt",
+         "ID  AGE  GENDER  ACCENTS  REGION COMMENTS\np225  23  F    English\n"}},
+       {"-: p225/p225_001_mic1.flac=p225|p225|F|English"}},
       {"a manifest of Lhotse (cuts in cuts.jsonl)",
        {{"cuts.jsonl", lhotse_cut}},
        {"-: /a.wav#t=0.5,1.5|c|t|p"}},
@@ -414,16 +645,88 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
     const auto guess = guess_corpus(folder.path() + "/");
     REQUIRE(guess.has_value());
     CHECK(guess->what == row.what);
-    std::string options;
-    for (const auto& [option, value] : guess->options)
-      options += (options.empty() ? "{" : ", ") + option + ": " + value;
-    CAPTURE(options);
-    List list(options + "}");
+    CAPTURE(written(*guess));
+    List list(written(*guess));
     CHECK(entries(list) == row.entries);
   }
   const TempFolder none;
   none.write("text.txt", "x");
   CHECK_FALSE(guess_corpus(none.path()).has_value());
+}
+
+TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
+  const TempFolder folder;
+  for (const char* p : {"m/dog/a.wav", "m/cat/b.wav", "n/0.flac", "n/1.flac"}) folder.write(p, "x");
+  folder.write("n/0.txt", "nought");
+  folder.write("n/1.txt", "one");
+  folder.write("n/0.cls", "5");
+  folder.write("n/1.cls", "6");
+  const std::string made = fmt::format(
+      "cd '{}' && tar cf m.tar -C m dog cat && mkdir s && tar cf s/0.tar -C n 0.flac "
+      "0.txt 0.cls && tar cf s/1.tar -C n 1.flac 1.txt 1.cls",
+      folder.path());
+  REQUIRE(std::system(made.c_str()) == 0);
+  struct Row {
+    const char *given, *what;
+    Texts entries;
+  };
+  const Texts shards{"-: 0.tar/0.flac=5|nought", "-: 1.tar/1.flac=6|one"};
+  const Row rows[] = {
+      {"m.tar",
+       "an archive of 2 sound files, with labels from the names of folders",
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"}},
+      {"s/0.tar",
+       "an archive of 1 sound file, with .cls, .txt beside them",
+       {"-: 0.flac=5|nought"}},
+      {"s", "2 archives, the first of 1 sound file, with .cls, .txt beside them", shards},
+      {"s/{0..1}.tar", "2 archives, the first of 1 sound file, with .cls, .txt beside them",
+       shards},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.given));
+    const auto guess = guess_corpus(folder / row.given);
+    REQUIRE(guess.has_value());
+    CHECK(guess->what == row.what);
+    CAPTURE(written(*guess));
+    List list(written(*guess));
+    CHECK(entries(list) == row.entries);
+  }
+}
+
+TEST_CASE("a list is recognized by itself, and the options that are written for it read it") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "meta/b.wav", "lists/none.wav"}) folder.write(p, "x");
+  folder.write("meta/t.csv", "file,class\na.wav,dog\n");
+  folder.write("meta/u.csv", "file,class\nb.wav,dog\n");
+  folder.write("lists/l.txt", "# all\n\nmeta/b.wav\na.wav\n");
+  folder.write("lists/other.txt", "a text\n");
+  folder.write("lists/other.csv", "a,b\n1,2\n");
+  folder.write("wav.scp", "r /a.wav\n");
+  folder.write("lj/metadata.csv", "a|b|c\n");
+  folder.write("lj/wavs/a.wav", "x");
+  struct Row {
+    const char *list, *what;
+    Texts entries;
+  };
+  const Row rows[] = {
+      {"meta/t.csv", "a table with paths (meta/t.csv, 2 columns)", {"-: a.wav=dog"}},
+      {"meta/u.csv", "a table with paths (u.csv, 2 columns)", {"-: b.wav=dog"}},
+      {"lists/l.txt", "a list of paths", {"-: meta/b.wav", "-: a.wav"}},
+      {"wav.scp", "a data folder of Kaldi (wav.scp)", {"-: /a.wav|r"}},
+      {"lj/metadata.csv", "LJSpeech (metadata.csv with |, wavs/ID.wav)", {"-: wavs/a.wav|c"}},
+      {"lists/other.txt", nullptr, {}},
+      {"lists/other.csv", nullptr, {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.list));
+    const auto guess = guess_corpus(folder / row.list);
+    REQUIRE(guess.has_value() == (row.what != nullptr));
+    if (!guess) continue;
+    CHECK(guess->what == row.what);
+    CAPTURE(written(*guess));
+    List list(written(*guess));
+    CHECK(entries(list) == row.entries);
+  }
 }
 
 }  // namespace melflow::test::corpora_test
