@@ -291,11 +291,21 @@ class Listing {
       listed_.insert(below_root_(manifest_.relative(i)));
     const std::size_t before = manifest_.size();
     names_archives(options_.root) ? scan_archives() : scan();
+    // Else files of a list would be among the rest, too.
+    if (met_ == 0 && manifest_.size() > before && !is_cut_ && context_.whole == nullptr)
+      throw RunError(fmt::format(
+          "manifest.{}: none of the files that the lists name is below {}, such as {}; the paths "
+          "in lists start there",
+          excerpt(split_), options_.root, excerpt(manifest_.relative(0))));
     if (manifest_.size() == before && !is_cut_ && context_.whole == nullptr)
       tell(fmt::format("manifest.{}: {}: there is no other file than those that the lists name{}",
                        excerpt(split_), options_.root, others_there()));
   }
-  [[nodiscard]] bool is_listed(const std::string& path) const { return listed_.contains(path); }
+  bool is_listed(const std::string& path) {
+    const bool is_there = listed_.contains(path);
+    met_ += is_there ? 1 : 0;
+    return is_there;
+  }
 
   void check_has_splits() const {
     if (options_.split_group.empty() || options_.splits != Splits::automatic ||
@@ -608,6 +618,7 @@ class Listing {
   std::string list_, split_;  // the list that is read, and the split of all its files, or ""
   bool are_several_ = false;  // whether there are several lists
   std::unordered_set<std::string> listed_;  // the paths of the lists, where the rest is taken
+  std::size_t met_ = 0;                     // of these, found below the root
   std::set<std::string> unused_;            // remarks on columns, each told of the first list alone
   std::vector<JoinedTable> joined_;         // for each of the options' joins
   SplitGroups groups_;

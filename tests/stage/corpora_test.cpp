@@ -106,6 +106,11 @@ TEST_CASE("Speech Commands: lists of paths give splits, and the rest is the thir
         fmt::format("manifest.train: {}: there is no other file than those that the lists name "
                     "(there are 5 .wav, 2 .txt)",
                     folder.path()));
+  // Where their paths begin elsewhere, their files would be among the rest.
+  CHECK(
+      complaint(folder, of(folder, "root: @/no, manifest: {train: rest, test: @/testing_list.txt}"))
+          .starts_with("manifest.train: none of the files that the lists name is below @/no, such "
+                       "as no/b_nohash_0.wav"));
   const std::pair<const char*, const char*> wrong[] = {
       {"manifest: {a: @/testing_list.txt, b: rest}",
        "plan: manifest: b: the rest are the other files of root, and there is no root; set it"},
