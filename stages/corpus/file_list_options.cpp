@@ -115,8 +115,8 @@ void FileListOptions::describe(Schema& s) {
       "'room([0-9]+)'}: a column, the name of the folder that the file is in (parent_dir), that "
       "of its first folder below root (top_dir), a regular expression whose ( ) finds the "
       "text in the path, or a file for the recording: its ending, beside it (.txt), or a path "
-      "below "
-      "root ('txt/{parent_dir}/{name}.txt'), also with the name of a value in it (.json:speaker)");
+      "below root ('txt/{parent_dir}/{name}.txt'), also with the name of a value in it "
+      "(.json:speaker)");
   s.field("constants", constants,
           "what all files of this node have: a label, a split or texts of columns, {label: speech, "
           "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
