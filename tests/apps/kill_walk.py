@@ -153,7 +153,7 @@ PYTHON_CASES = {
     "threads": calls("quieter"),
     "processes": calls("quieter", ", processes: 2"),
     "batches": calls("together", ", batch: 4"),
-    "blocks": calls("Delayed", ", blocks: 1000"),
+    "python_blocks": calls("Delayed", ", blocks: 1000"),
     "many": calls("twice", ", gives: waveforms, grows: 2"),
     "rows": calls("quieter", rows=NODE % ("last", "mel", "odd", ", takes: rows, gives: rows"), last="last"),
     "update_many": calls("twice", ", gives: waveforms, grows: 2", updates=True),
