@@ -2,6 +2,7 @@
 //
 // In, out: Waveform, of any length.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>

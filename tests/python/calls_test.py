@@ -732,6 +732,7 @@ class CallsTest(corpus.CorpusTest):
         for function, options, said in [
             ("own:three", {}, "the function gives 3 arrays of samples; give one, or write gives: waveforms"),
             ("own:with_rate", {}, "a pair of samples and a rate; give the samples alone.* a resample node changes it"),
+            ("own:with_rate", {"gives": "waveforms"}, "a pair of samples and a rate; give the samples alone"),
             ("own:ragged", {}, "the function gives list .*, which is no array"),
             ("own:embedding", {"gives": "rows", "columns": 1, "grows": 0.001}, "gives rows of 4 values, and columns is 1; set columns: 4"),
         ]:

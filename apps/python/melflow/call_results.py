@@ -53,10 +53,14 @@ def _array(value: Any) -> np.ndarray:
         raise TypeError(f"the function gives {shown(value)}, which is no array") from None
 
 
-def samples_of(value: Any) -> np.ndarray:
+def _refuse_rate(value: Any) -> None:
     if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1]) == 0 and hasattr(value[0], "__len__"):
         raise TypeError("the function gives a pair of samples and a rate; give the samples alone: they have the rate that the function "
                         "gets, and a resample node changes it")
+
+
+def samples_of(value: Any) -> np.ndarray:
+    _refuse_rate(value)
     array = _array(value)
     if array.dtype == np.int16:
         array = array / np.float32(32768)
@@ -102,6 +106,7 @@ def results_of(gives: str, value: Any) -> List[np.ndarray]:
         return [samples_of(value)]
     if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
         raise TypeError(f"the function gives {shown(value)}; several results are a generator or a list of arrays of samples")
+    _refuse_rate(value)
     return [samples_of(one) for one in value]
 
 
