@@ -49,9 +49,9 @@ void PythonOptions::describe(Schema& s) {
        "in a batch is filled up with copies. Not set: it gets one recording")
       .range(1, 4096);
   s.field("blocks", blocks,
-          "for recordings of any length: an object of the class is made for each recording and "
-          "called with blocks of so many samples in their order, the last one shorter; its method "
-          "finish, if it has one, gives what is left")
+          "samples in a call; recordings of any length come block by block: an object of the class "
+          "is made for each recording and called with its blocks in their order, the last one "
+          "shorter; its method finish, if it has one, gives what is left")
       .range(1, 1 << 24);
   s.field("timeout", timeout,
           "with processes: how long a call may take [s]; then its recording fails, and its process "
