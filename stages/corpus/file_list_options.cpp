@@ -122,13 +122,14 @@ void FileListOptions::describe(Schema& s) {
           "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
           "several");
 
-  s.field("join", join,
-          "second tables, about speakers or classes: {table: vox1_meta.csv, delimiter: '\\t', on: "
-          "speaker, key: VoxCeleb1 ID, columns: {gender: Gender}, split: Set}, or a list of such. "
-          "table: its path; on: the entry of columns whose texts are looked up, or label; key: the "
-          "column with these texts, by default the first; columns, label, split: what is taken "
-          "from the row; delimiter, header and comment as of manifest. Where the table lacks a "
-          "text, nothing is taken, and a warning counts these");
+  s.field(
+      "join", join,
+      "second tables, about speakers or classes: {table: vox1_meta.csv, delimiter: \"\\t\", on: "
+      "speaker, key: VoxCeleb1 ID, columns: {gender: Gender}, split: Set}, or a list of such. "
+      "table: its path; on: the entry of columns whose texts are looked up, or label; key: the "
+      "column with these texts, by default the first; columns, label, split: what is taken "
+      "from the row; delimiter, header and comment as of manifest. Where the table lacks a "
+      "text, nothing is taken, and a warning counts these");
 
   s.field(
       "splits", splits,

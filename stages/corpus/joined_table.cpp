@@ -127,9 +127,11 @@ std::string JoinedTable::remark() const {
   if (files_lacking_ == 0) return {};
   if (found_ == 0)
     throw RunError(fmt::format(
-        "{}: its column {} has none of the {} values of {} in this corpus, such as {}; correct "
-        "join.on or join.key",
-        join_.table, excerpt(key_), lacking_.size(), excerpt(join_.on), excerpt(first_)));
+        "{}: its column {} has none of the values of {} in this corpus, such as {}; correct "
+        "join.on or join.key{}",
+        join_.table, excerpt(key_), excerpt(join_.on), excerpt(first_),
+        join_.renames_labels() ? ", or set label_separator where that are several labels"
+                               : ", or where that comes from (columns, root)"));
   return fmt::format(
       "{}: its column {} lacks {} of the values of {} in this corpus, such as {}; they "
       "occur {} times, and {}",

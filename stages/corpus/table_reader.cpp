@@ -35,11 +35,16 @@ bool is_json_lines(std::string_view path) {
 int column_for(TableReader& table, const std::string& path, const std::string& name,
                const char* option) {
   const int column = table.find_column(name);
-  if (column < 0)
-    throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
-                               name, option, fmt::join(table.columns(), ", "),
-                               did_you_mean(name, table.columns())));
-  return column;
+  if (column >= 0) return column;
+  const std::vector<std::string>& all = table.columns();
+  std::string advice = did_you_mean(name, all);
+  if (all.size() == 1)
+    for (const char* other : {"\t", "|", ";"})
+      if (all.front().find(other) != std::string::npos)
+        advice = fmt::format("; where that are several columns, write delimiter: \"{}\"",
+                             *other == '\t' ? "\\t" : other);
+  throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
+                             name, option, fmt::join(all, ", "), advice));
 }
 
 int mapped_column(TableReader& table, const std::string& path, const std::string& name,

@@ -278,6 +278,7 @@ TEST_CASE("joined tables: what is wrong is told") {
   folder.write("t.csv", "id,sex\nid1,f\n");
   folder.write("bad.csv", "id,sex\nid1\n");
   folder.write("none.csv", "id,sex\n,f\n");
+  folder.write("tabs.csv", "id\tsex\nid1\tf\n");
   folder.write("t.jsonl", "{\"id\": \"id1\", \"sex\": \"f\"}\n");
   folder.write("latin.csv", "id,sex\nid1,f\xE9\n");
   const std::string speaker = "columns: {speaker: top_dir}, ";
@@ -305,8 +306,10 @@ TEST_CASE("joined tables: what is wrong is told") {
       {speaker + "join: {table: @/t.csv, on: speaker, columns: [gender]}",
        "@/t.csv: there is no column 'gender', which join.columns asks for; it has id, sex"},
       {speaker + "join: {table: @/t.csv, on: speaker, key: sex, columns: [id]}",
-       "@/t.csv: its column sex has none of the 1 values of speaker in this corpus, such as id1; "
-       "correct join.on or join.key"},
+       "@/t.csv: its column sex has none of the values of speaker in this corpus, such as id1; "
+       "correct join.on or join.key, or where that comes from (columns, root)"},
+      {speaker + "join: {table: @/tabs.csv, on: speaker, columns: [sex]}",
+       "it has id\tsex; where that are several columns, write delimiter: \"\\t\""},
       {speaker + "join: {table: @/bad.csv, on: speaker, columns: [sex]}",
        "@/bad.csv:2: 1 cell, but the header has 2"},
       {speaker + "join: {table: @/none.csv, on: speaker, columns: [sex]}",
