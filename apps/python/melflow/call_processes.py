@@ -160,6 +160,9 @@ class Children:
                 child.end()
 
 
+_BETWEEN = 0.05  # [s] Looking takes as long as a short call.
+
+
 def _used() -> Tuple[float, float]:
     """The processor time of this process, and how long its threads were ready but had no core [s]."""
     wait = 0
@@ -178,6 +181,7 @@ def serve(descriptor: int, memory: int) -> None:
     call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
     function = Here(calls._load(call), arguments, gives, batch)
     connection.send_bytes(b"ready")
+    used, looked = (0.0, 0.0), -_BETWEEN
     while True:
         try:
             shapes, rate = pickle.loads(connection.recv_bytes())
@@ -186,4 +190,6 @@ def serve(descriptor: int, memory: int) -> None:
         answers = function(arrays.take(shapes), rate)
         given = arrays.put([array for answer in answers for array in answer[2]])
         told = [(outcome, reason, len(results), notes) for outcome, reason, results, notes in answers]
-        connection.send_bytes(pickle.dumps((told, given, _used())))
+        if time.monotonic() >= looked + _BETWEEN:
+            used, looked = _used(), time.monotonic()
+        connection.send_bytes(pickle.dumps((told, given, used)))
