@@ -2,12 +2,14 @@
 """Functions of Python as nodes: what they cost beside the functions themselves, and whether they keep anything.
 
 In:  python3 perf/python_nodes.py [ROUNDS=5], with a Python that has melflow; for the models onnxruntime, onnx and silero-vad, too.
-Out: medians over the rounds, in turn: calls a second of a NumPy function (gain and noise) in a graph with one worker and alone;
-     of it in another process; of a function that holds Python's lock with processes: 2 and 1; seconds of audio a second of voice
-     activity and of an ONNX model in a graph and by onnxruntime alone. Then memory (of the process, and traced in Python),
-     descriptors and threads after 5,000 and 10,000 recordings, which functions pass, skip and fail.
+Out: medians over the rounds, in turn, and of the rounds' ratios: calls a second of a NumPy function (gain and noise) in a graph
+     with one worker and alone; of it in another process; of a function that holds Python's lock with processes: 2 and 1, with
+     what the rest of the run needs; seconds of audio a second of voice activity and of an ONNX model in a graph and by
+     onnxruntime alone. Then memory (of the process, and traced in Python), descriptors and threads after 5,000 and 10,000
+     recordings, which functions pass, skip and fail.
 """
 import importlib.util
+import operator
 import os
 import statistics
 import sys
@@ -18,7 +20,7 @@ import tracemalloc
 import melflow
 import numpy as np
 
-COUNT, RATE = 400, 16000
+COUNT, LONG, HOLDING, RATE = 400, 1000, 300, 16000
 
 
 def noisy(samples, rate):
@@ -36,7 +38,7 @@ def choosy(samples, rate):
 
 def holds_the_lock(samples, rate):
     total = 0
-    for i in range(200000):
+    for i in range(1000000):
         total += i % 7
     return samples
 
@@ -82,7 +84,7 @@ def write_model(path):
 
 def main(rounds=5):
     samples = np.random.default_rng(1).standard_normal(4 * RATE).astype(np.float32) / 4
-    alone, inside, other, one, two, model, vad, session, onnx = [], [], [], [], [], [], [], [], []
+    alone, inside, other, one, two, rest, model, vad, session, onnx = ([] for _ in range(10))
     has_onnx = all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnx"))
     path = os.path.join(tempfile.mkdtemp(), "layers.onnx")
     layers = None
@@ -103,30 +105,38 @@ def main(rounds=5):
         empty = timed(lambda: without().run())
         inside.append(COUNT / (timed(lambda: graph(noisy).run()) - empty))
         other.append(COUNT / (timed(lambda: graph(f"{here}:noisy", processes=1).run()) - empty))
-        one.append(300 / timed(lambda: graph(f"{here}:holds_the_lock", 300, processes=1).run()))
-        two.append(300 / timed(lambda: graph(f"{here}:holds_the_lock", 300, processes=2, workers=2).run()))
+        # Long enough that the start of the processes, which is in it, does not count.
+        before = time.process_time()
+        one.append(HOLDING / timed(lambda: graph(f"{here}:holds_the_lock", HOLDING, 1, processes=1).run()))
+        rest.append((time.process_time() - before) / HOLDING * one[-1])
+        two.append(HOLDING / timed(lambda: graph(f"{here}:holds_the_lock", HOLDING, 1, processes=2, workers=2).run()))
         if detector is not None:
             model.append(40 * 30 / timed(lambda: [detector.probabilities(np.tile(samples, 8)[:30 * RATE]) for _ in range(40)]))
             took = timed(lambda: graph("melflow.models:Vad", 40, 30, gives="utterances").run())
             vad.append(40 * 30 / (took - timed(lambda: without(40, 30).run())))
         if layers is not None:
             pieces = samples[:64000].reshape(10, 16, 400)
-            session.append(COUNT * 4 / timed(lambda: [layers.run(None, {"x0": p}) for _ in range(COUNT) for p in pieces]))
-            took = timed(lambda: graph("melflow.models:Onnx", model=path, frames=400, gives="rows", columns=192).run())
-            onnx.append(COUNT * 4 / (took - empty))
+            session.append(LONG * 4 / timed(lambda: [layers.run(None, {"x0": p}) for _ in range(LONG) for p in pieces]))
+            took = timed(lambda: graph("melflow.models:Onnx", LONG, model=path, frames=400, gives="rows", columns=192).run())
+            onnx.append(LONG * 4 / (took - timed(lambda: without(LONG).run())))
     middle = statistics.median
+
+    def ratio(rates, others):
+        return f"{middle(map(operator.truediv, rates, others)):.2f}"
+
     print(f"NumPy function: {middle(inside):.0f} calls/s in a graph with one worker (without what makes the samples), "
-          f"{middle(alone):.0f} alone: {middle(inside) / middle(alone):.2f}")
+          f"{middle(alone):.0f} alone: {ratio(inside, alone)}")
     print(f"  in another process: {middle(other):.0f} calls/s")
-    print(f"holds the lock: {middle(two):.1f} calls/s by two processes, {middle(one):.1f} by one: {middle(two) / middle(one):.2f}")
+    print(f"holds the lock: {middle(two):.1f} calls/s by two processes, {middle(one):.1f} by one: {ratio(two, one)} "
+          f"(this process needs {100 * middle(rest):.1f}% of a core beside one)")
     if has_vad:
         print(f"voice activity: {middle(vad):.0f} s of audio a second, {middle(model):.0f} by onnxruntime alone: "
-              f"{middle(vad) / middle(model):.2f}")
+              f"{ratio(vad, model)}")
     else:
         print("voice activity: skipped, onnxruntime or silero-vad is not installed")
     if has_onnx:
         print(f"ONNX model: {middle(onnx):.0f} s of audio a second, {middle(session):.0f} by onnxruntime alone: "
-              f"{middle(onnx) / middle(session):.2f}")
+              f"{ratio(onnx, session)}")
     else:
         print("ONNX model: skipped, onnxruntime or onnx is not installed")
     tracemalloc.start()

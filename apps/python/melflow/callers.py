@@ -86,7 +86,7 @@ class Here:
         return Stream(self._target, self._arguments)
 
 
-def batch_of(arrays: "List[np.ndarray] | np.ndarray", size: int) -> np.ndarray:
+def batch_of(arrays: List[np.ndarray], size: int) -> np.ndarray:
     """[size, ...]: one to `size` arrays of one shape; the last one is repeated."""
     return np.stack([*arrays, *[arrays[-1]] * (size - len(arrays))])
 

@@ -13,8 +13,6 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from .callers import batch_of
-
 
 def _hash_of_file(path: str) -> str:
     found = hashlib.sha256()
@@ -43,8 +41,8 @@ class Onnx:
     model: the path. output: the name or number of the output that becomes rows. batch: adds an axis of size 1 before the input
     and removes it from the output; not given: where the model's input has one axis more than the samples or rows. frames: cuts
     the samples or rows into pieces of so many, the last one padded with zeros, and calls the model with `at_once` of them as a
-    batch (callers.batch_of), whatever the recording's length, so that rows do not depend on it; each piece gives a row. threads:
-    of one call."""
+    batch, filled up with the last of them, whatever the recording's length, so that rows do not depend on it; each piece gives a
+    row. threads: of one call."""
 
     def __init__(self, model: str, output: "int | str" = 0, batch: Optional[bool] = None, frames: Optional[int] = None,
                  at_once: int = 16, threads: int = 1) -> None:
@@ -76,10 +74,15 @@ class Onnx:
             batch = self._batch if self._batch is not None else len(self._shape) == array.ndim + 1
             out = self._run(array[None] if batch else array)
             return out[0] if batch else out
+        if not len(array):
+            raise ValueError("this recording is empty")
         count = -(-len(array) // self._frames)
-        pieces = np.zeros((count, self._frames, *array.shape[1:]), np.float32)
-        pieces.reshape(-1, *array.shape[1:])[:len(array)] = array
-        rows = [self._run(batch_of(pieces[i:i + self._at_once], self._at_once)) for i in range(0, count, self._at_once)]
+        pieces = np.empty((-(-count // self._at_once) * self._at_once, self._frames, *array.shape[1:]), np.float32)
+        flat = pieces.reshape(-1, *array.shape[1:])
+        flat[:len(array)] = array
+        flat[len(array):count * self._frames] = 0
+        pieces[count:] = pieces[count - 1]
+        rows = [self._run(pieces[i:i + self._at_once]) for i in range(0, count, self._at_once)]
         return np.concatenate(rows)[:count]
 
 
