@@ -360,6 +360,8 @@ void check_columns_are(const FileListOptions& o, PlanCheck& check) {
     for (const char* name : {"start", "end", "duration"}) warn_unused(name, "utterances");
   if (are.has("end") && are.has("duration"))
     check.error("columns_are", "end and duration are both given; remove one");
+  if (are.has("channel") && are.has("channel_from_0"))
+    check.error("columns_are", "channel and channel_from_0 are both given; remove one");
   if (!are.list.empty() && o.label_file.empty() && !may_be_table(o))
     check.error("columns_are",
                 "these are columns of a table, and there is none; set manifest or label_file");

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/text.h"
+#include "stages/containers/file_channel.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/text_lines.h"
@@ -91,6 +92,27 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
                     "the end of the recording",
                     path_, table.line(), span.end, span.start, is_duration_ ? "duration" : "end"));
   return span;
+}
+
+ChannelColumn::ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path)
+    : path_(std::move(path)), first_(are.has("channel_from_0") ? 0 : 1) {
+  const char* const name = first_ == 0 ? "channel_from_0" : "channel";
+  if (are.has(name)) column_ = mapped_column(table, path_, name, are);
+}
+
+std::string ChannelColumn::path_of(std::string_view path, const TableReader& table) const {
+  if (column_ < 0 || table.cell(column_).empty()) return std::string(path);
+  const std::string& text = table.cell(column_);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < first_ ||
+      number - first_ >= FileChannel::kMost)
+    throw BadLine(fmt::format(
+        "{}:{}: the channel is '{}', which is not a number from {} to {}{}", path_, table.line(),
+        excerpt(text), first_, first_ + FileChannel::kMost - 1,
+        text == "0" && first_ == 1 ? "; where channels are counted from 0, write channel_from_0"
+                                   : ""));
+  return channel_path(path, number - first_ + 1);
 }
 
 LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, std::string path,

@@ -48,6 +48,21 @@ class SpanColumns {
   bool is_duration_ = false;
 };
 
+/// The channel of its file that a line is, where columns_are names a column for it.
+class ChannelColumn {
+ public:
+  /// Throws RunError when the column is missing.
+  ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path);
+  /// The path of the present row's recording; `path`: that of its file. Throws BadLine for a cell
+  /// that is no channel.
+  [[nodiscard]] std::string path_of(std::string_view path, const TableReader& table) const;
+  [[nodiscard]] int column() const { return column_; }
+
+ private:
+  std::string path_;
+  int column_ = -1, first_ = 1;  // -1: there is none
+};
+
 class LabelColumns {
  public:
   /// Returns what a label of the table is called in the output.

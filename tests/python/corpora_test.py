@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 import wave
+import zipfile
 
 from melflow import program
 
@@ -170,6 +171,44 @@ class CorporaTest(unittest.TestCase):
         os.remove(os.path.join(folder, "segments"))
         self.assertEqual([e["path"] for e in self.entries(dict(manifest=folder), ("utterance",))],
                          [self.path(f"audio/r{i}.wav") for i in range(4)])
+
+    def test_channels_of_files(self):
+        """The same rows as from files that have one channel each."""
+        import numpy as np
+
+        import melflow
+
+        both = np.random.default_rng(3).integers(-9000, 9000, (RATE, 3)).astype("<i2")
+        both[:, 2] = both[:, 0] // 3
+        with wave.open(self.path("calls/a.wav"), "wb") as file:
+            file.setparams((3, 2, RATE, 0, "NONE", ""))
+            file.writeframes(both.tobytes())
+        for c in range(3):
+            with wave.open(self.path(f"alone/{c}.wav"), "wb") as file:
+                file.setparams((1, 2, RATE, 0, "NONE", ""))
+                file.writeframes(both[:, c].tobytes())
+        with zipfile.ZipFile(self.path("calls.zip"), "w") as archive:
+            archive.write(self.path("calls/a.wav"), "a.wav")
+        table = self.write("t.csv", ["file,side,begin,end", "a.wav,3,0,", "a.wav,1,0.25,0.75", "a.wav,2,,", "a.wav,4,,"])
+        alone = self.write("alone.csv", ["path,start,end", "2.wav,,", "0.wav,0.25,0.75", "1.wav,,"])
+
+        def rows(name, downmix="mean", **options):
+            g = melflow.Graph()
+            g.file_list(utterances={}, **options).disk_read().decode(downmix=downmix).mel(preset="kaldi", sample_rate=RATE).hdf5_write(
+                path=self.path(name), overwrite=True)
+            report = g.run()
+            file = melflow.open(self.path(name))
+            return [file[i] for i in range(len(file))], report
+
+        expected, _ = rows("alone.h5", root=self.path("alone/"), manifest=alone)
+        self.assertFalse(np.array_equal(expected[0], expected[2]))
+        for i, (root, downmix) in enumerate([("calls/", "mean"), ("calls.zip", "mean"), ("calls/", 2)]):
+            found, report = rows(f"{i}.h5", downmix, root=self.path(root), manifest=table,
+                                 columns_are={"path": "file", "channel": "side", "start": "begin"})
+            self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 1))
+            self.assertIn("has 3 channels, and the list asks for number 4", str(report["remarks"]))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
 
 
 if __name__ == "__main__":
