@@ -19,9 +19,8 @@ namespace {
 
 constexpr std::size_t kOthers = 5;  // the first column that comes from another file
 constexpr const char* kCommands =
-    "no commands are run, but flac -dc FILE |, sph2pipe -f wav [-c N] FILE |, sox FILE -t wav - "
-    "remix N | and cat FILE | stand for FILE, or its channel N; write the output of this one to a "
-    "file and name that";
+    "flac -dc FILE |, sph2pipe -f wav [-c N] FILE |, sox FILE -t wav - remix N | and cat FILE | "
+    "stand for FILE, or its channel N; others are run only where commands: allow is written";
 
 // Returns the first word of a line, and the rest of it without the blanks around it.
 std::pair<std::string, std::string> first_and_rest(const std::string& line) {

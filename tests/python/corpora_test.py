@@ -210,6 +210,54 @@ class CorporaTest(unittest.TestCase):
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
+    def test_commands_of_a_kaldi_folder(self):
+        """Run where they are allowed: the same rows as of the files."""
+        import h5py
+        import numpy as np
+
+        import melflow
+
+        samples = np.random.default_rng(4).integers(-9000, 9000, RATE).astype("<i2")
+        sound = self.path("a.wav")
+        with wave.open(sound, "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes(samples.tobytes())
+        ran = self.path("ran")
+        self.write("data/wav.scp", [f"r0 {sound}", f"r1 cat {sound} |", f"r2 echo >> {ran}; tail -c +1 {sound} |",
+                                    "r3 echo >&2 no such tape; false |", "r4 echo no sound |", "r5 raw.ark:17"])
+        self.write("data/segments", ["u0 r0 0.25 0.75", "u2 r2 0.25 0.75", "u1 r1 0 -1", "u3 r3 0 1", "u4 r4 0 1", "u5 r5 0 1", "u6 r6 0 1"])
+        self.write("data/text", ["u2 two of it"])
+        self.write("data/spk2utt", ["ann u0 u2"])
+
+        def graph(name, **options):
+            g = melflow.Graph()
+            columns = ["utterance", "recording", "text", "speaker"]
+            return g.file_list(manifest=self.path("data"), utterances={}, columns={c: c for c in columns}, **options).disk_read().decode().mel(
+                sample_rate=RATE, n_fft=256, win_length="25ms", hop="10ms").hdf5_write(path=self.path(name)).graph
+
+        report = graph("refused.h5").run()
+        self.assertFalse(os.path.exists(ran))
+        self.assertIn("others are run only where commands: allow is written", str(report["remarks"]))
+        report = graph("o.h5", commands="allow").run()
+        self.assertTrue(os.path.exists(ran))
+        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 4))
+        rows = melflow.open(self.path("o.h5"))
+        of = {u: rows.recording(int(*rows.select({"utterance": u, "recording": r, **more}))) for u, r, more in (
+            ("u0", "r0", {"speaker": "ann"}), ("u1", "r1", {}), ("u2", "r2", {"speaker": "ann", "text": "two of it"}))}
+        np.testing.assert_array_equal(of["u0"], of["u2"])
+        self.assertGreater(len(of["u1"]), 80)
+        self.assertGreater(len(of["u0"]), 40)
+        with h5py.File(self.path("o.h5")) as file:
+            said = "\n".join(file["remarks/reason"].asstr()[:])
+        for why in ("its command ended with exit status 1: no such tape (echo >&2 no such tape; false)", "r6' is not in the wav.scp beside it",
+                    "is in an archive (raw.ark:17)"):
+            self.assertIn(why, said)
+        os.remove(ran)
+        melflow.plan(graph("job.h5", commands="allow"), self.path("job"))
+        with self.assertRaisesRegex(melflow.ConfigError, "would run the commands of its lists"):
+            melflow.work(self.path("job"))
+        self.assertFalse(os.path.exists(ran))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -66,10 +66,10 @@ TEST_CASE("kaldi folder: what makes no sense is named with its line") {
   folder.write("wav.scp", "rec2 a.wav\nrec1 sox a.wav -t wav - |\n");
   CHECK(
       error(folder) ==
-      "wav.scp:2: rec1 is a command (sox a.wav -t wav - |); no commands are run, but flac -dc FILE "
-      "|, sph2pipe -f wav [-c N] FILE |, sox FILE -t wav - remix N | and cat FILE | stand for "
-      "FILE, "
-      "or its channel N; write the output of this one to a file and name that");
+      "wav.scp:2: rec1 is a command (sox a.wav -t wav - |); flac -dc FILE |, sph2pipe -f wav [-c "
+      "N] "
+      "FILE |, sox FILE -t wav - remix N | and cat FILE | stand for FILE, or its channel N; others "
+      "are run only where commands: allow is written");
   folder.write("wav.scp", "rec1\n");
   CHECK(error(folder) == "wav.scp:1: rec1 is without a file; name one, or remove the line");
   folder.write("wav.scp", "rec1 data/raw.ark:17\n");
