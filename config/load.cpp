@@ -154,6 +154,7 @@ class Reader {
     const StageInfo* info = stage == nullptr ? nullptr : registry_.find(stage->text());
     if (options_.trust.value_or(true) || info == nullptr) return;
     const Value *call = node.find("call"), *commands = node.find("commands");
+    if (call != nullptr && call->is_scalar() && call->text().empty()) call = nullptr;  // as stored
     if (commands != nullptr && commands->is_scalar() && commands->text() == "allow") {
       error(
           commands->mark(),
