@@ -382,6 +382,7 @@ class Listing {
       }
     }
     tell(bad.remark(list_, manifest_.size() - first));
+    if (columns) tell(columns->remark());
     std::vector<int> used{table.column("path"), split, group, channel.column()};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);

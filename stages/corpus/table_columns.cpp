@@ -134,6 +134,7 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
   for (const auto& [name, rule] : options.columns.list)
     texts_.push_back(NameRule::is_column(rule) ? column(rule, "columns") : -1);
+  has_text_.resize(texts_.size());
 }
 
 std::vector<int> LabelColumns::columns() const {
@@ -144,6 +145,7 @@ std::vector<int> LabelColumns::columns() const {
 }
 
 void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
+  ++rows_;
   if (label_ >= 0) {
     require_utf8(table.cell(label_), path_, table.line());
     take_labels(table.cell(label_), manifest, file);
@@ -165,12 +167,22 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
 }
 
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
-                             std::size_t file) const {
+                             std::size_t file) {
   std::string cell = table.cell(texts_[text]);
   require_utf8(cell, path_, table.line());
   for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
     cell.replace(at, 1, ", ");
   manifest.set_text(file, text, cell);
+  if (!cell.empty()) has_text_[text] = true;
+}
+
+std::string LabelColumns::remark() const {
+  std::vector<std::string> empty;
+  for (std::size_t t = 0; t < texts_.size(); ++t)
+    if (texts_[t] >= 0 && !has_text_[t]) empty.push_back(options_.columns.list[t].name);
+  if (rows_ == 0 || empty.empty()) return "";
+  return fmt::format("{}: columns: {} {} empty in every line", path_, fmt::join(empty, ", "),
+                     empty.size() == 1 ? "is" : "are");
 }
 
 void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std::size_t file) {

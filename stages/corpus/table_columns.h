@@ -76,10 +76,11 @@ class LabelColumns {
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
   /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const;
+  /// A warning about columns that had no text in any row that was taken, or "".
+  [[nodiscard]] std::string remark() const;
 
  private:
-  void take_text(const TableReader& table, std::size_t text, Manifest& manifest,
-                 std::size_t file) const;
+  void take_text(const TableReader& table, std::size_t text, Manifest& manifest, std::size_t file);
   void take_labels(const std::string& text, Manifest& manifest, std::size_t file);
 
   const FileListOptions& options_;
@@ -87,7 +88,9 @@ class LabelColumns {
   Renamed renamed_;
   int label_ = -1;  // number of the label's column; -1: labels are not read
   std::vector<int> targets_;
-  std::vector<int> texts_;  // for each of the options' columns; -1: not a column of a table
+  std::vector<int> texts_;      // for each of the options' columns; -1: not a column of a table
+  std::vector<bool> has_text_;  // so far
+  std::size_t rows_ = 0;
   std::vector<std::string_view> names_;
 };
 

@@ -489,6 +489,18 @@ TEST_CASE("a channel of its file for each line") {
   CHECK(entries(from_0).at(1) == "-: x/1#channel=2.wav|caller");
 }
 
+TEST_CASE("a column that is empty in every line is told") {
+  const TempFolder folder;
+  folder.write("t.csv", "path,text,gender,note\na.wav,one,,\nb.wav,,,n\n");
+  const std::string options = "root: @, manifest: @/t.csv, columns: {words: text, sex: gender";
+  List list(of(folder, options + "}"));
+  CHECK(warnings(list) == Texts{folder / "t.csv" + ": columns: sex is empty in every line",
+                                folder / "t.csv" + ": columns not used: note"});
+  List noted(of(folder, options + ", note: note}, limit: 1"));
+  CHECK(warnings(noted).front() ==
+        folder / "t.csv" + ": columns: sex, note are empty in every line");
+}
+
 TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one file fails alone") {
   const TempFolder folder;
   const auto recording = [](const std::string& id, const std::string& more = "",
