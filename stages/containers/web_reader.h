@@ -24,8 +24,8 @@ class WebReader {
 
   /// Reads what is behind a URL, in several tries: up to `whole` and FileRef::size in memory, more
   /// in a temporary file. Proxies and certificates are those of the usual variables. Messages do
-  /// not show the user, password and query of the URL. From any thread; each has a connection, which
-  /// is kept for its next recording.
+  /// not show the user, password and query of the URL. From any thread; as many connections are
+  /// kept as threads read at once.
   [[nodiscard]] Result<std::shared_ptr<RawBytes>> read(std::shared_ptr<const FileRef> file,
                                                        const std::string& url, BufferPool& pool,
                                                        std::uint64_t whole) const;

@@ -5,6 +5,7 @@ import http.server
 import importlib.util
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -334,6 +335,13 @@ class WebTest(items_test.Corpus):
             self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
             self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if is_libcurl else "aiohttp")
 
+    def test_settings_of_fsspec(self):
+        import fsspec
+
+        with unittest.mock.patch.dict(fsspec.config.conf, {"http": {"client_kwargs": {"headers": {"X-Key": "abc"}}}}):
+            self.assertExpected(self.read()[0])
+        self.assertEqual(self.headers["X-Key"], "abc")
+
     def test_a_fault_at_every_request(self):
         self.read()
         count = len(self.requests)
@@ -413,6 +421,7 @@ class WebTest(items_test.Corpus):
             self.written("items", melflow.Graph().items(items))
         self.assertNotIn("secret", str(caught.exception))
 
+    @unittest.skipIf(shutil.which("openssl") is None, "openssl: not installed")
     def test_certificates(self):
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                                "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"],

@@ -78,13 +78,15 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     store, folder = _opened(root)
     found = _tried(root, lambda: store.find(folder, detail=True))
     folder = folder.rstrip("/") + "/"
+    # Where a user has settings for it in fsspec, it reads, too.
+    is_plain = type(store).__module__ == "fsspec.implementations.http" and not store.kwargs and not store.client_kwargs
     for name in sorted(found):
         info = found[name]
         if info.get("type", "file") != "file":
             continue
         size, version = info.get("size"), _version(info)
-        # Where there is nothing to compare, and no setting of fsspec to follow, the URL suffices.
-        is_plain = root.startswith(WEB) and size is None and version is None and not store.kwargs and not store.client_kwargs
+        audio: Any = lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))
+        if is_plain and size is None and version is None:  # there is nothing to compare
+            audio = name
         yield {"path": name[len(folder):] if name.startswith(folder) else name, "bytes": size,
-               "version": None if size is None and version is None else f"{size} {version}",
-               "audio": name if is_plain else lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))}
+               "version": None if size is None and version is None else f"{size} {version}", "audio": audio}
