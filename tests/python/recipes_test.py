@@ -1,5 +1,6 @@
 """The recipes of docs/python.md for corpora of other packages, and object stores against a server on this machine."""
 
+import contextlib
 import functools
 import http.server
 import importlib.util
@@ -20,6 +21,7 @@ import numpy as np
 
 import items_test
 
+CLIENTS = "libcurl", "aiohttp"
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md")
 
 
@@ -314,26 +316,27 @@ class WebTest(items_test.Corpus):
         HTTPFileSystem.clear_instance_cache()
         return self.written("web", melflow.Graph().file_list(root=self.url(), labels="top_dir"), **options)
 
-    def clients(self):
-        """For each client in turn, by which it reads."""
-        for schemes in (melflow.stores.WEB, ()):
-            with self.subTest(libcurl=bool(schemes)), unittest.mock.patch.object(melflow.stores, "WEB", schemes):
-                self.requests.clear()
-                yield bool(schemes)
+    @contextlib.contextmanager
+    def by(self, client):
+        """Recordings are read by that client."""
+        with self.subTest(client), unittest.mock.patch.object(melflow.stores, "WEB", melflow.stores.WEB if client == "libcurl" else ()):
+            self.requests.clear()
+            yield
 
     def assertExpected(self, rows):
         self.assertEqual(list(rows.path), list(self.expected.path))
         np.testing.assert_array_equal(rows[:], self.expected[:])
 
     def test_the_rows_are_those_of_the_files(self):
-        for is_libcurl in self.clients():
-            type(self).connections = 0
-            rows, _ = self.read()
-            self.assertExpected(rows)
-            self.assertEqual(list(rows.label), list(self.expected.label))
-            self.assertLess(self.connections, 40)  # they are kept
-            self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
-            self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if is_libcurl else "aiohttp")
+        for client in CLIENTS:
+            with self.by(client):
+                type(self).connections = 0
+                rows, _ = self.read()
+                self.assertExpected(rows)
+                self.assertEqual(list(rows.label), list(self.expected.label))
+                self.assertLess(self.connections, 40)  # they are kept
+                self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
+                self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if client == "libcurl" else "aiohttp")
 
     def test_settings_of_fsspec(self):
         import fsspec
@@ -346,43 +349,47 @@ class WebTest(items_test.Corpus):
         self.read()
         count = len(self.requests)
         self.assertGreater(count, len(self.names))
-        for _ in self.clients():
-            for fault in (500, 503, "cut"):
-                for at in range(4, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
-                    with self.subTest(fault=fault, at=at):
-                        self.requests.clear()
-                        type(self).fault = lambda number, path: fault if number == at else None
-                        self.assertExpected(self.read()[0])
+        for client in CLIENTS:
+            with self.by(client):
+                for fault in (500, 503, "cut"):
+                    for at in range(4, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
+                        with self.subTest(fault=fault, at=at):
+                            self.requests.clear()
+                            type(self).fault = lambda number, path: fault if number == at else None
+                            self.assertExpected(self.read()[0])
 
     def test_files_that_are_gone_or_refused(self):
         status = dict(zip(self.whole[3:24:4], (404, 410, 401, 403, 500, "cut")))
         type(self).fault = lambda number, path: status.get(path.lstrip("/"))
-        for is_libcurl in self.clients():
-            rows, report = self.read()
-            why = self.reasons(rows)
-            for name, fault in status.items():
-                is_final = fault in (401, 403, 404, 410)
-                if is_libcurl:
-                    said = "Transferred a partial file" if fault == "cut" else f"the server answers {fault}"
-                    self.assertEqual(why[name], f"http://127.0.0.1:{self.server.server_port}/{name}: {said}" +
-                                     ("" if is_final else "; tried 5 times"))
-                    self.assertEqual(self.requests.count("/" + name), 1 if is_final else 5)
-                elif fault == 404:
-                    self.assertRegex(why[name], "FileNotFoundError")
-                elif not is_final:
-                    self.assertRegex(why[name], "tried 5 times")
-            self.assertNotIn("secret", str(why))
-            self.assertEqual(report["files"]["ok"], len(self.whole) - len(status))
+        for client in CLIENTS:
+            with self.by(client):
+                rows, report = self.read()
+                why = self.reasons(rows)
+                for name, fault in status.items():
+                    is_final = fault in (401, 403, 404, 410)
+                    if client == "libcurl":
+                        said = "Transferred a partial file" if fault == "cut" else f"the server answers {fault}"
+                        self.assertEqual(why[name], f"http://127.0.0.1:{self.server.server_port}/{name}: {said}" +
+                                         ("" if is_final else "; tried 5 times"))
+                        self.assertEqual(self.requests.count("/" + name), 1 if is_final else 5)
+                    elif fault == 404:
+                        self.assertRegex(why[name], "FileNotFoundError")
+                    elif not is_final:
+                        self.assertRegex(why[name], "tried 5 times")
+                self.assertNotIn("secret", str(why))
+                self.assertEqual(report["files"]["ok"], len(self.whole) - len(status))
 
     def test_answers_of_no_known_length(self):
         type(self).fault = lambda number, path: "chunked" if path.endswith(".wav") else None
         for whole in ("4MiB", "4KiB"):  # the first bytes are in memory already when a recording turns out to be a large one
-            for _ in self.clients():
-                self.assertExpected(self.read(whole=whole)[0])
+            for client in CLIENTS:
+                with self.by(client):
+                    self.assertExpected(self.read(whole=whole)[0])
 
     def test_large_recordings(self):
-        for _ in self.clients():
-            self.assertExpected(self.read(whole="4KiB")[0])
+        for client in CLIENTS:
+            with self.by(client):
+                self.assertExpected(self.read(whole="4KiB")[0])
 
     def test_no_place_for_large_recordings(self):
         with unittest.mock.patch.dict(os.environ, {"TMPDIR": "/proc"}):
