@@ -89,8 +89,8 @@ struct Answer {
   std::uint64_t limit;  // [bytes] that may be held in memory
   std::shared_ptr<RawBytes> out = std::make_shared<RawBytes>();
   long status = 0;
-  int error = 0;                 // errno of the temporary file
-  std::exception_ptr exception;  // must not pass through libcurl
+  int error = 0;                           // errno of the temporary file
+  std::exception_ptr exception = nullptr;  // must not pass through libcurl
 
   void begin() {
     curl().info(handle, response_code, &status);

@@ -72,7 +72,7 @@ std::string PythonCorpus::path_of(const std::string& call, const Value& argument
 
 std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments) {
   if (python_host() == nullptr) throw NeedsPython{call};
-  const std::shared_ptr<PythonCorpus> out(new PythonCorpus(
+  std::shared_ptr<PythonCorpus> out(new PythonCorpus(
       path_of(call, arguments), python_host()->open_items(call, to_json(arguments))));
   out->self_ = out;
   return out;
