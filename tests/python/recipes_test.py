@@ -203,7 +203,7 @@ class StoreTest(items_test.Corpus):
 
     def test_objects_that_are_gone_changed_or_refused(self):
         gone, refused = self.whole[3], self.whole[5]
-        type(self).fault = lambda number, path: {gone: 404, refused: 403}.get(path.partition("all/")[2]) if number > 2 else None
+        type(self).fault = lambda number, path: {gone: 404, refused: 403}.get(path.partition("all/")[2])
         rows, report = self.read()
         why = self.reasons(rows)
         self.assertRegex(why[gone], "FileNotFoundError")
