@@ -302,10 +302,12 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
     const bool has_texts = has(folder / "txt") && name == std::string("wav48");
     CorpusGuess out{
         fmt::format("VCTK ({}/SPEAKER; {}speaker-info.txt)", name, has_texts ? "txt; " : ""),
-        {{"root", yaml((folder / name).string())},
-         {"labels", "top_dir"},
-         {"columns", fmt::format("{{speaker: {}{}}}", has_letters ? "top_dir" : "'^[a-z]*([^/]+)/'",
-                                 has_texts ? ", text: \"../txt/{parent_dir}/{name}.txt\"" : "")},
+        {{"root", yaml((has_texts ? folder : folder / name).string())},
+         {"labels", "parent_dir"},
+         // "$$": a $ begins a variable.
+         {"columns", fmt::format("{{speaker: {}{}}}",
+                                 has_letters ? "parent_dir" : "'(?:^|/)[a-z]*([^/]+)/[^/]+$$'",
+                                 has_texts ? ", text: \"txt/{parent_dir}/{name}.txt\"" : "")},
          {"join",
           fmt::format("{{table: {}, delimiter: \" \", comment: ID, header: [id, age, gender, "
                       "accent], on: speaker, columns: [gender, accent]}}",
@@ -453,17 +455,18 @@ struct OfTable {
   bool is_nemo = false;
 };
 
-// Whether the cells of a column have several texts.
+// Whether the cells of a column have several texts, or there is but one.
 bool differs(const std::string& list, const std::string& column) {
   const std::unique_ptr<TableReader> table = open_table(list, {});
   if (table->find_column(column) < 0) return false;
   std::optional<std::string> first;
-  for (;;) {
+  for (int rows = 0;;) {
     try {
-      if (!table->next()) return false;
+      if (!table->next()) return rows < 2;
     } catch (const BadLine&) {
       continue;
     }
+    ++rows;
     const std::string& cell = table->cell(column);
     if (first && cell != *first) return true;
     first = cell;

@@ -633,7 +633,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
        {{"wav48/p225/p225_001.wav", "x"},
         {"txt/p225/p225_001.txt", "Hello\n"},
         {"speaker-info.txt", "ID  AGE  GENDER  ACCENTS\np225  23  F    English\n"}},
-       {"-: p225/p225_001.wav=p225|p225|Hello|F|English"}},
+       {"-: wav48/p225/p225_001.wav=p225|p225|Hello|F|English"}},
       {"VCTK (wav48_silence_trimmed/SPEAKER; speaker-info.txt)",
        {{"wav48_silence_trimmed/p225/p225_001_mic1.flac", "x"},
         {"txt/p225/p225_001.txt", "Hello\n"},
