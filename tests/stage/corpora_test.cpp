@@ -657,7 +657,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
         {"eval_segments.csv", "# YTID, a\n--4gqARaEJE, 0.000, 10.000, \"/m/2\"\n"},
         {"Y-0BIyqJj9ZU.flac", "x"},
         {"Y--4gqARaEJE.flac", "x"}},
-       {"balanced_train: Y-0BIyqJj9ZU.flac#t=30,40=/m/1", "eval: Y--4gqARaEJE.flac#t=0,10=/m/2"},
+       {"eval: Y--4gqARaEJE.flac#t=0,10=/m/2", "balanced_train: Y-0BIyqJj9ZU.flac#t=30,40=/m/1"},
        {"the files are taken for whole videos, and the segments for parts of them; where the "
         "files are the segments themselves, remove utterances"}},
       {"a manifest of Lhotse (cuts in cuts.jsonl)",
