@@ -152,13 +152,24 @@ class Reader {
   void check_trust(const std::string& name, const Value& node) {
     const Value* stage = node.find("stage");
     const StageInfo* info = stage == nullptr ? nullptr : registry_.find(stage->text());
-    if (options_.trust.value_or(true) || info == nullptr || !info->runs_code) return;
-    const Value* call = node.find("call");
-    error(
-        call != nullptr ? call->mark() : node.mark(),
-        fmt::format("{}.call: {}: this configuration would run the function, which is code chosen "
-                    "by the author of the file; run it with --trust",
-                    name, excerpt(call != nullptr ? call->text() : stage->text())));
+    if (options_.trust.value_or(true) || info == nullptr) return;
+    const Value *call = node.find("call"), *commands = node.find("commands");
+    if (call != nullptr && call->is_scalar() && call->text().empty()) call = nullptr;  // as stored
+    if (commands != nullptr && commands->is_scalar() && commands->text() == "allow") {
+      error(
+          commands->mark(),
+          fmt::format("{}.commands: this configuration would run the commands of its lists, which "
+                      "are code chosen by the author of the file; run it with --trust",
+                      name));
+    } else if (info->runs_code || call != nullptr) {
+      error(call != nullptr ? call->mark() : node.mark(),
+            fmt::format(
+                "{}.call: {}: this configuration would run the function, which is code chosen "
+                "by the author of the file; run it with --trust",
+                name, excerpt(call != nullptr ? call->text() : stage->text())));
+    } else {
+      return;
+    }
     is_incomplete_ = true;
   }
 

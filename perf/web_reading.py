@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Recordings from a web server on this machine (nginx): melflow beside a plain client (curl) with as many connections.
 
-In:  perf/web_reading.py [ROUNDS]     by a Python that has melflow, fsspec and aiohttp; programs nginx and curl; default: 5 rounds
+In:  perf/web_reading.py [ROUNDS]     by a Python that has melflow, fsspec and aiohttp; nginx, curl and libcurl.so.4; 5 rounds
      MELFLOW_FILES: how many recordings; default 2000. MELFLOW_SECONDS: of each, 16 kHz; default 1
-Out: a table of medians; `rate`: of melflow's files per second, as a share of those of curl in the same round.
+Out: a table of medians, without the time of the listing; `rate`: of melflow's files per second, as a share of those of curl in the same round.
 """
 
 import os

@@ -5,17 +5,17 @@
 #
 # Compiling takes most of the time, so each test is built where it finds most:
 #   release     the program as released: its verbs, values to the last bit, memory; the framework
-#   long        kills, faults, power failures and full disks at many places; kernels and the GPU check on the emulated
-#               device
+#   long        kills, faults, power failures and full disks at many places; whole jobs; kernels and the GPU check on
+#               the emulated device
 #   python      the Python package, built and tested with the program that is in it
-#   asan        with AddressSanitizer and UBSan: every test of the libraries, so all code that reads untrusted
+#   asan        with AddressSanitizer and UBSan: the tests of the libraries' parts, so all code that reads untrusted
 #               files; not the program, whose tests are about its output
-#   tsan        with ThreadSanitizer: the framework and whole jobs, where threads interact
+#   tsan        with ThreadSanitizer: the framework, where threads interact
 #   format      the source's format, includes between rooms and the reference of the public interface
 #   everything  all tests of `release` and `asan` as released
 #   cuda        compiles the kernels for devices, and runs the tests that need none, or all if there is one
-#   emulated    emulated-asan and emulated-tsan: kernels, launcher, slots and whole jobs with `backend: cuda` on the
-#               emulated device, with AddressSanitizer and UBSan, and with ThreadSanitizer (after a change to cuda/)
+#   whole       whole-asan and whole-tsan: whole jobs, and kernels, launcher and slots on the emulated device, with
+#               AddressSanitizer and UBSan, and with ThreadSanitizer (after a change to cuda/ or to what stages share)
 #
 # In:  tests/run.sh [--all] [--repeat N] [--busy N] [PART...]     default: release python; --all: format release long
 #      asan tsan python
@@ -32,8 +32,8 @@ while [[ $# -gt 0 ]]; do
     --all) all=1; shift ;;
     --repeat) rounds=$2; shift 2 ;;
     --busy) busy=$2; shift 2 ;;
-    release | long | python | asan | tsan | format | everything | cuda | emulated-asan | emulated-tsan) parts+=("$1"); shift ;;
-    emulated) parts+=(emulated-asan emulated-tsan); shift ;;
+    release | long | python | asan | tsan | format | everything | cuda | whole-asan | whole-tsan) parts+=("$1"); shift ;;
+    whole) parts+=(whole-asan whole-tsan); shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "tests/run.sh: there is no $1; --help has all options and parts" >&2; exit 2 ;;
   esac
@@ -100,17 +100,17 @@ for part in "${parts[@]}"; do
       ;;
     everything) preset=release ;;
     asan)
-      targets=(--target melflow_tests)
-      tests=(--exclude-regex '^emulated\.') # takes minutes; the part emulated-asan has these
+      targets=(--target melflow_part_tests)
+      tests=(--label-exclude '^whole$')
       ;;
     tsan)
       targets=(--target melflow_thread_tests)
       tests=(--label-regex '^thread$')
       ;;
-    emulated-*)
-      preset=${part#emulated-}
-      targets=(--target melflow_emulated_tests melflow_cuda_runtime_tests melflow_jobs_tests)
-      tests=(--tests-regex '^(emulated|cuda_runtime)\.|^jobs\.(cuda|device)')
+    whole-*)
+      preset=${part#whole-}
+      targets=(--target melflow_whole_tests)
+      tests=(--label-regex '^whole$')
       ;;
     cuda)
       if ! command -v nvcc >/dev/null; then
@@ -136,4 +136,4 @@ if [[ ${#red[@]} -gt 0 ]]; then
   exit 1
 fi
 printf '\nAll tests of %s passed.\n' "${parts[*]}"
-[[ $all == 1 ]] || echo 'bash tests/run.sh --all adds every test of the libraries under AddressSanitizer and ThreadSanitizer, walks over kills, faults and full disks, and the format.'
+[[ $all == 1 ]] || echo 'bash tests/run.sh --all adds tests under AddressSanitizer and ThreadSanitizer, walks over kills, faults and full disks, and the format.'

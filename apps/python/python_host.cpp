@@ -17,6 +17,7 @@
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
+#include "stages/corpus/kaldi_folder.h"
 #include "stages/python/python_functions.h"
 
 using namespace melflow;
@@ -343,6 +344,10 @@ void bind_host(nb::module_& m);
 void bind_host(nb::module_& m) {
   m.def("set_calls", [](nb::object type) { class_of_calls() = std::move(type); });
   m.def("set_items", [](nb::object type) { class_of_items() = std::move(type); });
+  m.def(
+      "file_of_command",
+      [](const std::string& command) { return file_of_command(command).value_or(""); },
+      nb::arg("command"));
   m.def("main", &main_of, nb::arg("arguments"));
   static Host host;
   set_python_host(&host);

@@ -159,11 +159,10 @@ std::vector<Work::Sent> NodeQueue::release_tokens(Time now) {
   const Lock lock(mutex_);
   tick(now);
   for (auto& [stream, line] : lines_) {
-    for (Work* work : line) {
-      Work::Queued& queued = work->queued;
-      if (queued.behind == 0 || queued.entry != Entry::queued) continue;
+    for (std::size_t i = 1; i < line.size(); ++i) {
+      Work* const work = line[i];
+      if (std::exchange(work->queued.entry, Entry::resumed) != Entry::queued) continue;
       senders.push_back(std::exchange(work->sent, {.node = work->sent.node}));
-      queued.entry = Entry::resumed;
       --waiting_;
       ++announced_;
     }
@@ -186,7 +185,12 @@ void NodeQueue::enter_lines(Work& work) {
     for (const Origin& o : *item.origins) {
       if (!is_ordered(o)) continue;
       std::vector<Work*>& line = lines_[o.stream.get()];
-      if (!line.empty() && line.back() == &work) continue;
+      // The block in the stage may be on its way already: then its work may be gone, and this one
+      // have its address.
+      const std::vector<const Stream*>& mine = work.queued.streams;
+      if (!line.empty() && line.back() == &work &&
+          std::find(mine.rbegin(), mine.rend(), o.stream.get()) != mine.rend())
+        continue;
       work.queued.behind += line.empty() ? 0 : 1;
       line.push_back(&work);
       work.queued.streams.push_back(o.stream.get());
@@ -296,8 +300,8 @@ std::vector<Work*> NodeQueue::drain() {
   const Lock lock(mutex_);
   std::vector<Work*> left = std::exchange(heap_, {});
   for (const auto& [stream, line] : lines_)
-    for (Work* work : line)
-      if (std::exchange(work->queued.behind, 0) > 0) left.push_back(work);
+    for (std::size_t i = 1; i < line.size(); ++i)
+      if (std::exchange(line[i]->queued.behind, 0) > 0) left.push_back(line[i]);
   lines_.clear();
   return left;
 }

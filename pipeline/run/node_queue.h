@@ -182,7 +182,8 @@ class NodeQueue {
   std::size_t waiting_ = 0;    // have a token of the queue
   std::size_t announced_ = 0;  // will be resumed
   std::vector<Work*> heap_;
-  // Of each stream, its blocks here, in order; the first one is in the heap or the stage.
+  // Of each stream, its blocks here, in order; the first one is in the heap or the stage, or has
+  // left the stage and may not be looked at any more.
   std::unordered_map<const Stream*, std::vector<Work*>> lines_;
   bool is_open_ = true;
   bool input_over_ = false;

@@ -21,6 +21,7 @@
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
+#include "stages/containers/file_channel.h"
 #include "stages/facts.h"
 #include "stages/files/under_way.h"
 #include "stages/items.h"
@@ -65,7 +66,9 @@ class EachChannel final : public OneToMany<RawBytes, RawBytes> {
   // Leaves problems of a file to decode, which reports them.
   Result<Many> process(std::shared_ptr<const RawBytes> in, ItemContext&) const override {
     const std::uint64_t file = UnderWay::key(in->file->path);
-    if (under_way_ != nullptr && under_way_->why_excluded(file) != nullptr) return Many{in};
+    const bool is_one = channel_of(in->file->path).has_value();
+    if (is_one || (under_way_ != nullptr && under_way_->why_excluded(file) != nullptr))
+      return Many{in};
     const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
     const SoundFile sound = open_sound(*in);
     const int channels = sound.ok() ? sound.info().channels : 1;
@@ -165,7 +168,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
       if (!again) return again.error();
       raw = std::move(*again);
     }
-    const Downmix downmix = downmix_of(context.origin());
+    const Downmix downmix = downmix_of(*raw, context.origin());
     if (const auto plain = plain_in(*raw, downmix)) return plain_block(std::move(raw), *plain);
     const std::uint64_t file = UnderWay::key(raw->file->path);
     if (under_way_ != nullptr)
@@ -185,9 +188,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                                            info.samplerate, info.channels));
     if (downmix.channel > info.channels)
       return ItemError::failed(fmt::format(
-          "has {}, and downmix asks for number {}",
+          "has {}, and {} asks for number {}",
           info.channels == 1 ? "one channel" : fmt::format("{} channels", info.channels),
-          downmix.channel));
+          channel_of(raw->file->path) ? "the list" : "downmix", downmix.channel));
     // Below an eighth of it, blocks would be too short to be efficient.
     if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
@@ -220,7 +223,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
     if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
     const SF_INFO& info = sound.info();
-    if (info.samplerate <= 0 || info.frames <= 0 || options_.downmix.channel > info.channels)
+    const auto own = channel_of(file.path);
+    if (info.samplerate <= 0 || info.frames <= 0 ||
+        (own ? own->number : options_.downmix.channel) > info.channels)
       return std::nullopt;
     return RecordingLength{info.samplerate,
                            options_.fit ? options_.fit->at(info.samplerate) : info.frames};
@@ -240,8 +245,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                : static_cast<std::size_t>(static_cast<double>(block) * sample_rate / lowest_rate_);
   }
 
-  // Returns the channel that the result stands for, if it stands for one.
-  [[nodiscard]] Downmix downmix_of(const Origin& origin) const {
+  // Returns the channel that the recording or the result stands for, if it stands for one.
+  [[nodiscard]] Downmix downmix_of(const RawBytes& raw, const Origin& origin) const {
+    if (const auto own = channel_of(raw.file->path)) return {own->number};
     if (!options_.downmix.is_each()) return options_.downmix;
     const SubItem* result = origin.sub_item.get();
     while (result != nullptr && result->by != channels_by_) result = result->of.get();

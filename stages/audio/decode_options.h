@@ -11,6 +11,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/decoders/sample_reader.h"
+#include "stages/containers/file_channel.h"
 #include "stages/length.h"
 #include "stages/other_names.h"
 
@@ -19,7 +20,6 @@ namespace melflow {
 /// A channel is written as a word if it has one, so that it always has the same feature setting.
 template <>
 struct OptionType<Downmix> {
-  static constexpr int kMostChannels = 1024;  // of a file, the limit of libsndfile
   static constexpr const char* kWords[] = {"mean", "left", "right"};
 
   static std::string name() { return "mean, left, right, each or number of a channel (1, 2, ...)"; }
@@ -38,11 +38,11 @@ struct OptionType<Downmix> {
       return detail::is_not(v,
                             "mean, left, right, each or the number of a channel, counted from 1") +
              (v.is_scalar() ? did_you_mean(v.text(), {"mean", "left", "right", "each"}) : "");
-    if (channel < 1 || channel > kMostChannels)
+    if (channel < 1 || channel > FileChannel::kMost)
       return fmt::format(
           "{} is not the number of a channel; channels are counted from 1, and a file has at most "
           "{}",
-          channel, kMostChannels);
+          channel, FileChannel::kMost);
     out = {static_cast<int>(channel)};
     return {};
   }

@@ -1,6 +1,7 @@
 #include "stages/containers/container.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "pipeline/base/memory.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/containers/archive.h"
+#include "stages/containers/file_channel.h"
 #include "stages/files/content_hash.h"
 #include "stages/files/whole_io.h"
 
@@ -47,6 +49,12 @@ void add_container(const std::string& path, const std::shared_ptr<const Containe
 }
 
 ContainedItem contained_item(const std::string& path) {
+  if (const auto channel = channel_of(path)) {
+    struct stat st {};
+    if (stat(path.c_str(), &st) == 0) return {};
+    ContainedItem item = contained_item(channel->file);
+    return item.container ? item : channel_item(channel->file);
+  }
   if (!path.starts_with(kPythonScheme)) return archived_item(path);
   const std::size_t slash = std::min(path.find('/'), path.size());
   Known& all = known();
@@ -67,6 +75,7 @@ ContainedItem ContainedItems::operator()(const std::string& path) const {
     std::string path;
     std::shared_ptr<const Container> container;
   };
+  if (channel_of(path)) return contained_item(path);
   static thread_local Last last;
   const std::size_t size = last.path.size();
   if (last.of == number_ && path.size() > size && path[size] == '/' && path.starts_with(last.path))

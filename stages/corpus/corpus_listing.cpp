@@ -16,6 +16,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/containers/archive.h"
+#include "stages/containers/file_channel.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/earlier_files.h"
@@ -297,7 +298,7 @@ class Listing {
     split_ = options_.manifest.rest;
     list_ = options_.root;
     for (std::size_t i = 0; i < manifest_.size(); ++i)
-      listed_.insert(below_root_(manifest_.relative(i)));
+      listed_.insert(below_root_(without_channel(manifest_.relative(i))));
     const std::size_t before = manifest_.size();
     names_archives(options_.root) ? scan_archives() : scan();
     // Else files of a list would be among the rest, too.
@@ -342,6 +343,7 @@ class Listing {
     if (by_column && group < 0) group = column_for(table, list_, rule, "split_group");
     std::optional<SpanColumns> spans;
     if (options_.utterances) spans.emplace(are, table, list_);
+    const ChannelColumn channel(are, table, list_);
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
@@ -349,10 +351,10 @@ class Listing {
                       [this](std::string_view label) { return renamed(label); });
     const FolderScan folders({"", options_.include, options_.exclude, false});
     const auto take_row = [&] {
-      const std::string_view path = plain(table.cell("path"));
+      const std::string path = channel.path_of(plain(table.cell("path")), table);
       const auto where = [&] { return fmt::format("{}:{}", list_, table.line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
-      if (options_.is_store && !folders.wanted(std::string(path))) {
+      if (options_.is_store && !folders.wanted(path)) {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
       }
@@ -389,7 +391,8 @@ class Listing {
       }
     }
     tell(bad.remark(list_, manifest_.size() - first));
-    std::vector<int> used{table.column("path"), split, group};
+    if (columns) tell(columns->remark());
+    std::vector<int> used{table.column("path"), split, group, channel.column()};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)

@@ -70,7 +70,7 @@ class FileList final : public Source<FileRef>,
   explicit FileList(SourceOptions options)
       : corpora_{{"", std::move(options.corpus)}},
         feed_(std::make_shared<Feed>(std::move(options.feed))) {
-    corpora_.front().options.take_url();
+    corpora_.front().options.take_python();
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 

@@ -56,6 +56,11 @@ void FileListOptions::describe(Schema& s) {
           "kept. A pattern such as '**/*.trans.txt' takes all lists that match, one after another; "
           "a map has a list for each split, {train: train.tsv, test: test.tsv}; rest in place of "
           "a path stands for the files of root that no list names, {test: test.txt, train: rest}");
+  s.field("commands", commands,
+          "what happens to a command in wav.scp (sox a.wav -t wav - |) that stands for no file; "
+          "refuse: its recording fails; allow: it is run by a shell when the recording is read, by "
+          "the Python package. Only for data folders that you trust")
+      .used_with("a manifest", [this] { return !manifest.empty() || !call.empty(); });
   s.field(
       "call", call,
       "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings in place of "
@@ -205,8 +210,19 @@ void UtteranceOptions::describe(Schema& s) {
       "what start, end and duration count: seconds, or samples of the recording at its own rate");
 }
 
-void FileListOptions::take_url() {
-  if (!call.empty() || !is_url(root)) return;
+void FileListOptions::take_python() {
+  if (!call.empty()) return;
+  if (commands == Commands::allow && !manifest.empty() && manifest.rest.empty()) {
+    call = "melflow.kaldi:recordings";
+    Value lists = Value::map({});
+    for (const CorpusLists::List& one : manifest.list)
+      lists.set(one.split, Value::scalar(one.path));
+    arguments.map.set("lists", std::move(lists));
+    arguments.map.set("root", Value::scalar(std::exchange(root, "")));
+    manifest = {};
+    return;
+  }
+  if (!is_url(root)) return;
   is_store = true;
   call = "melflow.stores:recordings";
   arguments.map.set("root", Value::scalar(std::exchange(root, "")));
@@ -360,6 +376,8 @@ void check_columns_are(const FileListOptions& o, PlanCheck& check) {
     for (const char* name : {"start", "end", "duration"}) warn_unused(name, "utterances");
   if (are.has("end") && are.has("duration"))
     check.error("columns_are", "end and duration are both given; remove one");
+  if (are.has("channel") && are.has("channel_from_0"))
+    check.error("columns_are", "channel and channel_from_0 are both given; remove one");
   if (!are.list.empty() && o.label_file.empty() && !may_be_table(o))
     check.error("columns_are",
                 "these are columns of a table, and there is none; set manifest or label_file");

@@ -32,6 +32,14 @@ struct EnumNames<Splits> {
 };
 
 /// How to treat folders that cannot be listed: end the run, or count each as one failed file.
+/// What is done with the commands of a wav.scp that stand for no file.
+enum class Commands { refuse, allow };
+template <>
+struct EnumNames<Commands> {
+  static constexpr std::pair<const char*, Commands> values[] = {{"refuse", Commands::refuse},
+                                                                {"allow", Commands::allow}};
+};
+
 enum class ClosedFolders { error, failed };
 template <>
 struct EnumNames<ClosedFolders> {
@@ -80,6 +88,7 @@ struct FileListOptions {
       "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
   CorpusLists manifest;
+  Commands commands = Commands::refuse;
   TableFormat table;
   std::optional<UtteranceOptions> utterances;
   bool follow_links = false;
@@ -106,11 +115,12 @@ struct FileListOptions {
   /// A function of Python that gives the recordings, and its arguments.
   std::string call;
   PythonArguments arguments;
-  bool is_store = false;  ///< `root` was a URL, which take_url() has made a call of
+  bool is_store = false;  ///< `root` was a URL, which take_python() has made a call of
 
   void describe(Schema& s);
-  /// Makes a root that is a URL the call of a function that lists it.
-  void take_url();
+  /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
+  /// Python package that lists it.
+  void take_python();
   /// The folder to which paths are relative; of Python's items "python:NAME", the path of their
   /// container.
   [[nodiscard]] std::string base() const;

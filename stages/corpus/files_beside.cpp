@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/text.h"
+#include "stages/containers/file_channel.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/table_reader.h"
@@ -91,8 +92,9 @@ const std::string& FilesBeside::read(const std::string& path) {
   return bytes_;
 }
 
-std::string FilesBeside::text(const std::string& path, std::string_view below,
+std::string FilesBeside::text(const std::string& path_or_channel, std::string_view below_root,
                               std::string_view rule) {
+  const std::string path = without_channel(path_or_channel), below = without_channel(below_root);
   const std::string_view place = place_in(rule);
   const std::string* bytes = nullptr;
   if (place.starts_with('.')) {

@@ -1,6 +1,7 @@
 #include "stages/corpus/kaldi_folder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -11,14 +12,15 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/containers/file_channel.h"
 
 namespace melflow {
 namespace {
 
 constexpr std::size_t kOthers = 5;  // the first column that comes from another file
 constexpr const char* kCommands =
-    "no commands are run, but flac -dc FILE |, sph2pipe -f wav FILE | and cat FILE | stand for "
-    "FILE; write the output of this one to a file and name that";
+    "flac -dc FILE |, sph2pipe -f wav [-c N] FILE |, sox FILE -t wav - remix N | and cat FILE | "
+    "stand for FILE, or its channel N; others are run only where commands: allow is written";
 
 // Returns the first word of a line, and the rest of it without the blanks around it.
 std::pair<std::string, std::string> first_and_rest(const std::string& line) {
@@ -70,6 +72,18 @@ bool has_only(const std::string& option, std::string_view letters) {
          option.find_first_not_of(letters, 1) == option.npos;
 }
 
+// A file, or a channel of it, counted from 1; a mono file has no channel to choose.
+std::optional<std::string> file_or_channel(const std::string& file, const std::string& channel) {
+  if (channel.empty()) return file;
+  int number = 0;
+  const auto [end, error] =
+      std::from_chars(channel.data(), channel.data() + channel.size(), number);
+  if (error != std::errc() || end != channel.data() + channel.size() || number < 1 ||
+      number > FileChannel::kMost)
+    return std::nullopt;
+  return channel_path(file, number);
+}
+
 // A place in an archive: raw.ark:1234.
 bool is_in_archive(const std::string& path) {
   const std::size_t colon = path.rfind(':');
@@ -84,7 +98,11 @@ std::optional<std::string> file_of_command(std::string_view command) {
   auto words = words_of(command.substr(0, command.size() - 1));
   if (!words || words->size() < 2) return std::nullopt;
   const std::string program = std::filesystem::path(words->front()).filename();
-  std::string file;
+  static constexpr std::string_view kRemix[] = {"-t", "wav", "-", "remix"};
+  if (program == "sox" && words->size() == 7 &&
+      std::equal(std::begin(kRemix), std::end(kRemix), words->begin() + 2))
+    return file_or_channel((*words)[1], (*words)[6]);
+  std::string file, channel;
   bool decodes = false;
   for (std::size_t i = 1; i < words->size(); ++i) {
     const std::string& word = (*words)[i];
@@ -99,12 +117,14 @@ std::optional<std::string> file_of_command(std::string_view command) {
       const std::string& format = (*words)[++i];
       if (format != "wav" && format != "rif" && format != "sph" && format != "aif")
         return std::nullopt;
+    } else if (program == "sph2pipe" && word == "-c" && i + 1 < words->size()) {
+      channel = (*words)[++i];
     } else if (program != "sph2pipe" || word != "-p") {
-      return std::nullopt;  // -c is one channel of the file, -t and -s a part of it
+      return std::nullopt;  // -t and -s are a part of the file
     }
   }
   const bool is_known = program == "cat" || program == "sph2pipe" || (program == "flac" && decodes);
-  return is_known && !file.empty() ? std::optional(file) : std::nullopt;
+  return is_known && !file.empty() ? file_or_channel(file, channel) : std::nullopt;
 }
 
 // Kaldi's validate_data_dir.sh has the same rule.

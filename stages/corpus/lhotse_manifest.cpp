@@ -11,6 +11,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/containers/file_channel.h"
 
 namespace melflow {
 namespace {
@@ -217,6 +218,11 @@ std::string LhotseManifest::take_part(const Json& part, const Recording& of) {
   if (channels.empty()) channels = of.channels;
   row_[kChannel] = fmt::format("{}", fmt::join(channels, ", "));
   if (channels == of.channels) return "";
+  const auto at = std::find(of.channels.begin(), of.channels.end(), channels.front());
+  if (channels.size() == 1 && at != of.channels.end()) {
+    row_[kPath] = channel_path(of.path, static_cast<int>(at - of.channels.begin()) + 1);
+    return "";
+  }
   return fmt::format(
       "is channel {} of a file with the channels {}; save that channel as a file "
       "and name it",

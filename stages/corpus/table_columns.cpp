@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/text.h"
+#include "stages/containers/file_channel.h"
 #include "stages/corpus/files_beside.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
@@ -100,6 +101,27 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   return span;
 }
 
+ChannelColumn::ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path)
+    : path_(std::move(path)), first_(are.has("channel_from_0") ? 0 : 1) {
+  const char* const name = first_ == 0 ? "channel_from_0" : "channel";
+  if (are.has(name)) column_ = mapped_column(table, path_, name, are);
+}
+
+std::string ChannelColumn::path_of(std::string_view path, const TableReader& table) const {
+  if (column_ < 0 || table.cell(column_).empty()) return std::string(path);
+  const std::string& text = table.cell(column_);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < first_ ||
+      number - first_ >= FileChannel::kMost)
+    throw BadLine(fmt::format(
+        "{}:{}: the channel is '{}', which is not a number from {} to {}{}", path_, table.line(),
+        excerpt(text), first_, first_ + FileChannel::kMost - 1,
+        text == "0" && first_ == 1 ? "; where channels are counted from 0, write channel_from_0"
+                                   : ""));
+  return channel_path(path, number - first_ + 1);
+}
+
 LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, std::string path,
                            bool with_labels, Renamed renamed)
     : options_(options), path_(std::move(path)), renamed_(std::move(renamed)) {
@@ -119,6 +141,7 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
   for (const auto& [name, rule] : options.columns.list)
     texts_.push_back(NameRule::is_column(rule) ? column(rule, "columns") : -1);
+  has_text_.resize(texts_.size());
 }
 
 std::vector<int> LabelColumns::columns() const {
@@ -129,6 +152,7 @@ std::vector<int> LabelColumns::columns() const {
 }
 
 void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
+  ++rows_;
   if (label_ >= 0) {
     require_utf8(table.cell(label_), path_, table.line());
     take_labels(table.cell(label_), manifest, file);
@@ -150,12 +174,22 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
 }
 
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
-                             std::size_t file) const {
+                             std::size_t file) {
   std::string cell = table.cell(texts_[text]);
   require_utf8(cell, path_, table.line());
   for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
     cell.replace(at, 1, ", ");
   manifest.set_text(file, text, cell);
+  if (!cell.empty()) has_text_[text] = true;
+}
+
+std::string LabelColumns::remark() const {
+  std::vector<std::string> empty;
+  for (std::size_t t = 0; t < texts_.size(); ++t)
+    if (texts_[t] >= 0 && !has_text_[t]) empty.push_back(options_.columns.list[t].name);
+  if (rows_ == 0 || empty.empty()) return "";
+  return fmt::format("{}: columns: {} {} empty in every line", path_, fmt::join(empty, ", "),
+                     empty.size() == 1 ? "is" : "are");
 }
 
 void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std::size_t file) {

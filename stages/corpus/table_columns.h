@@ -48,6 +48,21 @@ class SpanColumns {
   bool is_duration_ = false;
 };
 
+/// The channel of its file that a line is, where columns_are names a column for it.
+class ChannelColumn {
+ public:
+  /// Throws RunError when the column is missing.
+  ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path);
+  /// The path of the present row's recording; `path`: that of its file. Throws BadLine for a cell
+  /// that is no channel.
+  [[nodiscard]] std::string path_of(std::string_view path, const TableReader& table) const;
+  [[nodiscard]] int column() const { return column_; }
+
+ private:
+  std::string path_;
+  int column_ = -1, first_ = 1;  // -1: there is none
+};
+
 class LabelColumns {
  public:
   /// Returns what a label of the table is called in the output.
@@ -61,10 +76,11 @@ class LabelColumns {
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
   /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const;
+  /// A warning about columns that had no text in any row that was taken, or "".
+  [[nodiscard]] std::string remark() const;
 
  private:
-  void take_text(const TableReader& table, std::size_t text, Manifest& manifest,
-                 std::size_t file) const;
+  void take_text(const TableReader& table, std::size_t text, Manifest& manifest, std::size_t file);
   void take_labels(const std::string& text, Manifest& manifest, std::size_t file);
 
   const FileListOptions& options_;
@@ -72,7 +88,9 @@ class LabelColumns {
   Renamed renamed_;
   int label_ = -1;  // number of the label's column; -1: labels are not read
   std::vector<int> targets_;
-  std::vector<int> texts_;  // for each of the options' columns; -1: not a column of a table
+  std::vector<int> texts_;      // for each of the options' columns; -1: not a column of a table
+  std::vector<bool> has_text_;  // so far
+  std::size_t rows_ = 0;
   std::vector<std::string_view> names_;
 };
 

@@ -101,8 +101,10 @@ void TableFormat::describe(Schema& s, const std::function<bool()>& has_cells) {
   s.field(
       "columns_are", columns_are,
       "columns of a table (manifest or label_file) that have other names there: {path: file, "
-      "label: category, split: fold, start: from, end: to}, or duration in place of end; the value "
-      "is a column, or a template such as wavs/{id}.wav, with columns in { } ({folder}: the "
+      "label: category, split: fold, start: from, end: to}, or duration in place of end; channel: "
+      "the "
+      "line is that channel of its file, counted from 1 (channel_from_0: from 0); the value is a "
+      "column, or a template such as wavs/{id}.wav, with columns in { } ({folder}: the "
       "folder of the table, with its '/'). Names that columns, targets or split_group read may "
       "stand here too");
 }

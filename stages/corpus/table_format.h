@@ -26,7 +26,8 @@ struct EnumNames<Quoting> {
 class ColumnsAre {
  public:
   /// The columns that file_list reads by their names.
-  static constexpr const char* kRoles[] = {"path", "label", "split", "start", "end", "duration"};
+  static constexpr const char* kRoles[] = {"path", "label",    "split",   "start",
+                                           "end",  "duration", "channel", "channel_from_0"};
   /// In a template, the folder of the table, with its '/'.
   static constexpr std::string_view kFolder = "folder";
 

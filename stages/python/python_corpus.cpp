@@ -72,7 +72,7 @@ std::string PythonCorpus::path_of(const std::string& call, const Value& argument
 
 std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments) {
   if (python_host() == nullptr) throw NeedsPython{call};
-  const std::shared_ptr<PythonCorpus> out(new PythonCorpus(
+  std::shared_ptr<PythonCorpus> out(new PythonCorpus(
       path_of(call, arguments), python_host()->open_items(call, to_json(arguments))));
   out->self_ = out;
   return out;
@@ -109,7 +109,7 @@ FileStamp PythonCorpus::locate(const std::string& name, FileRef& file) const {
   }
   const Item& item = it->second;
   constexpr std::uint64_t kUnknown = 4 << 20;  // [bytes] a recording of unknown size may have
-  if (item.file.empty()) {
+  if (item.file.empty() || WebReader::is_for(item.file)) {
     file.size = item.stamp.size > 0 ? static_cast<std::uint64_t>(item.stamp.size) : kUnknown;
     file.container = self_.lock();
     return item.stamp;
@@ -125,11 +125,14 @@ FileStamp PythonCorpus::locate(const std::string& name, FileRef& file) const {
 
 Result<std::shared_ptr<RawBytes>> PythonCorpus::read(std::shared_ptr<const FileRef> file,
                                                      BufferPool& pool, std::uint64_t whole) const {
+  const std::string name = file->path.substr(path_.size() + 1);
+  if (WebReader::is_here())
+    if (const auto it = known_.find(name); it != known_.end() && !it->second.file.empty())
+      return web_.read(std::move(file), it->second.file, pool, whole);
   std::optional<Result<std::shared_ptr<RawBytes>>> out;
-  const PythonAnswer answer =
-      items_->read(file->path.substr(path_.size() + 1), [&](std::span<const std::byte> bytes) {
-        out.emplace(as_raw_bytes(file, bytes, pool, whole));
-      });
+  const PythonAnswer answer = items_->read(name, [&](std::span<const std::byte> bytes) {
+    out.emplace(as_raw_bytes(file, bytes, pool, whole));
+  });
   if (answer.outcome == PythonAnswer::Outcome::skipped) return ItemError::skipped(answer.reason);
   if (!out) return ItemError::failed(answer.reason);
   return std::move(*out);

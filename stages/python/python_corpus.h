@@ -8,6 +8,7 @@
 
 #include "pipeline/base/value.h"
 #include "stages/containers/container.h"
+#include "stages/containers/web_reader.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/python/python_functions.h"
 
@@ -42,7 +43,7 @@ class PythonCorpus final : public Container {
   friend class PythonTable;
   struct Item {
     FileStamp stamp;
-    std::string file;  // with its bytes; "": Python gives them
+    std::string file;  // with its bytes, or their URL; "": Python gives them
   };
   explicit PythonCorpus(std::string path, std::shared_ptr<PythonItems> items)
       : path_(std::move(path)), items_(std::move(items)) {}
@@ -53,6 +54,7 @@ class PythonCorpus final : public Container {
   std::shared_ptr<PythonItems> items_;
   std::unordered_map<std::string, Item> known_;
   std::weak_ptr<const Container> self_;
+  WebReader web_;
 };
 
 }  // namespace melflow

@@ -90,8 +90,9 @@ struct PythonItem {
   std::string path;                                        ///< its name in the corpus
   std::vector<std::pair<std::string, std::string>> cells;  ///< all keys and their values
   std::int64_t size = 0, modified = 0;  ///< its stamp; 0: not known, it counts as unchanged
-  std::string file;                     ///< the file with its bytes; "": read() gives them
-  std::string problem;                  ///< why it cannot be used; "" if it can
+  std::string file;     ///< the file with its bytes, or their URL of http or https, which read()
+                        ///< gives, too; "": read() gives them
+  std::string problem;  ///< why it cannot be used; "" if it can
 };
 
 /// The corpus that a function gave.

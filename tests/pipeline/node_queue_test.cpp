@@ -387,6 +387,28 @@ TEST_CASE("node queue: blocks of one stream begin one at a time, in the order in
   CHECK(n.finish(b) == Works{&c});
 }
 
+TEST_CASE("node queue: a block waits also where its work has the address of the one before") {
+  const Streams streams(2);
+  Node n(2);
+  Work& w = n.make();
+  w.items = {streams.pieces({0, 1})};
+  CHECK(n.arrive(w) == Works{&w});
+  n.begin(w);
+  Finish f{.gave = true, .streams = std::move(w.queued.streams)};
+  // The output is sent on, processed and destroyed before the node gets to finish().
+  std::destroy_at(&w);
+  std::construct_at(&w);
+  w.items = {streams.pieces({0}), streams.pieces({1}), streams.pieces({0})};
+  CHECK(n.arrive(w).empty());
+  CHECK(n.now().waiting == 1);
+  StartList list;
+  n.queue.finish(at(0), f, list);
+  CHECK(Node::all(list) == Works{&w});
+  n.begin(w);
+  CHECK(n.finish(w).empty());
+  CHECK(n.queue.drain().empty());
+}
+
 TEST_CASE("node queue: a whole file waits for no block, and only both marks make a whole file") {
   const Streams streams(1);
   Node n(8);

@@ -128,7 +128,9 @@ TEST_CASE("join: blocks of an item meet by their numbers, however far one branch
               4)
           .sink<Text>("out", "both", [&](const Text& t) { ++seen[t.text]; });
       graph.spec().workers = workers;
-      const RunReport report = graph.run();
+      std::vector<Remark> remarks;
+      const RunReport report = graph.run(&remarks);
+      for (const Remark& m : remarks) FAIL_CHECK(m.name << ": " << m.entry.reason);
       CHECK(report.ending == Ending::complete);
       CHECK(report.counts.ok == kItems);
       std::map<std::string, int> expected;

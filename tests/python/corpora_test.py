@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 import wave
+import zipfile
 
 from melflow import program
 
@@ -170,6 +171,92 @@ class CorporaTest(unittest.TestCase):
         os.remove(os.path.join(folder, "segments"))
         self.assertEqual([e["path"] for e in self.entries(dict(manifest=folder), ("utterance",))],
                          [self.path(f"audio/r{i}.wav") for i in range(4)])
+
+    def test_channels_of_files(self):
+        """The same rows as from files that have one channel each."""
+        import numpy as np
+
+        import melflow
+
+        both = np.random.default_rng(3).integers(-9000, 9000, (RATE, 3)).astype("<i2")
+        both[:, 2] = both[:, 0] // 3
+        with wave.open(self.path("calls/a.wav"), "wb") as file:
+            file.setparams((3, 2, RATE, 0, "NONE", ""))
+            file.writeframes(both.tobytes())
+        for c in range(3):
+            with wave.open(self.path(f"alone/{c}.wav"), "wb") as file:
+                file.setparams((1, 2, RATE, 0, "NONE", ""))
+                file.writeframes(both[:, c].tobytes())
+        with zipfile.ZipFile(self.path("calls.zip"), "w") as archive:
+            archive.write(self.path("calls/a.wav"), "a.wav")
+        table = self.write("t.csv", ["file,side,begin,end", "a.wav,3,0,", "a.wav,1,0.25,0.75", "a.wav,2,,", "a.wav,4,,"])
+        alone = self.write("alone.csv", ["path,start,end", "2.wav,,", "0.wav,0.25,0.75", "1.wav,,"])
+
+        def rows(name, downmix="mean", **options):
+            g = melflow.Graph()
+            g.file_list(utterances={}, **options).disk_read().decode(downmix=downmix).mel(preset="kaldi", sample_rate=RATE).hdf5_write(
+                path=self.path(name), overwrite=True)
+            report = g.run()
+            file = melflow.open(self.path(name))
+            return [file[i] for i in range(len(file))], report
+
+        expected, _ = rows("alone.h5", root=self.path("alone/"), manifest=alone)
+        self.assertFalse(np.array_equal(expected[0], expected[2]))
+        for i, (root, downmix) in enumerate([("calls/", "mean"), ("calls.zip", "mean"), ("calls/", 2)]):
+            found, report = rows(f"{i}.h5", downmix, root=self.path(root), manifest=table,
+                                 columns_are={"path": "file", "channel": "side", "start": "begin"})
+            self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 1))
+            self.assertIn("has 3 channels, and the list asks for number 4", str(report["remarks"]))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+    def test_commands_of_a_kaldi_folder(self):
+        """Run where they are allowed: the same rows as of the files."""
+        import h5py
+        import numpy as np
+
+        import melflow
+
+        samples = np.random.default_rng(4).integers(-9000, 9000, RATE).astype("<i2")
+        sound = self.path("a.wav")
+        with wave.open(sound, "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes(samples.tobytes())
+        ran = self.path("ran")
+        self.write("data/wav.scp", [f"r0 {sound}", f"r1 cat {sound} |", f"r2 echo >> {ran}; tail -c +1 {sound} |",
+                                    "r3 echo >&2 no such tape; false |", "r4 echo no sound |", "r5 raw.ark:17"])
+        self.write("data/segments", ["u0 r0 0.25 0.75", "u2 r2 0.25 0.75", "u1 r1 0 -1", "u3 r3 0 1", "u4 r4 0 1", "u5 r5 0 1", "u6 r6 0 1"])
+        self.write("data/text", ["u2 two of it"])
+        self.write("data/spk2utt", ["ann u0 u2"])
+
+        def graph(name, **options):
+            g = melflow.Graph()
+            columns = ["utterance", "recording", "text", "speaker"]
+            return g.file_list(manifest=self.path("data"), utterances={}, columns={c: c for c in columns}, **options).disk_read().decode().mel(
+                sample_rate=RATE, n_fft=256, win_length="25ms", hop="10ms").hdf5_write(path=self.path(name)).graph
+
+        report = graph("refused.h5").run()
+        self.assertFalse(os.path.exists(ran))
+        self.assertIn("others are run only where commands: allow is written", str(report["remarks"]))
+        report = graph("o.h5", commands="allow").run()
+        self.assertTrue(os.path.exists(ran))
+        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 4))
+        rows = melflow.open(self.path("o.h5"))
+        of = {u: rows.recording(int(*rows.select({"utterance": u, "recording": r, **more}))) for u, r, more in (
+            ("u0", "r0", {"speaker": "ann"}), ("u1", "r1", {}), ("u2", "r2", {"speaker": "ann", "text": "two of it"}))}
+        np.testing.assert_array_equal(of["u0"], of["u2"])
+        self.assertGreater(len(of["u1"]), 80)
+        self.assertGreater(len(of["u0"]), 40)
+        with h5py.File(self.path("o.h5")) as file:
+            said = "\n".join(file["remarks/reason"].asstr()[:])
+        for why in ("its command ended with exit status 1: no such tape (echo >&2 no such tape; false)", "r6' is not in the wav.scp beside it",
+                    "is in an archive (raw.ark:17)"):
+            self.assertIn(why, said)
+        os.remove(ran)
+        melflow.plan(graph("job.h5", commands="allow"), self.path("job"))
+        with self.assertRaisesRegex(melflow.ConfigError, "would run the commands of its lists"):
+            melflow.work(self.path("job"))
+        self.assertFalse(os.path.exists(ran))
 
 
 if __name__ == "__main__":

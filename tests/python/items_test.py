@@ -247,6 +247,19 @@ class ItemsTest(Corpus):
             melflow.verify(out, recompute=1.0)
         self.assertIn("clips.py:clips", stored)
 
+    def test_a_stored_call_is_not_run_without_trust(self):
+        source, ran, job = (os.path.join(self.folder.name, name) for name in ("theirs.py", "ran", "theirs"))
+        with open(source, "w", encoding="utf-8") as out:
+            out.write(f"def clips():\n    open({ran!r}, 'w').close()\n    return [{{'audio': {os.path.join(self.root, self.whole[0])!r}}}]\n")
+        node = melflow.Graph().file_list(call=source + ":clips").disk_read().decode().mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        melflow.plan(node.hdf5_write(path=os.path.join(self.folder.name, "theirs.h5")).graph, job)
+        os.remove(ran)
+        with self.assertRaisesRegex(melflow.ConfigError, "would run the function, which is code chosen by the author"):
+            melflow.work(job)
+        self.assertFalse(os.path.exists(ran))
+        melflow.work(job, trust=True)
+        self.assertTrue(os.path.exists(ran))
+
     def test_large_items_are_read_piece_by_piece(self):
         long = np.tile(samples_of(os.path.join(self.root, self.whole[0])), 100)[:4_000_000]
         items = {"long": {"audio": lambda: (long, 8000)}, "known": {"audio": lambda: (long, 8000), "bytes": 2 * len(long) + 44}}

@@ -1,10 +1,15 @@
 """The recipes of docs/python.md for corpora of other packages, and object stores against a server on this machine."""
 
+import contextlib
 import functools
 import http.server
 import importlib.util
 import os
 import re
+import shutil
+import ssl
+import subprocess
+import sys
 import threading
 import unittest
 import unittest.mock
@@ -16,6 +21,7 @@ import numpy as np
 
 import items_test
 
+CLIENTS = "libcurl", "aiohttp"
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md")
 
 
@@ -234,13 +240,20 @@ class StoreTest(items_test.Corpus):
 
 
 @has("fsspec", "aiohttp")
+class WebServer(http.server.ThreadingHTTPServer):
+    request_queue_size = 64  # connections that are made at once; others would be made a second later
+
+    def handle_error(self, *args):
+        pass  # of clients that go away
+
+
 class WebTest(items_test.Corpus):
-    """A web server on this machine, with a fault at each request in turn; read by pycurl, where it is installed, and by aiohttp."""
+    """A web server on this machine, with a fault at each request in turn; read by libcurl and by aiohttp."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.requests, cls.fault, cls.lock, cls.connections = [], lambda number, path: None, threading.Lock(), 0
+        cls.requests, cls.lock, cls.connections, cls.headers = [], threading.Lock(), 0, None
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -253,24 +266,38 @@ class WebTest(items_test.Corpus):
                 with cls.lock:
                     number = len(cls.requests)
                     cls.requests.append(self.path)
+                self.path = re.sub("^http://[^/]*", "", self.path)  # as a proxy
+                cls.headers = self.headers
                 fault = cls.fault(number, self.path)
                 if fault is None:
                     return super().do_GET()
-                if fault == "cut":
+                if fault == "chunked":  # of no known length
+                    self.send_response(200)
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    with open(self.translate_path(self.path), "rb") as file:
+                        for part in iter(functools.partial(file.read, 1000), b""):
+                            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    self.wfile.write(b"0\r\n\r\n")
+                elif fault == "cut":
                     self.send_response(200)
                     self.send_header("Content-Length", "100000")
                     self.end_headers()
                     self.wfile.write(b"RIFF")
                 else:
-                    self.send_response(fault)
-                    self.send_header("Content-Length", "0")
+                    status, *place = fault if isinstance(fault, tuple) else (fault,)
+                    self.send_response(status)
+                    for one in place:
+                        self.send_header("Location", one)
+                    self.send_header("Content-Length", "4")
                     self.end_headers()
+                    self.wfile.write(b"gone")
                 self.close_connection = fault == "cut"
 
             def log_message(self, *args):
                 pass
 
-        cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=cls.root))
+        cls.server = WebServer(("127.0.0.1", 0), functools.partial(Handler, directory=cls.root))
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
         cls.addClassCleanup(cls.server.server_close)
         cls.addClassCleanup(cls.server.shutdown)
@@ -280,48 +307,162 @@ class WebTest(items_test.Corpus):
         type(self).fault = lambda number, path: None
         self.requests.clear()
 
+    def url(self):
+        return f"http://user:secret@127.0.0.1:{self.server.server_port}/"
+
     def read(self, **options):
         from fsspec.implementations.http import HTTPFileSystem
 
         HTTPFileSystem.clear_instance_cache()
-        return self.written("web", melflow.Graph().file_list(root=f"http://user:secret@127.0.0.1:{self.server.server_port}/", labels="top_dir"))
+        return self.written("web", melflow.Graph().file_list(root=self.url(), labels="top_dir"), **options)
+
+    @contextlib.contextmanager
+    def by(self, client):
+        """Recordings are read by that client."""
+        with self.subTest(client), unittest.mock.patch.object(melflow.stores, "WEB", melflow.stores.WEB if client == "libcurl" else ()):
+            self.requests.clear()
+            yield
+
+    def assertExpected(self, rows):
+        self.assertEqual(list(rows.path), list(self.expected.path))
+        np.testing.assert_array_equal(rows[:], self.expected[:])
 
     def test_the_rows_are_those_of_the_files(self):
-        for client in {melflow.stores.pycurl, None}:
-            with self.subTest(client=client), unittest.mock.patch.object(melflow.stores, "pycurl", client):
+        for client in CLIENTS:
+            with self.by(client):
                 type(self).connections = 0
                 rows, _ = self.read()
-                self.assertEqual(list(rows.path), list(self.expected.path))
-                np.testing.assert_array_equal(rows[:], self.expected[:])
+                self.assertExpected(rows)
                 self.assertEqual(list(rows.label), list(self.expected.label))
                 self.assertLess(self.connections, 40)  # they are kept
+                self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
+                self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if client == "libcurl" else "aiohttp")
+
+    def test_settings_of_fsspec(self):
+        import fsspec
+
+        with unittest.mock.patch.dict(fsspec.config.conf, {"http": {"client_kwargs": {"headers": {"X-Key": "abc"}}}}):
+            self.assertExpected(self.read()[0])
+        self.assertEqual(self.headers["X-Key"], "abc")
 
     def test_a_fault_at_every_request(self):
         self.read()
         count = len(self.requests)
         self.assertGreater(count, len(self.names))
-        for client in {melflow.stores.pycurl, None}:
-            for fault in (500, 503, "cut"):
-                for at in range(4, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
-                    with self.subTest(fault=fault, at=at), unittest.mock.patch.object(melflow.stores, "pycurl", client):
-                        self.requests.clear()
-                        type(self).fault = lambda number, path: fault if number == at else None
-                        rows, _ = self.read()
-                        self.assertEqual(list(rows.path), list(self.expected.path))
-                        np.testing.assert_array_equal(rows[:], self.expected[:])
+        for client in CLIENTS:
+            with self.by(client):
+                for fault in (500, 503, "cut"):
+                    for at in range(4, count, 1 if os.environ.get("MELFLOW_EVERY_FAULT") else 17):
+                        with self.subTest(fault=fault, at=at):
+                            self.requests.clear()
+                            type(self).fault = lambda number, path: fault if number == at else None
+                            self.assertExpected(self.read()[0])
 
     def test_files_that_are_gone_or_refused(self):
-        gone, refused, broken = self.whole[3], self.whole[5], self.whole[7]
-        type(self).fault = lambda number, path: {gone: 404, refused: 403, broken: 500}.get(path.lstrip("/"))
-        for client in {melflow.stores.pycurl, None}:
-            with self.subTest(client=client), unittest.mock.patch.object(melflow.stores, "pycurl", client):
+        status = dict(zip(self.whole[3:24:4], (404, 410, 401, 403, 500, "cut")))
+        type(self).fault = lambda number, path: status.get(path.lstrip("/"))
+        for client in CLIENTS:
+            with self.by(client):
                 rows, report = self.read()
                 why = self.reasons(rows)
-                self.assertRegex(why[gone], "FileNotFoundError")
-                self.assertRegex(why[refused], "PermissionError|403")
-                self.assertRegex(why[broken], "500.*tried 5 times")
+                for name, fault in status.items():
+                    is_final = fault in (401, 403, 404, 410)
+                    if client == "libcurl":
+                        said = "Transferred a partial file" if fault == "cut" else f"the server answers {fault}"
+                        self.assertEqual(why[name], f"http://127.0.0.1:{self.server.server_port}/{name}: {said}" +
+                                         ("" if is_final else "; tried 5 times"))
+                        self.assertEqual(self.requests.count("/" + name), 1 if is_final else 5)
+                    elif fault == 404:
+                        self.assertRegex(why[name], "FileNotFoundError")
+                    elif not is_final:
+                        self.assertRegex(why[name], "tried 5 times")
                 self.assertNotIn("secret", str(why))
-                self.assertEqual(report["files"]["ok"], len(self.whole) - 3)
+                self.assertEqual(report["files"]["ok"], len(self.whole) - len(status))
+
+    def test_answers_of_no_known_length(self):
+        type(self).fault = lambda number, path: "chunked" if path.endswith(".wav") else None
+        for whole in ("4MiB", "4KiB"):  # the first bytes are in memory already when a recording turns out to be a large one
+            for client in CLIENTS:
+                with self.by(client):
+                    self.assertExpected(self.read(whole=whole)[0])
+
+    def test_large_recordings(self):
+        for client in CLIENTS:
+            with self.by(client):
+                self.assertExpected(self.read(whole="4KiB")[0])
+
+    def test_no_place_for_large_recordings(self):
+        with unittest.mock.patch.dict(os.environ, {"TMPDIR": "/proc"}):
+            rows, report = self.read(whole="4KiB")
+        large = [n for n in self.whole if len(self.bytes_of(n)) > 4096]
+        self.assertGreater(len(large), 0)
+        for name in large:
+            self.assertRegex(self.reasons(rows)[name], "^cannot be kept in a temporary file: ")
+        self.assertEqual(report["files"]["ok"], len(self.whole) - len(large))
+
+    def test_recordings_elsewhere(self):
+        moved, circle = self.whole[3], self.whole[5]
+        places = {moved: (302, "/" + self.whole[7]), circle: (301, "/" + circle)}
+        type(self).fault = lambda number, path: places.get(path.lstrip("/"))
+        rows, _ = self.read()
+        of = {path: i for i, path in enumerate(rows.path)}
+        np.testing.assert_array_equal(rows.recording(of[moved]), rows.recording(of[self.whole[7]]))
+        self.assertRegex(self.reasons(rows)[circle], "redirect")
+
+    def test_items_behind_a_proxy(self):
+        copied = {"a b.wav": self.whole[3], "\u00e4.wav": self.whole[5]}
+        for name, source in copied.items():
+            with open(os.path.join(self.root, name), "wb") as file:
+                file.write(self.bytes_of(source))
+            self.addCleanup(os.remove, os.path.join(self.root, name))
+        names = {**copied, self.whole[7]: self.whole[7]}
+        items = [{"path": name, "audio": f"http://melflow.invalid/{name}?key=secret#part"} for name in names]
+        with unittest.mock.patch.dict(os.environ, {"http_proxy": self.url()}):
+            rows, _ = self.written("items", melflow.Graph().items(items))
+        of = {path: i for i, path in enumerate(self.expected.path)}
+        self.assertEqual(list(rows.path), list(names))
+        for i, source in enumerate(names.values()):
+            np.testing.assert_array_equal(rows.recording(i), self.expected.recording(of[source]))
+        self.assertIn("http://melflow.invalid/a%20b.wav?key=secret", self.requests)
+        with self.assertRaisesRegex(melflow.RunError, "http://melflow.invalid/a b.wav: .*; tried 5 times") as caught:
+            self.written("items", melflow.Graph().items(items))
+        self.assertNotIn("secret", str(caught.exception))
+
+    @unittest.skipIf(shutil.which("openssl") is None, "openssl: not installed")
+    def test_certificates(self):
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                               "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"],
+                              cwd=self.folder.name, capture_output=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        key, certificate = (os.path.join(self.folder.name, name) for name in ("key.pem", "cert.pem"))
+        server = WebServer(("127.0.0.1", 0), self.server.RequestHandlerClass)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        items = [{"path": name, "audio": f"https://localhost:{server.server_port}/{name}"} for name in self.whole[:3]]
+        none = {"SSL_CERT_FILE": "", "SSL_CERT_DIR": "", "CURL_CA_BUNDLE": ""}
+        for variable in ("SSL_CERT_FILE", "CURL_CA_BUNDLE"):
+            with self.subTest(variable), unittest.mock.patch.dict(os.environ, {**none, variable: certificate}):
+                _, report = self.written("items", melflow.Graph().items(items))
+                self.assertEqual(report["files"]["ok"], 3)
+        with unittest.mock.patch.dict(os.environ, none), self.assertRaisesRegex(melflow.RunError, "https://localhost.*certificate"):
+            self.written("items", melflow.Graph().items(items))
+
+    def test_a_machine_without_libcurl(self):
+        for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+            with open(os.path.join(self.folder.name, name), "wb"):
+                pass  # no library
+        code = ("import melflow, melflow.stores, sys; asked = []; fetched = melflow.stores.fetched\n"
+                "melflow.stores.fetched = lambda url: asked.append(url) or fetched(url)\n"
+                "report = melflow.Graph().items([{'audio': sys.argv[1]}]).disk_read().decode().discard().graph.run()\n"
+                "print(report['files']['ok'], len(asked))")
+        for folder, asked in ((self.folder.name, "1 1"), ("/", "1 0")):
+            done = subprocess.run([sys.executable, "-c", code, self.url() + self.whole[3]], capture_output=True, text=True, check=True,
+                                  env={**os.environ, "LD_LIBRARY_PATH": folder})
+            self.assertEqual(done.stdout.strip(), asked)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 # Optional: without these, their tests are skipped. Most of them are wanted by --more alone, as they are large.
 more=(distributed)
 if [[ ${1:-} == --more ]]; then
-  more+=(pyarrow zarr xarray safetensors datasets kaldiio kaldi_native_io webdataset "lhotse urllib3" "moto[server,s3] s3fs aiohttp pycurl" mypy
+  more+=(pyarrow zarr xarray safetensors datasets kaldiio kaldi_native_io webdataset "lhotse urllib3" "moto[server,s3] s3fs aiohttp" mypy
     "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")
 fi
 for package in "${more[@]}"; do

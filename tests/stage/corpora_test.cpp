@@ -401,7 +401,14 @@ TEST_CASE("constants: a label, a split and columns for all files of a source") {
        "plan: manifest: each list is for a split, which splits would set otherwise; remove splits"},
       {"columns_are: {lable: a}, manifest: @/t.csv",
        "plan: columns_are: nothing reads a column 'lable'. Did you mean 'label'?; allowed: path, "
-       "label, split, start, end, duration, and names that columns, targets or split_group read"},
+       "label, split, start, end, duration, channel, channel_from_0, and names that columns, "
+       "targets or split_group read"},
+      {"columns_are: {path: path, channel: n, channel_from_0: n}, manifest: @/t.csv",
+       "plan: columns_are: channel and channel_from_0 are both given; remove one"},
+      {"columns_are: {channel: side}, manifest: @/t.csv",
+       "@/t.csv: there is no column 'side', which columns_are.channel asks for; it has path, "
+       "split, "
+       "n"},
       {"columns_are: {path: a}",
        "plan: columns_are: these are columns of a table, and there is none; set manifest or "
        "label_file"},
@@ -459,6 +466,39 @@ TEST_CASE("NeMo: audio_filepath and offset are known") {
   // What columns_are say comes first.
   List other(of(folder, "root: @, manifest: @/train.json, columns_are: {path: '{text}.wav'}"));
   CHECK(other.paths() == Texts{"one.wav", "two.wav"});
+}
+
+TEST_CASE("a channel of its file for each line") {
+  const TempFolder folder;
+  folder.write("calls.csv",
+               "file,side,who,zero\nx/1.wav,1,agent,0\nx/1.wav,2,caller,1\nx/2.wav,,both,\n"
+               "x/3.wav,0,nobody,-1\nx/3.wav,b,nobody,1024\nno,2,none,1\n");
+  const std::string options =
+      "root: @, manifest: @/calls.csv, columns: {who: who}, columns_are: {path: file, channel";
+  const auto bad = [&](const char* what, const char* advice) {
+    return fmt::format(
+        "-: x/3.wav [{}:{}: the channel is '{}', which is not a number from 1 to 1024{}]|nobody",
+        folder / "calls.csv", *advice == 0 ? 6 : 5, what, advice);
+  };
+  List list(of(folder, options + ": side}"));
+  CHECK(entries(list) ==
+        Texts{"-: x/1#channel=1.wav|agent", "-: x/1#channel=2.wav|caller", "-: x/2.wav|both",
+              bad("0", "; where channels are counted from 0, write channel_from_0"), bad("b", ""),
+              "-: no#channel=2|none"});
+  List from_0(of(folder, options + "_from_0: zero}"));
+  CHECK(entries(from_0).at(1) == "-: x/1#channel=2.wav|caller");
+}
+
+TEST_CASE("a column that is empty in every line is told") {
+  const TempFolder folder;
+  folder.write("t.csv", "path,text,gender,note\na.wav,one,,\nb.wav,,,n\n");
+  const std::string options = "root: @, manifest: @/t.csv, columns: {words: text, sex: gender";
+  List list(of(folder, options + "}"));
+  CHECK(warnings(list) == Texts{folder / "t.csv" + ": columns: sex is empty in every line",
+                                folder / "t.csv" + ": columns not used: note"});
+  List noted(of(folder, options + ", note: note}, limit: 1"));
+  CHECK(warnings(noted).front() ==
+        folder / "t.csv" + ": columns: sex, note are empty in every line");
 }
 
 TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one file fails alone") {

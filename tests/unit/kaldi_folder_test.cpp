@@ -66,9 +66,10 @@ TEST_CASE("kaldi folder: what makes no sense is named with its line") {
   folder.write("wav.scp", "rec2 a.wav\nrec1 sox a.wav -t wav - |\n");
   CHECK(
       error(folder) ==
-      "wav.scp:2: rec1 is a command (sox a.wav -t wav - |); no commands are run, but flac -dc FILE "
-      "|, sph2pipe -f wav FILE | and cat FILE | stand for FILE; write the output of this one to a "
-      "file and name that");
+      "wav.scp:2: rec1 is a command (sox a.wav -t wav - |); flac -dc FILE |, sph2pipe -f wav [-c "
+      "N] "
+      "FILE |, sox FILE -t wav - remix N | and cat FILE | stand for FILE, or its channel N; others "
+      "are run only where commands: allow is written");
   folder.write("wav.scp", "rec1\n");
   CHECK(error(folder) == "wav.scp:1: rec1 is without a file; name one, or remove the line");
   folder.write("wav.scp", "rec1 data/raw.ark:17\n");
@@ -178,6 +179,9 @@ TEST_CASE("kaldi folder: commands that only decode a file stand for it, and no o
       {"flac --decode --stdout --silent a.flac |", "a.flac"},
       {"sph2pipe -f wav a.sph |", "a.sph"},
       {"/k/tools/sph2pipe_v2.5/sph2pipe -f wav -p 'it''s.wv1' |", "its.wv1"},
+      {"sph2pipe -f wav -c 1 a.sph |", "a#channel=1.sph"},
+      {"sph2pipe -f wav -p -c 2 a.d/call |", "a.d/call#channel=2"},
+      {"sox calls/a.wav -t wav - remix 2 |", "calls/a#channel=2.wav"},
       {"cat a.wav |", "a.wav"},
       {"  cat  a.wav  |", "a.wav"},
   };
@@ -195,7 +199,10 @@ TEST_CASE("kaldi folder: commands that only decode a file stand for it, and no o
                               "flac -c a.flac |",
                               "flac -dc --skip=100 a.flac |",
                               "flac -dc a.flac | sox - -r 8k - |",
-                              "sph2pipe -f wav -c 1 a.sph |",
+                              "sph2pipe -f wav -c 0 a.sph |",
+                              "sph2pipe -f wav -c 2b a.sph |",
+                              "sox a.wav -t wav - remix 1,2 |",
+                              "sox a.wav -t wav - speed 2 |",
                               "sph2pipe -f raw a.sph |",
                               "sph2pipe -t 1:2 a.sph |",
                               "sph2pipe -f |",

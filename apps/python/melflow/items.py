@@ -136,7 +136,7 @@ class Items:
             yield from enumerate(self._corpus)
 
     def next(self) -> Optional[Tuple[str, List[Tuple[str, str]], int, int, str, str]]:
-        """path, cells, size, time, file and problem of the next item."""
+        """path, cells, size, time, file or URL, and problem of the next item."""
         try:
             key, item = next(self._pairs)
             self._count += 1
@@ -179,6 +179,8 @@ class Items:
             file = os.path.abspath(os.fspath(audio))
         elif callable(audio) and not hasattr(audio, "__array__") or isinstance(audio, str):
             how = ("later", audio if rate is None or isinstance(audio, str) else (lambda: (audio(), rate)))
+            if isinstance(audio, str) and audio.startswith(stores.WEB):
+                file = audio
         else:
             data = encoded(audio, rate)
             size = len(data)

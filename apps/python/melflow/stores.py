@@ -1,7 +1,7 @@
 """Recordings of object stores and the web: the function that file_list calls where `root` is a URL.
 
 By the package fsspec, with what it takes for the scheme (s3fs, gcsfs, aiohttp, ...), which also finds credentials in the usual
-variables and profiles. Where the package pycurl is installed it reads what is on the web, several times as fast as aiohttp.
+variables and profiles. What is on the web is listed by it, and read without Python where the machine has libcurl.
 """
 
 from __future__ import annotations
@@ -10,17 +10,12 @@ import hashlib
 import random
 import re
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from ._melflow import RunError
 
-try:
-    import pycurl
-except ImportError:
-    pycurl = None
-
+WEB = ("http://", "https://")  # how URLs begin that libcurl reads (stages/containers/web_reader)
 _TRIES = 5
-_QUIET = 60  # [s] without a byte from a server, from which on a reading has failed
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError)
 
 
@@ -48,35 +43,9 @@ def _version(info: Dict[str, Any]) -> Optional[str]:
     return None
 
 
-_idle: List[Any] = []  # handles with their connections: as many as read at once
-
-
-def _by_curl(url: str) -> bytearray:
-    """The bytes behind a URL."""
-    try:
-        curl = _idle.pop()
-    except IndexError:
-        curl = pycurl.Curl()
-        for option, value in ((pycurl.FOLLOWLOCATION, 1), (pycurl.NOSIGNAL, 1), (pycurl.BUFFERSIZE, 1 << 18), (pycurl.CONNECTTIMEOUT, _QUIET),
-                              (pycurl.LOW_SPEED_LIMIT, 1), (pycurl.LOW_SPEED_TIME, _QUIET)):
-            curl.setopt(option, value)
-    data = bytearray()
-    curl.setopt(pycurl.URL, url)
-    curl.setopt(pycurl.WRITEFUNCTION, data.extend)
-    try:
-        curl.perform()
-        status = curl.getinfo(pycurl.RESPONSE_CODE)
-    finally:
-        _idle.append(curl)
-    if status >= 400:
-        raise {401: PermissionError, 403: PermissionError, 404: FileNotFoundError, 410: FileNotFoundError}.get(status, OSError)(
-            f"{url}: the server answers {status}")
-    return data
-
-
-def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -> Union[bytes, bytearray]:
+def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -> bytes:
     """The bytes of an object. Raises OSError where they are not those of the object that was listed."""
-    data = _by_curl(name) if pycurl is not None and name.startswith(("http://", "https://")) else store.cat_file(name)
+    data = store.cat_file(name)
     if size is not None and len(data) != size:
         raise OSError(f"{len(data)} bytes came, of {size}")
     # The ETag of most objects is a hash; where it is none, or another one, the store says whether the object has changed.
@@ -87,7 +56,7 @@ def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -
     return data
 
 
-def fetched(url: str) -> Union[bytes, bytearray]:
+def fetched(url: str) -> bytes:
     """The bytes behind one URL."""
     store, name = _opened(url)
     return _tried(url, lambda: _whole(store, name, None, None))
@@ -109,11 +78,15 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     store, folder = _opened(root)
     found = _tried(root, lambda: store.find(folder, detail=True))
     folder = folder.rstrip("/") + "/"
+    # Where a user has settings for it in fsspec, it reads, too.
+    is_plain = type(store).__module__ == "fsspec.implementations.http" and not store.kwargs and not store.client_kwargs
     for name in sorted(found):
         info = found[name]
         if info.get("type", "file") != "file":
             continue
         size, version = info.get("size"), _version(info)
+        audio: Any = lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))
+        if is_plain and size is None and version is None:  # there is nothing to compare
+            audio = name
         yield {"path": name[len(folder):] if name.startswith(folder) else name, "bytes": size,
-               "version": None if size is None and version is None else f"{size} {version}",
-               "audio": lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))}
+               "version": None if size is None and version is None else f"{size} {version}", "audio": audio}
