@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -56,22 +57,30 @@ struct OfTable {
   bool is_nemo = false;
 };
 
-// Whether the cells of a column have several texts, or there is but one.
-bool differs(const std::string& list, const std::string& column) {
+// The different texts of a column, of which there may be more than these.
+std::set<std::string> texts_of(const std::string& list, const std::string& column) {
+  constexpr std::size_t kMost = 64;
   const std::unique_ptr<TableReader> table = open_table(list, {});
-  if (table->find_column(column) < 0) return false;
-  std::optional<std::string> first;
-  for (int rows = 0;;) {
+  std::set<std::string> out;
+  if (table->find_column(column) < 0) return out;
+  while (out.size() < kMost) {
     try {
-      if (!table->next()) return rows < 2;
+      if (!table->next()) break;
+      out.insert(table->cell(column));
     } catch (const BadLine&) {
-      continue;
     }
-    ++rows;
-    const std::string& cell = table->cell(column);
-    if (first && cell != *first) return true;
-    first = cell;
   }
+  return out;
+}
+
+// Which channel of its file a line is: the option for that column, or "".
+const char* channel_option(const std::string& list) {
+  const std::set<std::string> texts = texts_of(list, "channel");
+  const bool are_numbers = std::all_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  });
+  if (texts.size() < 2 || !are_numbers) return "";
+  return texts.contains("0") ? "channel_from_0" : "channel";
 }
 
 // The column with paths of files, and the folder below `folder` where these begin.
@@ -120,7 +129,7 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
   };
   if (path != "path") are.push_back("path: " + yaml(path));
   const std::string label = one_of(*table, {"label", "category", "class", "label_name"});
-  const bool has_labels = !label.empty() && differs(list.string(), label);
+  const bool has_labels = !label.empty() && texts_of(list.string(), label).size() > 1;
   if (has_labels) name("label", {label.c_str()});
   name("split", {"split", "fold"});
   const bool has_start =
@@ -131,6 +140,8 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
                         table->find_column("duration") >= 0);
   if (!has_end || out.is_nemo)
     std::erase_if(are, [](const std::string& a) { return a.starts_with("start: "); });
+  if (const char* option = channel_option(list.string()); *option != '\0')
+    are.push_back(fmt::format("{}: channel", option));
   if (!are.empty())
     options.emplace_back("columns_are", fmt::format("{{{}}}", fmt::join(are, ", ")));
   if (has_labels) options.emplace_back("labels", "manifest");
@@ -142,10 +153,6 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
   if (!label.empty() && !has_labels)
     out.guess.remarks.push_back(
         fmt::format("the column {} is not used: all its texts are the same", label));
-  if (table->find_column("channel") >= 0)
-    out.guess.remarks.emplace_back(
-        "the column channel is not used: all channels of a file become one, and a channel for "
-        "each line takes Python (docs/corpora.md)");
   return out;
 }
 

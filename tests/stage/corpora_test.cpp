@@ -732,10 +732,8 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
          "class,call_file,channel,start_s,end_s,transcript\nx,2024/a.wav,0,1,2,hi\n"
          "x,2024/a.wav,1,2,3,ho\n"},
         {"2024/a.wav", "x"}},
-       {"-: 2024/a.wav#t=1,2|hi", "-: 2024/a.wav#t=2,3|ho"},
-       {"the column class is not used: all its texts are the same",
-        "the column channel is not used: all channels of a file become one, and a channel for "
-        "each line takes Python (docs/corpora.md)"}},
+       {"-: 2024/a#channel=1.wav#t=1,2|hi", "-: 2024/a#channel=2.wav#t=2,3|ho"},
+       {"the column class is not used: all its texts are the same"}},
       {"a table with paths (meta/esc50.csv, 3 columns)",
        {{"meta/esc50.csv", "filename,fold,category\na.wav,2,dog\nb.wav,1,cat\n"},
         {"audio/b.wav", "x"}},
@@ -831,8 +829,8 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
 TEST_CASE("a list is recognized by itself, and the options that are written for it read it") {
   const TempFolder folder;
   for (const char* p : {"a.wav", "meta/b.wav", "lists/none.wav"}) folder.write(p, "x");
-  folder.write("meta/t.csv", "file,class\na.wav,dog\n");
-  folder.write("meta/u.csv", "file,class\nb.wav,dog\n");
+  folder.write("meta/t.csv", "file,class\na.wav,dog\na.wav,cat\n");
+  folder.write("meta/u.csv", "file,class\nb.wav,dog\nb.wav,cat\n");
   folder.write("lists/l.txt", "# all\n\nmeta/b.wav\na.wav\n");
   folder.write("lists/other.txt", "a text\n");
   folder.write("lists/other.csv", "a,b\n1,2\n");
@@ -844,8 +842,10 @@ TEST_CASE("a list is recognized by itself, and the options that are written for 
     Texts entries;
   };
   const Row rows[] = {
-      {"meta/t.csv", "a table with paths (meta/t.csv, 2 columns)", {"-: a.wav=dog"}},
-      {"meta/u.csv", "a table with paths (u.csv, 2 columns)", {"-: b.wav=dog"}},
+      {"meta/t.csv",
+       "a table with paths (meta/t.csv, 2 columns)",
+       {"-: a.wav=dog", "-: a.wav=cat"}},
+      {"meta/u.csv", "a table with paths (u.csv, 2 columns)", {"-: b.wav=dog", "-: b.wav=cat"}},
       {"lists/l.txt", "a list of paths", {"-: meta/b.wav", "-: a.wav"}},
       {"wav.scp", "a data folder of Kaldi (wav.scp)", {"-: /a.wav|r"}},
       {"lj/metadata.csv", "LJSpeech (metadata.csv with |, wavs/ID.wav)", {"-: wavs/a.wav|c"}},
