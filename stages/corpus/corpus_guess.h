@@ -18,8 +18,8 @@ struct CorpusGuess {
 
 /// Looks at names in the folder or archive, and at the beginnings of lists. `given`: a folder, an
 /// archive, a pattern of archives, or a list. Nullopt where there is neither a known list nor a
-/// sound file. Throws RunError where it, or a list in it, cannot be read, or where `given` is a table
-/// none of whose columns has paths of files.
+/// sound file. Throws RunError where it, or a list in it, cannot be read, or where `given` is a
+/// table none of whose columns has paths of files.
 std::optional<CorpusGuess> guess_corpus(const std::string& given);
 
 }  // namespace melflow
