@@ -297,6 +297,7 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
         "{0} is taken for {1}. {2} is written. Next:\n  melflow validate {2}\n"
         "  OUT=features.h5 melflow run {2}\n",
         from, corpus->what, path);
+    for (const std::string& remark : corpus->remarks) say(stderr, "note: {}: {}\n", from, remark);
     return kDone;
   }
   std::error_code error;

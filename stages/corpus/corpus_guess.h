@@ -13,11 +13,13 @@ struct CorpusGuess {
   std::string what;  ///< "a data folder of Kaldi (wav.scp, segments, text)"
   /// Options of file_list that read it, with their values as YAML in one line.
   std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::string> remarks = {};  ///< on what is there and not used, a sentence each
 };
 
 /// Looks at names in the folder or archive, and at the beginnings of lists. `given`: a folder, an
 /// archive, a pattern of archives, or a list. Nullopt where there is neither a known list nor a
-/// sound file. Throws RunError where it, or a list in it, cannot be read.
+/// sound file. Throws RunError where it, or a list in it, cannot be read, or where `given` is a
+/// table none of whose columns has paths of files.
 std::optional<CorpusGuess> guess_corpus(const std::string& given);
 
 }  // namespace melflow

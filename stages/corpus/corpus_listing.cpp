@@ -127,6 +127,14 @@ class Listing {
     return not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text());
   }
 
+  // What to write where a folder has archives in place of sound files, or "".
+  [[nodiscard]] std::string archives_there() const {
+    for (const char* ending : {".tar", ".zip"})
+      if (options_.include == FileListOptions{}.include && not_taken_.counts().contains(ending))
+        return fmt::format("; for the files in archives write root: {}/*{}", options_.root, ending);
+    return "";
+  }
+
   // Whether a file that no output has is still being written.
   [[nodiscard]] bool is_unfinished(std::string_view path) const {
     if (context_.whole == nullptr || earlier_.contains(path)) return false;
@@ -167,7 +175,7 @@ class Listing {
                        fmt::join(unused, ", "), unused.size() == 1 ? "matches" : "match"));
     if (manifest_.size() == folders_ && context_.whole == nullptr)
       throw RunError(fmt::format(
-          "{}: {}{}{}; check the options {}", options_.root,
+          "{}: {}{}{}; check the options {}{}", options_.root,
           options_.include == FileListOptions{}.include
               ? std::string("there is no sound file in it or below it")
               : fmt::format("no file matches {}", fmt::join(options_.include, ", ")),
@@ -175,7 +183,8 @@ class Listing {
                         : fmt::format(", only folders: for the files in one write {}/**",
                                       manifest_.relative(0)),
           others_there(),
-          options_.exclude.empty() ? "root and include" : "root, include and exclude"));
+          options_.exclude.empty() ? "root and include" : "root, include and exclude",
+          archives_there()));
   }
 
   // The members of archives, as a folder's files. What is damaged counts as one failed file.

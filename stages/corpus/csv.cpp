@@ -52,9 +52,12 @@ std::string CsvReader::advice_on(const std::string& name, const std::string& hea
   }
   if (!has_quotes_ && header_.front().starts_with('"'))
     return fmt::format("the header has {}; where cells are in quotes, write quoting: csv", header);
-  const std::string advice = path_column_advice(name, header_);
-  return fmt::format("the header has {}{}", header,
-                     advice.empty() ? did_you_mean(name, header_) : advice);
+  std::string advice = path_column_advice(name, header_);
+  if (advice.empty()) advice = did_you_mean(name, header_);
+  const bool is_like_row = header.find_first_of("/0123456789") != header.npos;
+  if (advice.empty() && is_like_row)
+    advice = "; where that is the first row, name the columns: header: [NAME, ...]";
+  return fmt::format("the header has {}{}", header, advice);
 }
 
 int CsvReader::column(std::string_view name) const {

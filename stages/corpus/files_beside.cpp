@@ -26,20 +26,19 @@ std::string_view place_in(std::string_view rule) { return rule.substr(0, rule.fi
 
 constexpr std::string_view kParts[] = {"{name}", "{folder}", "{parent_dir}", "{top_dir}"};
 
-// The template for the recording at `below`.
-std::string filled(std::string_view text, std::string_view below) {
+}  // namespace
+
+std::string FilesBeside::place(std::string_view rule, std::string_view below) {
   const std::size_t slash = below.rfind('/') + 1;
   const std::string_view name = below.substr(slash),
                          values[] = {name.substr(0, name.rfind('.')), below.substr(0, slash),
                                      parent_folder(below), first_folder(below)};
-  std::string out(text);
+  std::string out(place_in(rule));
   for (std::size_t p = 0; p < std::size(kParts); ++p)
     for (std::size_t at = 0; (at = out.find(kParts[p], at)) != out.npos; at += values[p].size())
       out.replace(at, kParts[p].size(), values[p]);
   return out;
 }
-
-}  // namespace
 
 FilesBeside::FilesBeside(std::string root)
     : root_(std::move(root)), reader_({.buffer = kMostOfText, .whole = kMostOfText}), pool_(0) {}
@@ -104,7 +103,7 @@ std::string FilesBeside::text(const std::string& path_or_channel, std::string_vi
     bytes = &read(path.substr(0, last).append(place));
     if (bytes->empty() && first != last) bytes = &read(path.substr(0, first).append(place));
   } else {
-    const std::string file = filled(place, below);
+    const std::string file = FilesBeside::place(rule, below);
     bytes = &read(root_.empty() || file.starts_with('/') ? file : root_ + '/' + file);
   }
   std::string_view text = *bytes;

@@ -18,6 +18,10 @@ class FilesBeside {
   /// The problem with a rule, or "".
   [[nodiscard]] static std::string problem(std::string_view text);
 
+  /// The path that a template stands for, as for the recording `below`, relative to the root unless
+  /// it begins with '/'.
+  [[nodiscard]] static std::string place(std::string_view rule, std::string_view below);
+
   /// Returns the text for the recording at `path`, `below` relative to the root; "" where there is
   /// no such file or value. A file beside it is called like the recording up to its last dot, or up
   /// to the first. Throws BadLine where it cannot be read, or is no text.

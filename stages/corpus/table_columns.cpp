@@ -8,6 +8,7 @@
 
 #include "pipeline/base/text.h"
 #include "stages/containers/file_channel.h"
+#include "stages/corpus/files_beside.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/text_lines.h"
@@ -27,6 +28,12 @@ std::string PathColumn::remark(const Manifest& manifest) const {
   const std::string example = manifest.name(first_without);
   if (NameRule::is_beside(rule.text())) {
     const std::string which = fmt::format("{} is beside", rule.text());
+    if (without == files && !rule.text().starts_with('.'))
+      throw RunError(fmt::format(
+          "{}: {} gives none of the {} recordings a text; that of {} would be in {}; correct it, "
+          "or remove it",
+          name, rule.text(), files, example,
+          FilesBeside::place(rule.text(), manifest.relative(first_without))));
     if (without == files)
       throw RunError(
           fmt::format("{}: no {} any of the {} recordings, such as {}; correct it, or "

@@ -26,10 +26,6 @@ bool ends_in(std::string_view path, std::string_view ending) {
          });
 }
 
-bool is_json_lines(std::string_view path) {
-  return ends_in(path, ".jsonl") || ends_in(path, ".ndjson") || ends_in(path, ".json");
-}
-
 }  // namespace
 
 int column_for(TableReader& table, const std::string& path, const std::string& name,
@@ -78,6 +74,10 @@ std::string MissingCells::first() const {
 
 bool has_separators(std::string_view path) {
   return ends_in(path, ".csv") || ends_in(path, ".tsv");
+}
+
+bool is_json_lines(std::string_view path) {
+  return ends_in(path, ".jsonl") || ends_in(path, ".ndjson") || ends_in(path, ".json");
 }
 
 bool is_table(std::string_view path) {

@@ -77,6 +77,8 @@ std::string path_column_advice(std::string_view missing, const std::vector<std::
 bool is_table(std::string_view path);
 /// Whether the name says that the table has cells with a delimiter between them.
 bool has_separators(std::string_view path);
+/// Whether the name says that the table is lines of JSON.
+bool is_json_lines(std::string_view path);
 /// Opens a table in the format that `format` and its name say. Throws RunError when the file cannot
 /// be read or lacks one of the `required` columns. `folder`: what {folder} stands for in templates.
 std::unique_ptr<TableReader> open_table(const std::string& path,

@@ -100,7 +100,8 @@ class Router : public ItemStage, public PassesAny {
     const std::string of_utterance = conditions.needs_utterances();
     if (name.empty() && !of_utterance.empty() && given.get_or(property::kHasUtterances, false))
       check.error(option, fmt::format("{} is that of an utterance, but this node takes whole "
-                                      "recordings; put it after decode",
+                                      "recordings; put it after the last node that gives samples "
+                                      "(decode, resample, ...), where utterances are cut",
                                       of_utterance));
     if (const auto fields = given.get_or(property::kManifestFields, nullptr))
       if (const std::string lacks = conditions.not_in(*fields); !lacks.empty())

@@ -287,9 +287,11 @@ TEST_CASE("cli: init looks at a folder, says what it takes it for, and writes it
   const TempFolder folder;
   fs::create_directories(folder / "lj/wavs");
   write_text(folder / "lj/metadata.csv", "a|b \"|c\n");
+  write_text(folder / "lj/other.csv", "a,b\n1,2\n");
   const Ended made = exits(0, run(folder, {kMelflow, "init", "--from", "lj", "p.yaml"}));
   CHECK(has(made.out,
             "lj is taken for LJSpeech (metadata.csv with |, wavs/ID.wav). p.yaml is written."));
+  CHECK(made.err == "note: lj: a table is not used: other.csv\n");
   const std::string text = read_text(folder / "p.yaml");
   CHECK(has(text,
             "  files:                      # LJSpeech (metadata.csv with |, wavs/ID.wav)\n"
@@ -301,9 +303,10 @@ TEST_CASE("cli: init looks at a folder, says what it takes it for, and writes it
   CHECK(has(refused.err,
             "none: there is no sound file in it, and no list that is known (docs/corpora.md)"));
   write_text(folder / "list.csv", "a,b\n1,2\n");
-  CHECK(has(exits(1, run(folder, {kMelflow, "init", "--from", "list.csv", "q.yaml"})).err,
-            "list.csv: this is no list whose columns or files are known, and no archive with a "
-            "sound file; write the pipeline by hand (docs/corpora.md)"));
+  CHECK(
+      has(exits(1, run(folder, {kMelflow, "init", "--from", "list.csv", "q.yaml"})).err,
+          "list.csv: no column has paths of files that are there, from the folder of the table or "
+          "the one above it; its columns are a, b. Write the pipeline by hand: "));
   CHECK_FALSE(fs::exists(folder / "q.yaml"));
   CHECK(has(run(folder, {kMelflow, "init", "--from", "nonee", "q.yaml"}).err,
             "there is no 'nonee'; allowed: "));

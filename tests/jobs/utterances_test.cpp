@@ -648,7 +648,9 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   CHECK(has(problem(k), "fit: cuts recordings"));
   k = {};
   k.filter = "label: a";
-  CHECK(has(problem(k), "label is that of an utterance, but this node takes whole recordings"));
+  CHECK(has(problem(k),
+            "label is that of an utterance, but this node takes whole recordings; put it after the "
+            "last node that gives samples (decode, resample, ...), where utterances are cut"));
   k.filter = "path: \"*short*\"";
   CHECK(problem(k) == "");
   k = {};

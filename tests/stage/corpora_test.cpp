@@ -608,7 +608,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
   struct Row {
     const char* what;
     std::vector<std::pair<const char*, const char*>> files;
-    Texts entries;
+    Texts entries, remarks = {};  // the folder is @
   };
   const char* const lhotse_cut =
       "{\"id\": \"c\", \"start\": 0.5, \"duration\": 1, \"channel\": 0, \"supervisions\": "
@@ -622,16 +622,25 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
        {{"wav.scp", "r /a.wav\n"}, {"segments", "u r 0 1\n"}, {"text", "u HI\n"}},
        {"-: /a.wav#t=0,1|u|HI"}},
       {"data folders of Kaldi, each a split (test, train)",
-       {{"data/train/wav.scp", "r /a.wav\n"}, {"data/test/wav.scp", "s /b.wav\n"}},
-       {"train: /a.wav|r", "test: /b.wav|s"}},
+       {{"data/train/wav.scp", "r /a.wav\n"},
+        {"data/train/text", "r HI\n"},
+        {"data/test/wav.scp", "s /b.wav\n"}},
+       {"train: /a.wav|r", "test: /b.wav|s"},
+       {"the column text is not used: of 2 lists 1 has it (train)"}},
       {"LJSpeech (metadata.csv with |, wavs/ID.wav)",
        {{"metadata.csv", "a|b \"|c\n"}, {"wavs/a.wav", "x"}},
        {"-: wavs/a.wav|c"}},
       {"Common Voice (train.tsv, test.tsv, clips)",
        {{"train.tsv", "client_id\tpath\tsentence\nc\ta.mp3\tYes\n"},
         {"test.tsv", "client_id\tpath\tsentence\nd\tb.mp3\tNo\n"},
+        {"other.tsv", "client_id\tpath\tsentence\n"},
         {"clips/a.mp3", "x"}},
-       {"train: clips/a.mp3|Yes|c", "test: clips/b.mp3|No|d"}},
+       {"train: clips/a.mp3|Yes|c", "test: clips/b.mp3|No|d"},
+       {"a table is not used: other.tsv"}},
+      {"a folder of 1 sound file",
+       {{"de/train.tsv", "client_id\tpath\tsentence\nc\ta.mp3\tYes\n"}, {"de/clips/a.mp3", "x"}},
+       {"-: de/clips/a.mp3"},
+       {"@/de has Common Voice (train.tsv, clips), which is not used; to use it: --from @/de"}},
       {"Speech Commands (validation_list.txt, testing_list.txt, all others for training; labels "
        "from the names of folders; without _background_noise_)",
        {{"validation_list.txt", "up/b_nohash_0.wav\n"},
@@ -660,19 +669,71 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
         {"speaker-info.txt",
          "ID  AGE  GENDER  ACCENTS  REGION\n225  23  F    English    Southern\n"}},
        {"-: p225/p225_001.wav=p225|225|F|English    Southern"}},
+      {"VCTK (wav48/SPEAKER; txt; speaker-info.txt)",
+       {{"wav48/p225/p225_001.wav", "x"},
+        {"txt/p225/p225_001.txt", "Hello\n"},
+        {"speaker-info.txt", "ID  AGE  GENDER  ACCENTS\np225  23  F    English\n"}},
+       {"-: wav48/p225/p225_001.wav=p225|p225|Hello|F|English"}},
       {"VCTK (wav48_silence_trimmed/SPEAKER; speaker-info.txt)",
        {{"wav48_silence_trimmed/p225/p225_001_mic1.flac", "x"},
+        {"txt/p225/p225_001.txt", "Hello\n"},
         {"speaker-info.txt",
          "ID  AGE  GENDER  ACCENTS  REGION COMMENTS\np225  23  F    English\n"}},
-       {"-: p225/p225_001_mic1.flac=p225|p225|F|English"}},
+       {"-: p225/p225_001_mic1.flac=p225|p225|F|English"},
+       {"the texts in txt are not used: they are called like the recordings without _mic1 and "
+        "_mic2"}},
+      {"AudioSet (eval_segments.csv)",
+       {{"eval_segments.csv",
+         "# Segments csv\n# YTID, start_seconds, end_seconds, positive_labels\n"
+         "--4gqARaEJE, 0.000, 10.000, \"/m/068hy,/m/07q6cd_\"\n"},
+        {"class_labels_indices.csv",
+         "index,mid,display_name\n0,/m/068hy,\"Animals, pets\"\n1,/m/07q6cd_,Squeak\n"},
+        {"audio/--4gqARaEJE.wav", "x"}},
+       {"-: audio/--4gqARaEJE.wav#t=0,10=Animals, pets,Squeak"},
+       {"the files are taken for whole videos, and the segments for parts of them; where the "
+        "files are the segments themselves, remove utterances"}},
+      {"AudioSet (balanced_train_segments.csv, eval_segments.csv)",
+       {{"balanced_train_segments.csv", "# YTID, a\n-0BIyqJj9ZU, 30.000, 40.000, \"/m/1\"\n"},
+        {"eval_segments.csv", "# YTID, a\n--4gqARaEJE, 0.000, 10.000, \"/m/2\"\n"},
+        {"Y-0BIyqJj9ZU.flac", "x"},
+        {"Y--4gqARaEJE.flac", "x"}},
+       {"eval: Y--4gqARaEJE.flac#t=0,10=/m/2", "balanced_train: Y-0BIyqJj9ZU.flac#t=30,40=/m/1"},
+       {"the files are taken for whole videos, and the segments for parts of them; where the "
+        "files are the segments themselves, remove utterances"}},
       {"a manifest of Lhotse (cuts in cuts.jsonl)",
        {{"cuts.jsonl", lhotse_cut}},
        {"-: /a.wav#t=0.5,1.5|c|t|p"}},
+      {"manifests of Lhotse, each a split (cuts in cuts_dev.jsonl, cuts_train.jsonl)",
+       {{"cuts_train.jsonl", lhotse_cut}, {"cuts_dev.jsonl", lhotse_cut}},
+       {"train: /a.wav#t=0.5,1.5|c|t|p", "dev: /a.wav#t=0.5,1.5|c|t|p"}},
       {"a manifest of NeMo (m.json, 4 columns)",
        {{"m.json",
          "{\"audio_filepath\": \"a.wav\", \"offset\": 1, \"duration\": 1, \"text\": \"x\"}\n"},
         {"a.wav", "x"}},
        {"-: a.wav#t=1,2|x"}},
+      {"manifests of NeMo, each a split (train_manifest.json, val_manifest.json)",
+       {{"train_manifest.json",
+         "{\"audio_filepath\": \"a.wav\", \"text\": \"x\", \"speaker\": \"s\"}\n"},
+        {"val_manifest.json", "{\"audio_filepath\": \"b.wav\", \"text\": \"y\"}\n"},
+        {"all.json", "{\"audio_filepath\": \"b.wav\", \"text\": \"y\"}\n"},
+        {"a.wav", "x"},
+        {"b.wav", "x"}},
+       {"train: a.wav|x", "val: b.wav|y"},
+       {"the column speaker is not used: of 2 lists 1 has it (train_manifest.json)",
+        "a table is not used: all.json"}},
+      {"a manifest of NeMo (m.json, 2 columns)",
+       {{"m.json", "{\"audio_filepath\": \"a.wav\", \"text\": \"x\"}\n"},
+        {"n.json", "{\"audio_filepath\": \"a.wav\", \"text\": \"x\"}\n"},
+        {"a.wav", "x"}},
+       {"-: a.wav|x"},
+       {"a table is not used: n.json"}},
+      {"a table with paths (turns.csv, 6 columns)",
+       {{"turns.csv",
+         "class,call_file,channel,start_s,end_s,transcript\nx,2024/a.wav,0,1,2,hi\n"
+         "x,2024/a.wav,1,2,3,ho\n"},
+        {"2024/a.wav", "x"}},
+       {"-: 2024/a#channel=1.wav#t=1,2|hi", "-: 2024/a#channel=2.wav#t=2,3|ho"},
+       {"the column class is not used: all its texts are the same"}},
       {"a table with paths (meta/esc50.csv, 3 columns)",
        {{"meta/esc50.csv", "filename,fold,category\na.wav,2,dog\nb.wav,1,cat\n"},
         {"audio/b.wav", "x"}},
@@ -683,8 +744,27 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
        {"train: train/dog/a.wav=dog", "test: test/cat/b.wav=cat"}},
       {"a folder of 2 sound files, with labels from the names of folders",
        {{"dog/a.wav", "x"}, {"cat/b.wav", "x"}, {"readme.csv", "a,b\n1,2\n"}},
-       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"}},
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"},
+       {"a table is not used: readme.csv"}},
       {"a folder of 1 sound file", {{"a.wav", "x"}, {"text.txt", "x"}}, {"-: a.wav"}},
+      // One label for all files is none.
+      {"a folder of 2 sound files",
+       {{"wav/a.wav", "x"}, {"wav/b.wav", "x"}},
+       {"-: wav/a.wav", "-: wav/b.wav"}},
+      {"a folder of 2 sound files, with labels from the names of folders",
+       {{"wav/dog/a.wav", "x"}, {"wav/cat/b.wav", "x"}},
+       {"-: wav/cat/b.wav=cat", "-: wav/dog/a.wav=dog"}},
+      {"a folder of 2 sound files, in one for each split (test, train)",
+       {{"train/dog/a.wav", "x"}, {"test/dog/b.wav", "x"}},
+       {"train: train/dog/a.wav", "test: test/dog/b.wav"}},
+      {"a folder of 1 sound file, with .txt beside them",
+       {{"a.wav", "x"}, {"a.txt", "HI"}, {"a.json", "{}"}},
+       {"-: a.wav|HI"},
+       {"1 file called like sound files, such as a.json, is not used; to use them: columns: "
+        "{NAME: \".json:KEY\"}"}},
+      {"a folder of 2 sound files, with txt/{parent_dir}/{name}.txt beside them",
+       {{"wav/p/a.wav", "x"}, {"wav/p/b.wav", "x"}, {"txt/p/a.txt", "A"}, {"txt/p/b.txt", "B"}},
+       {"-: wav/p/a.wav|A", "-: wav/p/b.wav|B"}},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
@@ -696,6 +776,11 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
     CAPTURE(written(*guess));
     List list(written(*guess));
     CHECK(entries(list) == row.entries);
+    Texts remarks = row.remarks;
+    for (std::string& remark : remarks)
+      for (std::size_t at; (at = remark.find('@')) != remark.npos;)
+        remark.replace(at, 1, folder.path());
+    CHECK(guess->remarks == remarks);
   }
   const TempFolder none;
   none.write("text.txt", "x");
@@ -744,8 +829,8 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
 TEST_CASE("a list is recognized by itself, and the options that are written for it read it") {
   const TempFolder folder;
   for (const char* p : {"a.wav", "meta/b.wav", "lists/none.wav"}) folder.write(p, "x");
-  folder.write("meta/t.csv", "file,class\na.wav,dog\n");
-  folder.write("meta/u.csv", "file,class\nb.wav,dog\n");
+  folder.write("meta/t.csv", "file,class\na.wav,dog\na.wav,cat\n");
+  folder.write("meta/u.csv", "file,class\nb.wav,dog\nb.wav,cat\n");
   folder.write("lists/l.txt", "# all\n\nmeta/b.wav\na.wav\n");
   folder.write("lists/other.txt", "a text\n");
   folder.write("lists/other.csv", "a,b\n1,2\n");
@@ -757,13 +842,14 @@ TEST_CASE("a list is recognized by itself, and the options that are written for 
     Texts entries;
   };
   const Row rows[] = {
-      {"meta/t.csv", "a table with paths (meta/t.csv, 2 columns)", {"-: a.wav=dog"}},
-      {"meta/u.csv", "a table with paths (u.csv, 2 columns)", {"-: b.wav=dog"}},
+      {"meta/t.csv",
+       "a table with paths (meta/t.csv, 2 columns)",
+       {"-: a.wav=dog", "-: a.wav=cat"}},
+      {"meta/u.csv", "a table with paths (u.csv, 2 columns)", {"-: b.wav=dog", "-: b.wav=cat"}},
       {"lists/l.txt", "a list of paths", {"-: meta/b.wav", "-: a.wav"}},
       {"wav.scp", "a data folder of Kaldi (wav.scp)", {"-: /a.wav|r"}},
       {"lj/metadata.csv", "LJSpeech (metadata.csv with |, wavs/ID.wav)", {"-: wavs/a.wav|c"}},
       {"lists/other.txt", nullptr, {}},
-      {"lists/other.csv", nullptr, {}},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.list));
@@ -775,6 +861,18 @@ TEST_CASE("a list is recognized by itself, and the options that are written for 
     List list(written(*guess));
     CHECK(entries(list) == row.entries);
   }
+  const std::string other = folder / "lists/other.csv";
+  CHECK_THROWS_WITH_AS(
+      guess_corpus(other),
+      fmt::format(
+          "{0}: no column has paths of files that are there, from the folder of the table or the "
+          "one above it; its columns are a, b. Write the pipeline by hand: root: FOLDER, manifest: "
+          "{0}, columns_are: {{path: COLUMN}}, where paths lack a folder or an ending columns_are: "
+          "{{path: \"wavs/{{COLUMN}}.wav\"}}; if that is its first row, header: [NAME, ...] too "
+          "(docs/corpora.md)",
+          other)
+          .c_str(),
+      RunError);
 }
 
 }  // namespace melflow::test::corpora_test

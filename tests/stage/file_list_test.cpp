@@ -401,6 +401,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   const TempFolder folder;
   folder.folder("empty");
   folder.write("only/text.txt", "");
+  folder.write("tars/0.tar", "");
   folder.write("empty.txt", "");
   folder.write("comments.txt", "# nothing\n\n");
   folder.write("header.csv", "path,label\n");
@@ -420,7 +421,13 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        "@/only: no file matches *.txt; check the options root, include and exclude"},
       {"{root: '" + f + "', include: 'emp*y'}",
        "@: no file matches emp*y, only folders: for the files in one write empty/** (there are 4 "
-       ".csv, 3 .txt); check the options root and include"},
+       ".csv, 3 .txt, 1 .tar); check the options root and include"},
+      {"{root: '" + f + "/tars'}",
+       "@/tars: there is no sound file in it or below it (there are 1 .tar); check the options "
+       "root and include; for the files in archives write root: @/tars/*.tar"},
+      {"{root: '" + f + "/only', include: '*.txt', columns: {text: 'x/{name}.lab'}}",
+       "columns: text: x/{name}.lab gives none of the 1 recordings a text; that of text.txt would "
+       "be in x/text.lab; correct it, or remove it"},
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check the options root and include"},
       {"{manifest: '" + f + "/gone.txt'}", "@/gone.txt: cannot be read: No such file or directory"},

@@ -99,6 +99,7 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
   folder.write("open.csv", "path,label\na.wav,\"x\nb.wav,y\n");
   folder.write("tabs.csv", "path\ttext\na.wav\tx, y\n");
   folder.write("near.csv", "paht,text\na.wav,x\n");
+  folder.write("rows.csv", "a/1.wav,x\n");
   folder.folder("folder.csv");
   struct Row {
     const char* name;
@@ -121,6 +122,9 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
        "the columns as header: [...]"},
       {"near.csv",
        "near.csv:1: there is no column 'path'; the header has paht, text. Did you mean 'paht'?"},
+      {"rows.csv",
+       "rows.csv:1: there is no column 'path'; the header has a/1.wav, x; where that is the first "
+       "row, name the columns: header: [NAME, ...]"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);

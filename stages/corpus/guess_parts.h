@@ -1,0 +1,43 @@
+// What guesses about the lists of a corpus have in common.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/corpus/corpus_guess.h"
+
+namespace melflow::guesses {
+
+using Texts = std::vector<std::string>;
+
+/// A text in quotes, as in YAML.
+std::string yaml(const std::string& text);
+bool has(const std::filesystem::path& path);
+/// The names in a folder, ascending; none where it cannot be listed.
+Texts names_in(const std::filesystem::path& folder);
+std::string first_line(const std::filesystem::path& list);
+/// At most so many names, and how many more there are.
+std::string some_of(const Texts& names);
+/// The last part of a path.
+std::string name_of(const std::string& path);
+
+/// A list, and its columns that are stored.
+struct Listed {
+  std::string path;
+  Texts columns;
+};
+/// Sets the option `columns` to those that all lists have, and remarks on the others.
+void take_columns(const std::vector<Listed>& lists, CorpusGuess& out);
+
+using SplitLists = std::vector<std::pair<std::string, std::string>>;  ///< names, and their lists
+/// The splits that several lists are, by what differs in their names: train_manifest.json and
+/// val_manifest.json are train and val. Empty unless all are names of splits.
+SplitLists lists_by_split(const Texts& lists);
+/// The value of `manifest` for them.
+std::string map_of(const SplitLists& lists);
+/// Of these lists those whose names have the name of a split.
+Texts named_after_splits(const Texts& lists);
+
+}  // namespace melflow::guesses

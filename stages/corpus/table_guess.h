@@ -1,0 +1,21 @@
+// Tables that name files, of any kind.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "stages/corpus/guess_parts.h"
+
+namespace melflow::guesses {
+
+/// How to read a table whose paths are of files below `folder`; nullopt where no column has such.
+std::optional<CorpusGuess> table(const std::filesystem::path& folder,
+                                 const std::filesystem::path& list);
+/// The same of the tables in `folder`: those that are for splits where there are such, else the
+/// first.
+std::optional<CorpusGuess> tables(const std::filesystem::path& folder);
+/// Why a table cannot be used by itself, and what to write.
+std::string without_paths(const std::filesystem::path& list);
+
+}  // namespace melflow::guesses
