@@ -21,7 +21,6 @@
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
-#include "stages/containers/file_channel.h"
 #include "stages/facts.h"
 #include "stages/files/under_way.h"
 #include "stages/items.h"
@@ -66,7 +65,7 @@ class EachChannel final : public OneToMany<RawBytes, RawBytes> {
   // Leaves problems of a file to decode, which reports them.
   Result<Many> process(std::shared_ptr<const RawBytes> in, ItemContext&) const override {
     const std::uint64_t file = UnderWay::key(in->file->path);
-    const bool is_one = channel_of(in->file->path).has_value();
+    const bool is_one = in->file->channel > 0;
     if (is_one || (under_way_ != nullptr && under_way_->why_excluded(file) != nullptr))
       return Many{in};
     const UnderWay::Mark mark(under_way_.get(), file, options_.timeout);
@@ -188,9 +187,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                                            info.samplerate, info.channels));
     if (downmix.channel > info.channels)
       return ItemError::failed(fmt::format(
-          "has {}, and {} asks for number {}",
+          "has {}, and {} asks for channel {}",
           info.channels == 1 ? "one channel" : fmt::format("{} channels", info.channels),
-          channel_of(raw->file->path) ? "the list" : "downmix", downmix.channel));
+          raw->file->channel > 0 ? "the list" : "downmix", downmix.channel));
     // Below an eighth of it, blocks would be too short to be efficient.
     if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
@@ -223,9 +222,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
     if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
     const SF_INFO& info = sound.info();
-    const auto own = channel_of(file.path);
     if (info.samplerate <= 0 || info.frames <= 0 ||
-        (own ? own->number : options_.downmix.channel) > info.channels)
+        (file.channel > 0 ? file.channel : options_.downmix.channel) > info.channels)
       return std::nullopt;
     return RecordingLength{info.samplerate,
                            options_.fit ? options_.fit->at(info.samplerate) : info.frames};
@@ -247,7 +245,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   // Returns the channel that the recording or the result stands for, if it stands for one.
   [[nodiscard]] Downmix downmix_of(const RawBytes& raw, const Origin& origin) const {
-    if (const auto own = channel_of(raw.file->path)) return {own->number};
+    if (raw.file->channel > 0) return {raw.file->channel};
     if (!options_.downmix.is_each()) return options_.downmix;
     const SubItem* result = origin.sub_item.get();
     while (result != nullptr && result->by != channels_by_) result = result->of.get();

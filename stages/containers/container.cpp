@@ -34,6 +34,17 @@ Known& known() {
   return of_process;
 }
 
+// The recording of that path, which is no channel of another one.
+ContainedItem item_at(const std::string& path) {
+  if (!path.starts_with(kPythonScheme)) return archived_item(path);
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  Known& all = known();
+  const std::shared_lock lock(all.mutex);
+  const auto it = all.containers.find(std::string_view(path).substr(0, slash));
+  if (it == all.containers.end()) return {};
+  return {it->second.lock(), path.substr(std::min(slash + 1, path.size()))};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<RawBytes>> Container::read(std::shared_ptr<const FileRef>, BufferPool&,
@@ -48,20 +59,18 @@ void add_container(const std::string& path, const std::shared_ptr<const Containe
   all.containers[path] = container;
 }
 
+ContainedItem item_of(std::shared_ptr<const Container> container, std::string name) {
+  auto channel = channel_of(name);
+  if (!channel || container->stamp(name).size >= 0) return {std::move(container), std::move(name)};
+  return {std::move(container), std::move(channel->file), channel->number};
+}
+
 ContainedItem contained_item(const std::string& path) {
-  if (const auto channel = channel_of(path)) {
-    struct stat st {};
-    if (stat(path.c_str(), &st) == 0) return {};
-    ContainedItem item = contained_item(channel->file);
-    return item.container ? item : channel_item(channel->file);
-  }
-  if (!path.starts_with(kPythonScheme)) return archived_item(path);
-  const std::size_t slash = std::min(path.find('/'), path.size());
-  Known& all = known();
-  const std::shared_lock lock(all.mutex);
-  const auto it = all.containers.find(std::string_view(path).substr(0, slash));
-  if (it == all.containers.end()) return {};
-  return {it->second.lock(), path.substr(std::min(slash + 1, path.size()))};
+  ContainedItem item = item_at(path);
+  if (item.container) return item_of(std::move(item.container), std::move(item.name));
+  struct stat st {};
+  const auto channel = channel_of(path);
+  return !channel || stat(path.c_str(), &st) == 0 ? item : channel_item(*channel);
 }
 
 ContainedItems::ContainedItems() {
@@ -94,6 +103,7 @@ FileRef located(std::string path, FileStamp* stamp) {
 FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp) {
   FileRef out;
   out.path = std::move(path);
+  out.channel = item.channel;
   FileStamp now;
   if (item.container == nullptr) {
     now = stamp_of(out.path);

@@ -37,7 +37,10 @@ class Container {
 struct ContainedItem {
   std::shared_ptr<const Container> container;  ///< null: the path is that of a file
   std::string name;
+  int channel = 0;  ///< as FileRef::channel
 };
+/// The recording of a container with that name, or the channel of one.
+ContainedItem item_of(std::shared_ptr<const Container> container, std::string name);
 /// Finds the container that a path goes through, an archive or what was added.
 ContainedItem contained_item(const std::string& path);
 /// Does so for many paths: each thread looks a container up once while its paths stay in it. For a

@@ -49,9 +49,9 @@ std::string without_channel(std::string_view path) {
   return channel ? channel->file : std::string(path);
 }
 
-ContainedItem channel_item(std::string file) {
+ContainedItem channel_item(const FileChannel& channel) {
   static const auto of_all = std::make_shared<const ChannelsOfFiles>();
-  return {of_all, std::move(file)};
+  return {of_all, channel.file, channel.number};
 }
 
 }  // namespace melflow

@@ -24,6 +24,6 @@ std::optional<FileChannel> channel_of(std::string_view path);
 std::string without_channel(std::string_view path);
 
 /// The recording of a channel of a file that is in no archive.
-ContainedItem channel_item(std::string file);
+ContainedItem channel_item(const FileChannel& channel);
 
 }  // namespace melflow

@@ -139,9 +139,12 @@ void note_lists_below(const fs::path& folder, CorpusGuess& out) {
   for (const std::string& name : names_in(folder)) {
     std::error_code error;
     if (!fs::is_directory(folder / name, error)) continue;
-    if (const auto below = of_lists(folder / name))
-      out.remarks.push_back(fmt::format("{0} has {1}, which is not used; to use it: --from {0}",
-                                        (folder / name).string(), below->what));
+    try {
+      if (const auto below = of_lists(folder / name))
+        out.remarks.push_back(fmt::format("{0} has {1}, which is not used; to use it: --from {0}",
+                                          (folder / name).string(), below->what));
+    } catch (const RunError&) {  // it is not what was asked for
+    }
   }
 }
 

@@ -391,7 +391,9 @@ class Listing {
       }
     }
     tell(bad.remark(list_, manifest_.size() - first));
-    if (columns) tell(columns->remark());
+    if (const std::string empty = columns ? columns->remark() : "";
+        !empty.empty() && unused_.insert(empty.substr(list_.size())).second)
+      tell(empty);
     std::vector<int> used{table.column("path"), split, group, channel.column()};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);

@@ -194,8 +194,7 @@ class FileList final : public Source<FileRef>,
     FileStamp now;
     std::string path = manifest_.path(i);
     const auto& given = corpora_[manifest_.source_of(i)].given;
-    const ContainedItem item =
-        given ? ContainedItem{given, manifest_.relative(i)} : contained_(path);
+    const ContainedItem item = given ? item_of(given, manifest_.relative(i)) : contained_(path);
     auto file = std::make_shared<FileRef>(located(std::move(path), item, &now));
     const std::size_t records = manifest_.entries_of_recording(i);
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);

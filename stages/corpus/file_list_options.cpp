@@ -541,6 +541,8 @@ void FileListOptions::check(PlanCheck& check) const {
   if (!call.empty() && (!root.empty() || !manifest.empty()))
     check.error("call", fmt::format("the function gives the recordings; remove {}",
                                     root.empty() ? "manifest" : "root"));
+  if (commands == Commands::allow && !manifest.rest.empty())
+    check.error("commands", "allow: cannot be together with rest in manifest; remove one");
   if (!call.empty() && call.find(':') == call.npos)
     check.error("call", fmt::format("'{}' names no function; write MODULE:NAME or FILE.py:NAME",
                                     excerpt(call)));

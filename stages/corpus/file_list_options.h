@@ -31,7 +31,6 @@ struct EnumNames<Splits> {
                                                               {"ratio", Splits::ratio}};
 };
 
-/// How to treat folders that cannot be listed: end the run, or count each as one failed file.
 /// What is done with the commands of a wav.scp that stand for no file.
 enum class Commands { refuse, allow };
 template <>
@@ -40,6 +39,7 @@ struct EnumNames<Commands> {
                                                                 {"allow", Commands::allow}};
 };
 
+/// How to treat folders that cannot be listed: end the run, or count each as one failed file.
 enum class ClosedFolders { error, failed };
 template <>
 struct EnumNames<ClosedFolders> {

@@ -296,7 +296,7 @@ std::optional<CorpusGuess> lhotse_of(const Texts& names, const fs::path& folder)
                                      fmt::join(taken, ", ")),
         {{"manifest", splits.empty() ? yaml(first) : map_of(splits)},
          {"utterances", "{}"},
-         {"columns", "[utterance, text, speaker]"}}};
+         {"columns", rank == 2 ? "[utterance]" : "[utterance, text, speaker]"}}};
   }
   return std::nullopt;
 }

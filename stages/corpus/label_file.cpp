@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/containers/file_channel.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/table_columns.h"
 #include "stages/corpus/table_reader.h"
@@ -33,8 +34,11 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
                      const LabelColumns::Renamed& renamed) {
   std::unordered_map<std::string, std::vector<std::size_t>> files;
   const BelowRoot below_root(options.root);
-  for (std::size_t i = 0; i < manifest.size(); ++i)
-    files[below_root(manifest.relative(i))].push_back(i);
+  for (std::size_t i = 0; i < manifest.size(); ++i) {
+    const std::string path = below_root(manifest.relative(i)), file = without_channel(path);
+    files[path].push_back(i);
+    if (file != path) files[file].push_back(i);
+  }
   const bool with_labels = options.labels == Labels::file;
   const std::unique_ptr<TableReader> table =
       open_table(options.label_file, {"path"}, options.table,

@@ -41,12 +41,14 @@ std::string one_of(TableReader& table, std::initializer_list<const char*> names)
 std::optional<std::string> folder_of_paths(const fs::path& folder, const fs::path& list,
                                            const std::string& path) {
   if (path.empty()) return std::nullopt;
-  if (path.starts_with('/')) return has(path) ? std::optional<std::string>("") : std::nullopt;
+  std::error_code error;
+  const auto is_file = [&](const fs::path& p) { return fs::is_regular_file(p, error); };
+  if (path.starts_with('/')) return is_file(path) ? std::optional<std::string>("") : std::nullopt;
   Texts folders{"", fs::relative(list.parent_path(), folder).string() + '/'};
   for (const std::string& name : names_in(folder))
-    if (fs::is_directory(folder / name)) folders.push_back(name + '/');
+    if (fs::is_directory(folder / name, error)) folders.push_back(name + '/');
   for (const std::string& below : folders)
-    if (has(folder / below / path)) return below == "./" ? "" : below;
+    if (is_file(folder / below / path)) return below == "./" ? "" : below;
   return std::nullopt;
 }
 

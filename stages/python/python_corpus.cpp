@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/file_channel.h"
 #include "stages/files/content_hash.h"
 
 namespace melflow {
@@ -117,6 +118,7 @@ FileStamp PythonCorpus::locate(const std::string& name, FileRef& file) const {
   FileStamp now;
   const FileRef other = located(item.file, &now);
   file.size = other.size;
+  if (other.channel > 0) file.channel = other.channel;
   file.part =
       other.part ? other.part : std::optional(FilePart{.file = other.path, .stored = other.size});
   if (now.size >= 0) now.modified ^= item.stamp.modified;  // the version, where it has one
@@ -125,7 +127,8 @@ FileStamp PythonCorpus::locate(const std::string& name, FileRef& file) const {
 
 Result<std::shared_ptr<RawBytes>> PythonCorpus::read(std::shared_ptr<const FileRef> file,
                                                      BufferPool& pool, std::uint64_t whole) const {
-  const std::string name = file->path.substr(path_.size() + 1);
+  std::string name = file->path.substr(path_.size() + 1);
+  if (file->channel > 0) name = without_channel(name);
   if (WebReader::is_here())
     if (const auto it = known_.find(name); it != known_.end() && !it->second.file.empty())
       return web_.read(std::move(file), it->second.file, pool, whole);

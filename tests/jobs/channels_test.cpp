@@ -70,7 +70,7 @@ TEST_CASE("channels: who has no second channel is missing where it is asked for,
   CHECK(missing.file("a.wav").count > 0);
   CHECK(missing.file("b.wav").count == 0);
   REQUIRE(missing.remarks.size() == 1);
-  CHECK(missing.remarks[0].reason == "has one channel, and downmix asks for number 2");
+  CHECK(missing.remarks[0].reason == "has one channel, and downmix asks for channel 2");
 }
 
 }  // namespace melflow::test::channels_test

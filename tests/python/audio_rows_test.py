@@ -348,7 +348,7 @@ class AudioRowsTest(unittest.TestCase):
             of = file.read()
         quiet = "quiet: {stage: trim_silence, from: decode, threshold: -90dB}\n  segment: {stage: segment, from: quiet"
         self.assertEqual(melflow.open(of.replace("segment: {stage: segment, from: decode", quiet)).computed, 60)
-        with self.assertRaisesRegex(melflow.RunError, "downmix asks for number 2"):
+        with self.assertRaisesRegex(melflow.RunError, "downmix asks for channel 2"):
             melflow.open(of.replace("truncated: fail", "truncated: fail, downmix: right"))
 
     def test_a_recording_that_is_other_than_its_header_says_gives_its_places_to_others(self):

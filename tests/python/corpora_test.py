@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -189,6 +190,9 @@ class CorporaTest(unittest.TestCase):
                 file.writeframes(both[:, c].tobytes())
         with zipfile.ZipFile(self.path("calls.zip"), "w") as archive:
             archive.write(self.path("calls/a.wav"), "a.wav")
+        shutil.copy(self.path("alone/1.wav"), self.path("named/a#channel=2.wav"))
+        with zipfile.ZipFile(self.path("named.zip"), "w") as archive:
+            archive.write(self.path("alone/1.wav"), "a#channel=2.wav")
         table = self.write("t.csv", ["file,side,begin,end", "a.wav,3,0,", "a.wav,1,0.25,0.75", "a.wav,2,,", "a.wav,4,,"])
         alone = self.write("alone.csv", ["path,start,end", "2.wav,,", "0.wav,0.25,0.75", "1.wav,,"])
 
@@ -202,11 +206,15 @@ class CorporaTest(unittest.TestCase):
 
         expected, _ = rows("alone.h5", root=self.path("alone/"), manifest=alone)
         self.assertFalse(np.array_equal(expected[0], expected[2]))
+        named_so = self.write("named.csv", ["path,start,end", "a#channel=2.wav,,"])
+        for root in ("named/", "named.zip"):  # files that are really called so
+            named, _ = rows("named.h5", root=self.path(root), manifest=named_so)
+            np.testing.assert_array_equal(named, expected[len(expected) - len(named):])
         for i, (root, downmix) in enumerate([("calls/", "mean"), ("calls.zip", "mean"), ("calls/", 2)]):
             found, report = rows(f"{i}.h5", downmix, root=self.path(root), manifest=table,
                                  columns_are={"path": "file", "channel": "side", "start": "begin"})
             self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 1))
-            self.assertIn("has 3 channels, and the list asks for number 4", str(report["remarks"]))
+            self.assertIn("has 3 channels, and the list asks for channel 4", str(report["remarks"]))
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
@@ -224,8 +232,12 @@ class CorporaTest(unittest.TestCase):
             file.writeframes(samples.tobytes())
         ran = self.path("ran")
         self.write("data/wav.scp", [f"r0 {sound}", f"r1 cat {sound} |", f"r2 echo >> {ran}; tail -c +1 {sound} |",
-                                    "r3 echo >&2 no such tape; false |", "r4 echo no sound |", "r5 raw.ark:17"])
-        self.write("data/segments", ["u0 r0 0.25 0.75", "u2 r2 0.25 0.75", "u1 r1 0 -1", "u3 r3 0 1", "u4 r4 0 1", "u5 r5 0 1", "u6 r6 0 1"])
+                                    "r3 echo >&2 no such tape; false |", "r4 echo no sound |", "r5 raw.ark:17",
+                                    f"r7 sph2pipe -f wav -c 2 {self.path('two.wav')} |"])
+        with wave.open(self.path("two.wav"), "wb") as file:
+            file.setparams((2, 2, RATE, 0, "NONE", ""))
+            file.writeframes(np.stack([samples // 2, samples], 1).tobytes())
+        self.write("data/segments", ["u0 r0 0.25 0.75", "u7 r7 0.25 0.75", "u2 r2 0.25 0.75", "u1 r1 0 -1", "u3 r3 0 1", "u4 r4 0 1", "u5 r5 0 1", "u6 r6 0 1"])
         self.write("data/text", ["u2 two of it"])
         self.write("data/spk2utt", ["ann u0 u2"])
 
@@ -240,11 +252,12 @@ class CorporaTest(unittest.TestCase):
         self.assertIn("others are run only where commands: allow is written", str(report["remarks"]))
         report = graph("o.h5", commands="allow").run()
         self.assertTrue(os.path.exists(ran))
-        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 4))
+        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (4, 4))
         rows = melflow.open(self.path("o.h5"))
         of = {u: rows.recording(int(*rows.select({"utterance": u, "recording": r, **more}))) for u, r, more in (
-            ("u0", "r0", {"speaker": "ann"}), ("u1", "r1", {}), ("u2", "r2", {"speaker": "ann", "text": "two of it"}))}
+            ("u0", "r0", {"speaker": "ann"}), ("u7", "r7", {}), ("u1", "r1", {}), ("u2", "r2", {"speaker": "ann", "text": "two of it"}))}
         np.testing.assert_array_equal(of["u0"], of["u2"])
+        np.testing.assert_array_equal(of["u0"], of["u7"])
         self.assertGreater(len(of["u1"]), 80)
         self.assertGreater(len(of["u0"]), 40)
         with h5py.File(self.path("o.h5")) as file:
@@ -252,11 +265,20 @@ class CorporaTest(unittest.TestCase):
         for why in ("its command ended with exit status 1: no such tape (echo >&2 no such tape; false)", "r6' is not in the wav.scp beside it",
                     "is in an archive (raw.ark:17)"):
             self.assertIn(why, said)
+        with h5py.File(self.path("o.h5")) as file:  # a job and an update find the recordings by their names
+            self.assertEqual(sorted(set(file["files/path"].asstr()[:])), ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"])
+        self.assertEqual(melflow.update(graph("o.h5", commands="allow"))["update"]["files"]["gone"], 0)
         os.remove(ran)
         melflow.plan(graph("job.h5", commands="allow"), self.path("job"))
         with self.assertRaisesRegex(melflow.ConfigError, "would run the commands of its lists"):
             melflow.work(self.path("job"))
         self.assertFalse(os.path.exists(ran))
+        melflow.work(self.path("job"), trust=True)
+        melflow.merge(self.path("job"), trust=True)
+        np.testing.assert_array_equal(melflow.open(self.path("job.h5"))[0], rows[0])
+        with self.assertRaisesRegex(melflow.ConfigError, "cannot be together with rest"):
+            melflow.Graph().file_list(root=self.folder, manifest={"a": self.path("data"), "b": "rest"},
+                                      commands="allow").discard().graph.validate()
 
 
 if __name__ == "__main__":

@@ -239,7 +239,6 @@ class StoreTest(items_test.Corpus):
             melflow.Graph().file_list(root="nosuch://x/y").disk_read().decode().mel(sample_rate=8000).discard().graph.run()
 
 
-@has("fsspec", "aiohttp")
 class WebServer(http.server.ThreadingHTTPServer):
     request_queue_size = 64  # connections that are made at once; others would be made a second later
 
@@ -247,6 +246,7 @@ class WebServer(http.server.ThreadingHTTPServer):
         pass  # of clients that go away
 
 
+@has("fsspec", "aiohttp")
 class WebTest(items_test.Corpus):
     """A web server on this machine, with a fault at each request in turn; read by libcurl and by aiohttp."""
 

@@ -196,7 +196,7 @@ TEST_CASE("decode: several channels become one") {
     const Decoded beyond = decode(path, fmt::format("downmix: {}", channels + 1));
     CHECK(beyond.stream.entry.outcome == Outcome::failed);
     CHECK(beyond.reason() ==
-          fmt::format("has {} channels, and downmix asks for number {}", channels, channels + 1));
+          fmt::format("has {} channels, and downmix asks for channel {}", channels, channels + 1));
     CHECK(decode(path, "downmix: mean").float32 == mean_of(audio));
   }
   const std::string mono = path_of("wav s16");
@@ -204,7 +204,7 @@ TEST_CASE("decode: several channels become one") {
   CHECK(decode(mono, "downmix: 1").int16 == read_audio(mono).int16);
   const Decoded right = decode(mono, "downmix: right");
   CHECK(right.stream.entry.outcome == Outcome::failed);
-  CHECK(right.reason() == "has one channel, and downmix asks for number 2");
+  CHECK(right.reason() == "has one channel, and downmix asks for channel 2");
 }
 
 TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none") {

@@ -62,6 +62,15 @@ def fetched(url: str) -> bytes:
     return _tried(url, lambda: _whole(store, name, None, None))
 
 
+def has_settings() -> bool:
+    """Whether fsspec has settings of the user for what is on the web: then it reads, with them."""
+    try:
+        from fsspec.config import conf
+    except ImportError:
+        return False
+    return bool(conf.get("http") or conf.get("https"))
+
+
 def _opened(url: str) -> Any:
     try:
         import fsspec
