@@ -183,7 +183,7 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
                                  has_texts ? ", text: \"txt/{parent_dir}/{name}.txt\"" : "")},
          {"join",
           fmt::format("{{table: {}, delimiter: \" \", comment: ID, header: [id, age, gender, "
-                      "accent], on: speaker, columns: [gender, accent]}}",
+                      "accent], on: speaker, columns: [gender]}}",
                       yaml(list.string()))}}};
     if (has(folder / "txt") && !has_texts)
       out.remarks.emplace_back(

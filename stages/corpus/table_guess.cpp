@@ -75,14 +75,22 @@ std::set<std::string> texts_of(const std::string& list, const std::string& colum
   return out;
 }
 
-// Which channel of its file a line is: the option for that column, or "".
-const char* channel_option(const std::string& list) {
-  const std::set<std::string> texts = texts_of(list, "channel");
+// Which channel of its file a line is: the option for that column, or "", with the remark where the
+// column is there.
+std::pair<const char*, std::string> channel_option(const std::string& list) {
+  std::set<std::string> texts = texts_of(list, "channel");
+  texts.erase("");
+  if (texts.empty()) return {"", ""};
   const bool are_numbers = std::all_of(texts.begin(), texts.end(), [](const std::string& text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    return text.find_first_not_of("0123456789") == text.npos;
   });
-  if (texts.size() < 2 || !are_numbers) return "";
-  return texts.contains("0") ? "channel_from_0" : "channel";
+  if (texts.size() > 1 && are_numbers)
+    return {texts.contains("0") ? "channel_from_0" : "channel", ""};
+  return {"", fmt::format(
+                  "the column channel is not used: {}; where each line is one channel of "
+                  "its file, write columns_are: {{channel: COLUMN}} with a column of "
+                  "numbers from 1, or channel_from_0",
+                  are_numbers ? "all its texts are the same" : "its texts are not all numbers")};
 }
 
 // The column with paths of files, and the folder below `folder` where these begin.
@@ -142,8 +150,9 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
                         table->find_column("duration") >= 0);
   if (!has_end || out.is_nemo)
     std::erase_if(are, [](const std::string& a) { return a.starts_with("start: "); });
-  if (const char* option = channel_option(list.string()); *option != '\0')
-    are.push_back(fmt::format("{}: channel", option));
+  const auto [channel, not_used] = channel_option(list.string());
+  if (*channel != '\0') are.push_back(fmt::format("{}: channel", channel));
+  if (!not_used.empty()) out.guess.remarks.push_back(not_used);
   if (!are.empty())
     options.emplace_back("columns_are", fmt::format("{{{}}}", fmt::join(are, ", ")));
   if (has_labels) options.emplace_back("labels", "manifest");
