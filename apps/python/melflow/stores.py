@@ -87,8 +87,7 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     store, folder = _opened(root)
     found = _tried(root, lambda: store.find(folder, detail=True))
     folder = folder.rstrip("/") + "/"
-    # Where a user has settings for it in fsspec, it reads, too.
-    is_plain = type(store).__module__ == "fsspec.implementations.http" and not store.kwargs and not store.client_kwargs
+    is_plain = root.startswith(WEB) and not has_settings()
     for name in sorted(found):
         info = found[name]
         if info.get("type", "file") != "file":
