@@ -329,6 +329,33 @@ class Host final : public PythonHost {
   }
 };
 
+// The utterances of a data folder of Kaldi whose commands may be run, for melflow/kaldi.py.
+class KaldiRows {
+ public:
+  explicit KaldiRows(const std::string& path)
+      : folder_(opened(path), {}, KaldiFolder::OtherCommands::keep) {}
+  // The cells of the next line by their columns, and what is wrong with it, or "".
+  nb::tuple next() {
+    std::string problem;
+    try {
+      if (!folder_.next()) throw nb::stop_iteration();
+    } catch (const BadLine& e) {
+      problem = e.what();
+    }
+    nb::dict row;
+    for (const std::string& column : folder_.columns()) row[column.c_str()] = folder_.cell(column);
+    return nb::make_tuple(row, problem);
+  }
+
+ private:
+  static const std::string& opened(const std::string& path) {
+    if (KaldiFolder::is_one(path)) return path;
+    throw RunError(
+        path + ": commands: allow is only for data folders of Kaldi, with a wav.scp; remove it");
+  }
+  KaldiFolder folder_;
+};
+
 // The program, within Python: for `python3 -m melflow`.
 int main_of(std::vector<std::string> arguments) {
   std::vector<char*> pointers;
@@ -344,10 +371,10 @@ void bind_host(nb::module_& m);
 void bind_host(nb::module_& m) {
   m.def("set_calls", [](nb::object type) { class_of_calls() = std::move(type); });
   m.def("set_items", [](nb::object type) { class_of_items() = std::move(type); });
-  m.def(
-      "file_of_command",
-      [](const std::string& command) { return file_of_command(command).value_or(""); },
-      nb::arg("command"));
+  nb::class_<KaldiRows>(m, "KaldiRows")
+      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def("__iter__", [](nb::object self) { return self; })
+      .def("__next__", &KaldiRows::next);
   m.def("main", &main_of, nb::arg("arguments"));
   static Host host;
   set_python_host(&host);

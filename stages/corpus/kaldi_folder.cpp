@@ -154,7 +154,8 @@ std::vector<std::string> KaldiFolder::files_of(const std::string& path) {
   return out;
 }
 
-KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>& required)
+KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>& required,
+                         OtherCommands commands)
     : columns_{"path", "start", "end", "utterance", "recording"} {
   const std::filesystem::path file(path);
   std::error_code error;
@@ -165,7 +166,7 @@ KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>
   const std::string segments = (folder / "segments").string();
   scp_ = (folder / "wav.scp").string();
   if (has_segments_) lines_.emplace(segments);
-  read_scp(scp_);
+  read_scp(scp_, commands);
   if (!has_segments_) lines_.emplace(scp_);
   const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
   const auto read = [&](const char* name, const char* column, bool by_speaker, bool of_recording) {
@@ -206,26 +207,27 @@ void KaldiFolder::read_other(const std::string& path, const char* column, bool i
   });
 }
 
-void KaldiFolder::read_scp(const std::string& scp) {
+void KaldiFolder::read_scp(const std::string& scp, OtherCommands commands) {
   Ids ids;
-  for_each_line(TextLines(scp, "; it says which files the recordings are"),
-                [&](const std::string& name, const std::string& rest, int line) {
-                  if (has_segments_) ids.add(name, scp, line);
-                  const bool is_command = rest.ends_with('|');
-                  if (const auto file = file_of_command(rest))
-                    paths_[name] = *file;
-                  else if (!rest.empty() && !is_command && !is_in_archive(rest))
-                    paths_[name] = rest;
-                  else
-                    unusable_[name] = fmt::format(
-                        "{}:{}: {} {}", scp, line, excerpt(name),
-                        is_command ? fmt::format("is a command ({}); {}", excerpt(rest), kCommands)
-                        : rest.empty()
-                            ? "is without a file; name one, or remove the line"
-                            : fmt::format("is in an archive ({}); write its recordings to files "
-                                          "(wav-copy) and name these",
-                                          excerpt(rest)));
-                });
+  for_each_line(
+      TextLines(scp, "; it says which files the recordings are"),
+      [&](const std::string& name, const std::string& rest, int line) {
+        if (has_segments_) ids.add(name, scp, line);
+        const bool is_empty = rest.find_first_not_of(" \t|") == rest.npos;
+        const bool is_command = !is_empty && rest.ends_with('|');
+        if (const auto file = file_of_command(rest))
+          paths_[name] = *file;
+        else if (is_command ? commands == OtherCommands::keep : !is_empty && !is_in_archive(rest))
+          paths_[name] = rest;
+        else
+          unusable_[name] = fmt::format(
+              "{}:{}: {} {}", scp, line, excerpt(name),
+              is_command ? fmt::format("is a command ({}); {}", excerpt(rest), kCommands)
+              : is_empty ? "is without a file; name one, or remove the line"
+                         : fmt::format("is in an archive ({}); write its recordings to files "
+                                       "(wav-copy) and name these",
+                                       excerpt(rest)));
+      });
 }
 
 int KaldiFolder::column(std::string_view name) const {

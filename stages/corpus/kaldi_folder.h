@@ -28,14 +28,18 @@ class KaldiFolder final : public TableReader {
   static bool is_one(const std::string& path);
   /// The files that a data folder may have, whether they are there or not.
   static std::vector<std::string> files_of(const std::string& path);
+  /// What becomes of a command that stands for no file: its recording fails, or `path` has it, with
+  /// the '|' at its end.
+  enum class OtherCommands { fail, keep };
   /// `path`: the folder, its segments, or its wav.scp, which is then read without segments. Throws
   /// RunError when a file cannot be read or has an id twice, or where one of the `required` columns
   /// is not among those above.
-  KaldiFolder(const std::string& path, const std::vector<std::string>& required);
+  KaldiFolder(const std::string& path, const std::vector<std::string>& required,
+              OtherCommands commands = OtherCommands::fail);
 
   /// Reads a row, as TableReader::next() does. A recording that wav.scp lacks, or for which it has
-  /// another command, a place in an archive or nothing, is a BadLine whose path is the recording's
-  /// name. Throws RunError for an utterance that occurred before.
+  /// a command that may not be kept, a place in an archive or nothing, is a BadLine whose path is
+  /// the recording's name. Throws RunError for an utterance that occurred before.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return columns_; }
   [[nodiscard]] int column(std::string_view name) const override;
@@ -67,7 +71,7 @@ class KaldiFolder final : public TableReader {
     MissingCells missing;
   };
 
-  void read_scp(const std::string& scp);
+  void read_scp(const std::string& scp, OtherCommands commands);
   void read_other(const std::string& path, const char* column, bool is_by_speaker,
                   bool is_of_recording);
   [[nodiscard]] const std::string* text_of(const Other& other) const;

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -337,6 +338,28 @@ class WebTest(items_test.Corpus):
                 self.assertLess(self.connections, 40)  # they are kept
                 self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
                 self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if client == "libcurl" else "aiohttp")
+
+    def test_names_and_folders_of_a_server(self):
+        for folder in ("a b/empty", "a b/d%"):
+            os.makedirs(os.path.join(self.root, folder))
+        self.addCleanup(shutil.rmtree, os.path.join(self.root, "a b"))
+        shutil.copy(os.path.join(self.root, self.whole[3]), os.path.join(self.root, "a b/d%/caf\u00e9 1.wav"))
+
+        def listed(at, of=self.url()):
+            return list(self.written("web", melflow.Graph().file_list(root=of + at))[0].path)
+
+        for client in CLIENTS:
+            with self.by(client):
+                self.assertEqual(listed("a%20b/"), ["d%/caf\u00e9 1.wav"])
+                self.assertEqual(listed("a%20b/d%25/caf%C3%A9%201.wav"), ["caf\u00e9 1.wav"])
+                for at, why in (("a%20b/empty/", "there is no recording; check"), ("none/", "FileNotFoundError")):
+                    with self.assertRaisesRegex(melflow.RunError, f"^http://127.0.0.1:{self.server.server_port}/{at}: {why}"):
+                        listed(at)
+                with socket.socket() as closed:
+                    closed.bind(("127.0.0.1", 0))
+                    nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+                    with self.assertRaisesRegex(melflow.RunError, f"^{nowhere}: ClientConnectorError: .*; tried 5 times"):
+                        listed("", nowhere)
 
     def test_settings_of_fsspec(self):
         import fsspec

@@ -108,6 +108,7 @@ class Items:
     """The corpus of a call. next() lists it; read() gives the bytes of an item by its path."""
 
     def __init__(self, function: str, arguments: str) -> None:
+        self._kept: Any = None  # a file with what an iterable has given
         target = calls._load(function)
         try:
             self._corpus = target(**json.loads(arguments))
@@ -121,9 +122,12 @@ class Items:
         self._pairs = self._listed()
         self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
         self._known: Dict[str, Tuple[int, int, str]] = {}
-        self._kept: Any = None  # a file with what an iterable has given
         self._count = 0
         self.has_paths = True
+
+    def __del__(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
 
     def _listed(self) -> Iterator[Tuple[Any, Any]]:
         if isinstance(self._corpus, Mapping):
@@ -142,6 +146,8 @@ class Items:
             self._count += 1
         except StopIteration:
             return None
+        except RunError:
+            raise
         except Exception as error:
             raise RunError(f"{self._function}: {call_results.described(error)}") from None
         try:

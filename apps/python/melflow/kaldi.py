@@ -9,30 +9,11 @@ import os
 import signal
 import subprocess
 import tempfile
-from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Union
 
-from ._melflow import RunError, file_of_command
+from ._melflow import KaldiRows
 
 _LONGEST = 600  # [s] of a command
-
-
-def _lines(path: str) -> List[Tuple[str, str]]:
-    """The first word of each line, and the rest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            words = [line.split(None, 1) for line in file if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: cannot be read: {error}") from None
-    return [(first, rest[0].rstrip() if rest else "") for first, *rest in words]
-
-
-def _table(path: str) -> Dict[str, str]:
-    found: Dict[str, str] = {}
-    for name, rest in _lines(path):
-        if name in found:
-            raise RunError(f"{path}: {name} has two lines; an id has one, so remove one of them")
-        found[name] = rest
-    return found
 
 
 def _output(command: str, folder: str) -> Union[bytes, memoryview]:
@@ -62,45 +43,11 @@ def _fails(why: str) -> Callable[[], bytes]:
     return fail
 
 
-def _recording(name: str, source: str, root: str) -> Dict[str, Any]:
-    file = file_of_command(source) or ("" if source.endswith("|") else source)
-    if file.rpartition(":")[2].isdigit() and ":" in file:
-        return {"path": name, "audio": _fails(f"is in an archive ({file}); write its recordings to files (wav-copy) and name these")}
-    if file:
-        return {"path": name, "audio": os.path.join(root, file)}
+def _audio(source: str, root: str) -> Dict[str, Any]:
+    if not source.endswith("|"):
+        return {"audio": os.path.join(root, source)}
     command = source[:-1].strip()
-    if not command:
-        return {"path": name, "audio": _fails("is without a file or command in wav.scp")}
-    return {"path": name, "version": command, "audio": lambda: _output(command, root)}
-
-
-def _folder(path: str, root: str) -> Iterator[Dict[str, Any]]:
-    folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
-
-    def table(name: str) -> Dict[str, str]:
-        file = os.path.join(folder, name)
-        return _table(file) if os.path.exists(file) else {}
-
-    recordings = {name: _recording(name, source, root) for name, source in _table(os.path.join(folder, "wav.scp")).items()}
-    speakers = table("utt2spk") or {utterance: name for name, all_of in table("spk2utt").items() for utterance in all_of.split()}
-    durations = table("reco2dur")
-    others = {name: of for name, of in (("speaker", speakers), ("text", table("text")), ("language", table("utt2lang"))) if of}
-    has_segments = os.path.basename(path) == "segments" or path == folder and os.path.exists(os.path.join(folder, "segments"))
-    segments = _table(os.path.join(folder, "segments")) if has_segments else {name: name for name in recordings}
-    for utterance, line in segments.items():
-        fields = line.split()
-        name, start, end = (fields + [utterance, "", ""])[:3]
-        missing = {"path": name, "audio": _fails(f"the recording '{name}' is not in the wav.scp beside it")}
-        item = {**recordings.get(name, missing), "utterance": utterance, "recording": name,
-                **{column: of.get(utterance, "") for column, of in others.items()}}
-        if durations:
-            item["recording_duration"] = durations.get(name, "")
-        if has_segments:
-            item.update(start=start, end="" if end.startswith("-") else end)
-            if len(fields) != 3:
-                item["audio"] = _fails(f"'{utterance} {line}' is not a line of segments, which is: utterance, recording, start, end")
-                item["path"] = utterance
-        yield item
+    return {"version": command, "audio": lambda: _output(command, root)}
 
 
 def recordings(lists: Dict[str, str], root: str) -> Iterator[Dict[str, Any]]:
@@ -109,9 +56,7 @@ def recordings(lists: Dict[str, str], root: str) -> Iterator[Dict[str, Any]]:
     paths = [(split, path) for split, given in lists.items()
              for path in ([given] if os.path.exists(given) else sorted(glob.glob(given, recursive=True)) or [given])]
     for split, path in paths:
-        if not os.path.exists(os.path.join(path, "wav.scp")) and os.path.basename(path) not in ("wav.scp", "segments"):
-            raise RunError(f"{path}: commands: allow is only for data folders of Kaldi, with a wav.scp; remove it")
-        for item in _folder(path, root):
-            if len(paths) > 1:
-                item["path"] = os.path.join(path, item["path"])
-            yield {**item, "split": split} if split else item
+        for row, problem in KaldiRows(path):
+            name = row["path"] or row["utterance"] if problem else row["recording"]
+            yield {**row, **(_audio(row["path"], root) if not problem else {"audio": _fails(problem)}),
+                   "path": os.path.join(path, name) if len(paths) > 1 else name, **({"split": split} if split else {})}

@@ -7,9 +7,11 @@ variables and profiles. What is on the web is listed by it, and read without Pyt
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import random
 import re
 import time
+import urllib.parse
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from ._melflow import RunError
@@ -86,7 +88,12 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     """The files below a URL, by their names."""
     store, folder = _opened(root)
     found = _tried(root, lambda: store.find(folder, detail=True))
+    if root.endswith("/"):  # of a folder with nothing in it, the web's find() says that it is a file
+        found.pop(folder, None)
+    if not found:  # which find() also says of a folder that cannot be listed
+        _tried(root, lambda: store.ls(folder))
     folder = folder.rstrip("/") + "/"
+    is_web = root.startswith(("http://", "https://"))
     is_plain = root.startswith(WEB) and not has_settings()
     for name in sorted(found):
         info = found[name]
@@ -96,5 +103,6 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
         audio: Any = lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))
         if is_plain and size is None and version is None:  # there is nothing to compare
             audio = name
-        yield {"path": name[len(folder):] if name.startswith(folder) else name, "bytes": size,
+        path = name[len(folder):] if name.startswith(folder) else posixpath.basename(name)
+        yield {"path": urllib.parse.unquote(path, errors="surrogateescape") if is_web else path, "bytes": size,
                "version": None if size is None and version is None else f"{size} {version}", "audio": audio}
