@@ -6,6 +6,7 @@
 // of a long file follow each other without a gap.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -66,7 +67,10 @@ struct RawBytes {
   std::size_t window = 0;   ///< [bytes] to read at a time from `fd`
   std::uint64_t size = 0;   ///< [bytes]; 0 where nothing is read
 
-  [[nodiscard]] std::size_t bytes() const { return size; }
+  /// Of a recording whose size was not known, at most what it was taken for: the rest is in `fd`.
+  [[nodiscard]] std::size_t bytes() const {
+    return fd && file->container ? std::min(size, file->size) : size;
+  }
   [[nodiscard]] std::size_t rows() const { return 0; }
 };
 

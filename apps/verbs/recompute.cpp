@@ -13,6 +13,7 @@
 #include "config/load.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/run/runner.h"
+#include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/output/output_part.h"
@@ -98,6 +99,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   options.trust = trust;
   Plan plan = load_plan_text(config, file.path() + ": config", options);
   check_root(plan, file);
+  if (auto* lists = dynamic_cast<ReadsLists*>(plan.nodes.front().stage.get())) lists->list_given();
   Recomputed out;
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;

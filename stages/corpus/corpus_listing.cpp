@@ -20,7 +20,7 @@
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/earlier_files.h"
-#include "stages/corpus/files_beside.h"
+#include "stages/corpus/file_facts.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/joined_table.h"
 #include "stages/corpus/label_file.h"
@@ -49,14 +49,7 @@ class Listing {
         folder_(options.base()),
         manifest_(folder_),
         below_root_(folder_),
-        constants_(options.constants.of_source(context.source)),
-        groups_(options),
-        beside_(folder_) {
-    for (const auto& [name, rule] : options.columns.list)
-      columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
-    if (options.labels == Labels::rule)
-      label_rule_ = PathColumn{"labels", NameRule(options.labels.rule)};
-  }
+        facts_(options, manifest_, warn, context.source) {}
 
   Manifest make() {
     const bool is_all = context_.source.empty();
@@ -67,7 +60,7 @@ class Listing {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     manifest_.set_text_names(options_.text_names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
-    for (const Join& join : options_.join) joined_.emplace_back(join, warn_);
+    facts_.open_joined();
     if (!options_.manifest.empty() || !options_.call.empty())
       read_manifest();
     else
@@ -76,28 +69,17 @@ class Listing {
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more", corpus_text(),
           manifest_.size() == 1 ? "file is" : fmt::format("{} files are", manifest_.size())));
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::string remark = columns_[c].remark(manifest_);
-      // The message about groups covers the column that they come from.
-      const bool is_group = options_.columns.list[c].name == options_.split_group;
-      if (!is_group || groups_.unmatched() == 0) tell(remark);
-    }
-    if (label_rule_) tell(label_rule_->remark(manifest_));
+    facts_.tell_missing();
     recall_hidden();
-    if (!options_.label_file.empty())
-      read_label_file(options_, manifest_, warn_,
-                      [this](std::string_view label) { return renamed(label); });
-    if (options_.labels == Labels::column) take_labels_of_column();
-    join();
+    facts_.look_up();
     check_has_splits();
-    for (const auto& [option, files] : folders_of_splits_)
-      tell(names_of_splits(option, manifest_, files.first, files.second));
-    tell(files_without_group(options_, manifest_, groups_));
+    facts_.tell_names_of_splits();
+    tell(files_without_group(options_, manifest_, facts_.groups()));
     const bool is_waiting = context_.whole != nullptr && manifest_.size() == 0;
     if (options_.splits == Splits::ratio && !is_waiting) draw();
     if (options_.splits == Splits::top_dir) check_names();
     if (!manifest_.split_names().empty() && options_.splits != Splits::ratio) {
-      tell(groups_across_splits(manifest_, groups_));
+      tell(groups_across_splits(manifest_, facts_.groups()));
       if (is_all) tell(splits_alike(manifest_));
     }
     if (options_.utterances) manifest_.order_by_recording();
@@ -119,6 +101,7 @@ class Listing {
   // What the files come from, as it was given.
   [[nodiscard]] std::string corpus_text() const {
     if (options_.is_store) return without_secrets(options_.arguments.map.find("root")->text());
+    if (!options_.lists_of_call.empty()) return options_.lists_of_call.text();
     if (!options_.call.empty()) return options_.call;
     return options_.manifest.empty() ? options_.root : options_.manifest.text();
   }
@@ -164,9 +147,9 @@ class Listing {
         manifest_.set_problem(closed_.back(),
                               fmt::format("cannot be listed: {}; what is in it is missing",
                                           std::strerror(found.error)));
-        groups_.add_other();
+        facts_.take_none();
       } else {
-        added(path, "", found.is_folder);
+        facts_.take(path, "", found.is_folder);
       }
     });
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
@@ -206,7 +189,7 @@ class Listing {
         add(below + member);
         if (const std::string why = archive->problem(i); !why.empty())
           manifest_.set_problem(manifest_.size() - 1, why);
-        added(below + member);
+        facts_.take(below + member);
       }
       for (const auto& [begin, end] : archive->damages()) {
         add(fmt::format("{}@{}", below, begin));
@@ -214,7 +197,7 @@ class Listing {
             manifest_.size() - 1,
             fmt::format("the archive is damaged from byte {} to {}; members may be missing", begin,
                         end));
-        groups_.add_other();
+        facts_.take_none();
         ++damages;
       }
     }
@@ -259,13 +242,13 @@ class Listing {
     std::sort(hidden.begin(), hidden.end());
     for (const std::string& path : hidden) {
       add(path);
-      added(path);
+      facts_.take(path);
     }
   }
 
   void read_manifest() {
     if (context_.given != nullptr) {
-      list_ = corpus_text();
+      begin_list(corpus_text(), "");
       std::unique_ptr<TableReader> table = context_.given->table();
       if (!context_.given->is_empty()) read_table(*mapped(std::move(table), options_.table, ""));
     }
@@ -273,8 +256,7 @@ class Listing {
     are_several_ = lists.size() > 1;
     for (const auto& [split, path] : lists) {
       if (is_cut_) break;
-      list_ = path;
-      split_ = split;
+      begin_list(path, split);
       if (options_.is_table_list(path))
         read_table(
             *open_table(path, {"path"}, options_.table, folder_of_list(path, options_.root)));
@@ -293,10 +275,14 @@ class Listing {
     tell(lines_of_one_path(all, manifest_, lines_.find()));
   }
 
+  void begin_list(const std::string& list, const std::string& split) {
+    list_ = list;
+    facts_.begin_list(list, split);
+  }
+
   // Adds the files below the root that no list names.
   void take_rest() {
-    split_ = options_.manifest.rest;
-    list_ = options_.root;
+    begin_list(options_.root, options_.manifest.rest);
     for (std::size_t i = 0; i < manifest_.size(); ++i)
       listed_.insert(below_root_(without_channel(manifest_.relative(i))));
     const std::size_t before = manifest_.size();
@@ -306,10 +292,10 @@ class Listing {
       throw RunError(fmt::format(
           "manifest.{}: none of the files that the lists name is below {}, such as {}; the paths "
           "in lists start there",
-          excerpt(split_), options_.root, excerpt(manifest_.relative(0))));
+          excerpt(options_.manifest.rest), options_.root, excerpt(manifest_.relative(0))));
     if (manifest_.size() == before && !is_cut_ && context_.whole == nullptr)
       tell(fmt::format("manifest.{}: {}: there is no other file than those that the lists name{}",
-                       excerpt(split_), options_.root, others_there()));
+                       excerpt(options_.manifest.rest), options_.root, others_there()));
   }
   bool is_listed(const std::string& path) {
     const bool is_there = listed_.contains(path);
@@ -348,7 +334,7 @@ class Listing {
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
       columns.emplace(options_, table, list_, options_.labels == Labels::manifest,
-                      [this](std::string_view label) { return renamed(label); });
+                      [this](std::string_view label) { return facts_.renamed(label); });
     const FolderScan folders({"", options_.include, options_.exclude, false});
     const auto take_row = [&] {
       const std::string path = channel.path_of(plain(table.cell("path")), table);
@@ -365,10 +351,10 @@ class Listing {
       if (spans) manifest_.set_span(file, span);
       const std::string below = below_root_(path);
       lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
-      added(below, group < 0 ? "" : table.cell(group));
+      facts_.take(below, group < 0 ? "" : table.cell(group));
       if (split >= 0 && !table.cell(split).empty()) {
-        check_name(table.cell(split), where());
-        set_split(file, table.cell(split), where());
+        facts_.check_split(table.cell(split), where());
+        facts_.set_split(file, table.cell(split), where());
       }
       if (columns) columns->take(table, manifest_, file);
     };
@@ -407,7 +393,7 @@ class Listing {
     for (std::size_t c = 0; c < table.columns().size(); ++c)
       if (std::find(known.begin(), known.end(), table.columns()[c]) != known.end())
         used.push_back(static_cast<int>(c));
-    if (table.has_fixed_columns()) return;
+    if (table.has_fixed_columns() || !options_.lists_of_call.empty()) return;
     const std::string unused = columns_not_read(options_, list_, table.columns(), used);
     if (!unused.empty() && unused_.insert(unused.substr(list_.size())).second) tell(unused);
   }
@@ -423,16 +409,16 @@ class Listing {
     }
     if (name.empty()) name = fmt::format("{}:{}", list_, table.line());
     add(name);
-    groups_.add_other();
+    facts_.take_none();
     const std::size_t file = manifest_.size() - 1;
     if (spans) manifest_.set_span(file, span);
-    set_constants(file);
+    facts_.set_constants(file);
     lines_.add(below_root_(manifest_.name(file)), line_of(table.line()));
   }
 
   int split_column(TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
-    if (options_.manifest.has_splits() || !constants_.value("split").empty()) return -1;
+    if (options_.manifest.has_splits() || !facts_.constants().value("split").empty()) return -1;
     if (std::any_of(options_.join.begin(), options_.join.end(),
                     [](const Join& join) { return !join.split.empty(); }))
       return -1;
@@ -461,7 +447,7 @@ class Listing {
       add(plain(line));
       const std::string below = below_root_(line);
       lines_.add(below, line_of(lines.number()));
-      added(below);
+      facts_.take(below);
     }
     if (comments > 0)
       tell(fmt::format(
@@ -470,124 +456,10 @@ class Listing {
           comments == 1 ? "is" : "are", comments == 1 ? "a comment" : "comments", first_comment));
   }
 
-  // Takes label, split and group of the file added last from its path below the root. `cell`: the
-  // row's cell in the column that split_group names.
-  void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
-    const std::size_t file = manifest_.size() - 1;
-    set_constants(file);
-    std::string_view label;
-    if (options_.labels == Labels::parent_dir) label = parent_folder(path);
-    if (options_.labels == Labels::top_dir) {
-      const bool is_below_split = options_.splits == Splits::top_dir && !first_folder(path).empty();
-      label = first_folder(is_below_split ? path.substr(path.find('/') + 1) : path);
-    }
-    std::string of_label;  // in the file beside it
-    if (label_rule_ && !is_folder) {
-      of_label = beside(label_rule_->rule.text(), path, file);
-      label = label_rule_->take(path, of_label, file);
-    }
-    if (!label.empty()) manifest_.set_label(file, renamed(label));
-    if (options_.splits == Splits::top_dir && !first_folder(path).empty())
-      set_split(file, first_folder(path), "splits: top_dir");
-    const std::string of_group = is_folder ? "" : beside(options_.group_rule(), path, file);
-    is_folder ? groups_.add_other() : groups_.add(path, of_group.empty() ? cell : of_group);
-    note_folder_of_split("labels", label, path, file);
-    if (options_.group_rule() == options_.split_group && !is_folder)
-      note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
-      const std::string of_column = beside(columns_[c].rule.text(), path, file);
-      const std::string_view text = columns_[c].take(path, of_column, file);
-      manifest_.set_text(file, c, text);
-      note_folder_of_split(columns_[c].name, text, path, file);
-    }
-  }
-
-  // What a file beside the recording says, where the rule is that. A wrong one fails the recording.
-  std::string beside(const std::string& rule, std::string_view path, std::size_t file) {
-    if (!NameRule::is_beside(rule) || !manifest_.problem(file).empty()) return {};
-    try {
-      return beside_.text(manifest_.path(file), path, rule);
-    } catch (const BadLine& e) {
-      manifest_.set_problem(file, e.what());
-      return {};
-    }
-  }
-
-  void set_constants(std::size_t file) {
-    if (const std::string label = constants_.value("label"); !label.empty())
-      manifest_.set_label(file, label);
-    const std::string split = split_.empty() ? constants_.value("split") : split_;
-    if (!split.empty()) {
-      check_name(split, split_.empty() ? "constants.split" : "manifest");
-      set_split(file, split, list_);
-    }
-    std::size_t column = options_.columns.list.size();
-    for (const std::string& name : constants_.columns())
-      manifest_.set_text(file, column++, constants_.value(name));
-  }
-
-  // Notes a name from a path that should tell files apart, but is the folder of their split.
-  void note_folder_of_split(std::string_view option, std::string_view name, std::string_view path,
-                            std::size_t file) {
-    if (options_.splits == Splits::top_dir && !name.empty() && name == first_folder(path))
-      ++folders_of_splits_.try_emplace(std::string(option), file, 0).first->second.second;
-  }
-
-  void take_labels_of_column() {
-    const std::vector<std::string> names = options_.columns.names();
-    const auto column = static_cast<std::size_t>(
-        std::find(names.begin(), names.end(), options_.labels.rule) - names.begin());
-    for (std::size_t i = 0; i < manifest_.size(); ++i)
-      if (const std::string label(manifest_.text(i, column)); !label.empty())
-        manifest_.set_label(i, renamed(label));
-  }
-
-  // What a label is called where a second table names the classes.
-  std::string_view renamed(std::string_view label) {
-    for (std::size_t j = 0; j < joined_.size(); ++j) {
-      if (!options_.join[j].renames_labels()) continue;
-      if (const JoinedTable::Row* const row = joined_[j].find(label);
-          row != nullptr && !row->label.empty())
-        return row->label;
-    }
-    return label;
-  }
-
-  // Takes what second tables have for the files' texts.
-  void join() {
-    std::size_t column = options_.columns.list.size() + constants_.columns().size();
-    const std::vector<std::string> names = options_.columns.names();
-    for (std::size_t j = 0; j < joined_.size(); ++j) {
-      const Join& join = options_.join[j];
-      const auto on =
-          static_cast<std::size_t>(std::find(names.begin(), names.end(), join.on) - names.begin());
-      for (std::size_t i = 0; i < manifest_.size() && !join.renames_labels(); ++i) {
-        const JoinedTable::Row* const row = joined_[j].find(manifest_.text(i, on));
-        if (row == nullptr) continue;
-        for (std::size_t t = 0; t < row->texts.size(); ++t)
-          manifest_.set_text(i, column + t, row->texts[t]);
-        if (!row->label.empty()) manifest_.set_label(i, row->label);
-        if (row->split.empty()) continue;
-        check_name(row->split, join.table);
-        set_split(i, row->split, join.table);
-      }
-      column += join.columns.list.size();
-      tell(joined_[j].remark());
-    }
-  }
-
-  void set_split(std::size_t file, std::string_view name, const std::string& where) {
-    if (const std::string problem = split_name_problem(name); !problem.empty())
-      throw RunError(where + ": " + problem);
-    if (!manifest_.set_split(file, name))
-      throw RunError(fmt::format("{}: more than {} splits", where, Manifest::kMostSplits));
-  }
-
   void draw() {
     std::vector<std::int8_t> splits;
     try {
-      splits = draw_splits(options_, manifest_, groups_.keys(), earlier_);
+      splits = draw_splits(options_, manifest_, facts_.groups().keys(), earlier_);
     } catch (const RunError&) {
       // Beside a recorder, the first whole files may be too few for all splits: they wait.
       if (context_.whole == nullptr || !earlier_.empty()) throw;
@@ -595,20 +467,14 @@ class Listing {
     }
     for (std::size_t i = 0; i < splits.size(); ++i)
       if (splits[i] >= 0)
-        set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");
+        facts_.set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first,
+                         "");
   }
 
-  void check_name(const std::string& split, const std::string& where,
-                  const std::string& remedy = "") const {
-    const std::vector<std::string>& names = options_.split_names;
-    if (!names.empty() && std::find(names.begin(), names.end(), split) == names.end())
-      throw RunError(fmt::format("{}: '{}' is not among split_names ({}){}", where, split,
-                                 fmt::join(names, ", "), remedy));
-  }
   void check_names() const {
     for (const std::string& split : manifest_.split_names())
-      check_name(split, options_.root + "/" + split,
-                 "; name it there, or leave its files out with exclude");
+      facts_.check_split(split, options_.root + "/" + split,
+                         "; name it there, or leave its files out with exclude");
   }
 
   [[nodiscard]] std::vector<std::string> split_order() const {
@@ -628,25 +494,18 @@ class Listing {
   const std::string folder_;  // to which paths are relative
   Manifest manifest_;
   BelowRoot below_root_;
-  Constants constants_;
-  std::string list_, split_;  // the list that is read, and the split of all its files, or ""
-  bool are_several_ = false;  // whether there are several lists
+  FileFacts facts_;
+  std::string list_;                        // that is read
+  bool are_several_ = false;                // whether there are several lists
   std::unordered_set<std::string> listed_;  // the paths of the lists, where the rest is taken
   std::size_t met_ = 0;                     // of these, found below the root
   std::set<std::string> unused_;            // remarks on columns, each told of the first list alone
-  std::vector<JoinedTable> joined_;         // for each of the options' joins
-  SplitGroups groups_;
-  FilesBeside beside_;
-  std::vector<PathColumn> columns_;  // for each of the options' columns
-  std::optional<PathColumn> label_rule_;
   NotTaken not_taken_;
   bool is_cut_ = false;              // whether `limit` leaves files out
   std::size_t folders_ = 0;          // folders that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // the earlier splits in an update
   DoublePaths lines_;                // of the lines of a manifest
-  // By option: the first file for which it finds the folder of the split, and the number of these.
-  std::map<std::string, std::pair<std::size_t, std::size_t>> folders_of_splits_;
 };
 
 }  // namespace

@@ -40,6 +40,9 @@ class ReadsLists {
   virtual ~ReadsLists() = default;
   /// Calls check_lists() for every corpus of the source; skips lists that do not exist.
   virtual void check_lists(const std::function<void(std::string)>& warn) const = 0;
+  /// Asks Python for the recordings that it gives, which are then known by their paths
+  /// (contained_item) as long as the source exists. Throws RunError.
+  virtual void list_given() = 0;
 };
 
 }  // namespace melflow

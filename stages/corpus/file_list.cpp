@@ -147,27 +147,27 @@ class FileList final : public Source<FileRef>,
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
     for (const Corpus& c : corpora_) {
-      for (const CorpusLists::List& list : c.options.manifest.list) {
-        note_file_read(run, list.path);
-        if (!KaldiFolder::is_one(list.path)) continue;
-        for (std::string& file : KaldiFolder::files_of(list.path))
-          note_file_read(run, std::move(file));
-      }
+      for (const CorpusLists* lists : {&c.options.manifest, &c.options.lists_of_call})
+        for (const CorpusLists::List& list : lists->list) {
+          note_file_read(run, list.path);
+          if (!KaldiFolder::is_one(list.path)) continue;
+          for (std::string& file : KaldiFolder::files_of(list.path))
+            note_file_read(run, std::move(file));
+        }
       note_file_read(run, c.options.label_file);
       for (const Join& join : c.options.join) note_file_read(run, join.table);
     }
-    for (Corpus& c : corpora_) c.open();
     if (task.corpus != nullptr) {
-      for (const Corpus& c : corpora_)
-        if (c.given) c.given->list();
+      list_given();
       manifest_ = std::move(task.corpus->manifest);
       frozen_ = std::move(task.corpus->stamps);
       for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
+      for (Corpus& c : corpora_) c.open();
       list(run, task);
+      for (const Corpus& c : corpora_)
+        if (c.given) c.given->make_known();
     }
-    for (const Corpus& c : corpora_)
-      if (c.given) c.given->make_known();
     for (const Corpus& c : corpora_)
       if (is_update_ && c.given && !c.given->has_paths())
         throw RunError(fmt::format(
@@ -205,6 +205,15 @@ class FileList final : public Source<FileRef>,
     return {std::move(file), info, records};
   }
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
+  void list_given() override {
+    for (Corpus& c : corpora_) {
+      if (c.given) continue;  // since before the run
+      c.open();
+      if (!c.given) continue;
+      c.given->list();
+      c.given->make_known();
+    }
+  }
   void check_lists(const std::function<void(std::string)>& warn) const override {
     for (const Corpus& c : corpora_) {
       const auto& lists = c.options.manifest.list;

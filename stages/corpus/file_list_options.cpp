@@ -219,7 +219,7 @@ void FileListOptions::take_python() {
       lists.set(one.split, Value::scalar(one.path));
     arguments.map.set("lists", std::move(lists));
     arguments.map.set("root", Value::scalar(std::exchange(root, "")));
-    manifest = {};
+    lists_of_call = std::exchange(manifest, {});
     return;
   }
   if (!is_url(root)) return;

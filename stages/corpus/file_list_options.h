@@ -115,7 +115,8 @@ struct FileListOptions {
   /// A function of Python that gives the recordings, and its arguments.
   std::string call;
   PythonArguments arguments;
-  bool is_store = false;  ///< `root` was a URL, which take_python() has made a call of
+  bool is_store = false;      ///< `root` was a URL, which take_python() has made a call of
+  CorpusLists lists_of_call;  ///< data folders of Kaldi that it has made a call of
 
   void describe(Schema& s);
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the

@@ -8,7 +8,9 @@ import re
 import resource
 import shutil
 import struct
+import sys
 import unittest
+import unittest.mock
 
 import h5py
 import melflow
@@ -230,8 +232,10 @@ class KaldiTest(corpus.CorpusTest):
         pathlib.Path(data, "utt2spk").write_text("a-1 ann\n", encoding="utf-8")
         listed = f", manifest: {data}/segments, utterances: {{}}, columns: [speaker]"
         text = self.text(data, ", speaker: speaker", listed).replace(f"root: {self.root}, labels: top_dir, ", "")
-        said = self.run_program(text, code=1)
-        self.assertRegex(said, "own/feats.ark: this run reads the folder of data that it lies in, whose utt2spk")
+        for given in (text, text.replace("utterances: {}", "commands: allow, utterances: {}")):
+            with unittest.mock.patch.dict(os.environ, {"MELFLOW_PYTHON": sys.executable}):
+                said = self.run_program(given, code=1)
+            self.assertRegex(said, "own/feats.ark: this run reads the folder of data that it lies in, whose utt2spk")
         self.assertEqual(sorted(os.listdir(data)), ["segments", "utt2spk", "wav.scp"])
         self.run_program(text.replace(", speaker: speaker", ""))
         self.assertIn("feats.ark", os.listdir(data))
