@@ -1,9 +1,10 @@
-// Handles Ctrl-C and SIGTERM during a run on a dedicated thread instead of a signal handler, so
+// Handles Ctrl-C and SIGTERM during a run on a dedicated thread, which the signal handler wakes, so
 // that any function may be called. Where a console is set, this alone stops a run.
 #pragma once
 
 #include <csignal>
 #include <functional>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace melflow {
 class StopOnSignal {
  public:
   /// Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second calls `leave` and ends the
-  /// process with kInterrupted. To be created before any other thread, so that all threads block
-  /// these signals.
+  /// process with kInterrupted. One object at a time. To be created before the threads of a run,
+  /// which then block these signals, so that their system calls are not interrupted; threads of
+  /// libraries that are there already need not.
   StopOnSignal(std::function<void()> stop, std::function<void()> leave);
   ~StopOnSignal();
   StopOnSignal(const StopOnSignal&) = delete;
@@ -24,9 +26,11 @@ class StopOnSignal {
   void give_back();
 
   std::function<void()> stop_, leave_;
-  sigset_t before_{};
-  int signals_ = -1;
-  int end_ = -1;
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  sigset_t wanted_{}, mask_before_{};
+  struct sigaction before_[std::size(kSignals)]{};
+  int caught_ = -1;                  // eventfd: signals
+  int end_ = -1;                     // eventfd
   std::vector<std::thread> thread_;  // one
 };
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -59,21 +58,13 @@ std::string start_in_python(int argc, char** argv) {
         "there (pip install), or name another Python by MELFLOW_PYTHON",
         kVersion, python, version.empty() ? "none" : "melflow " + version);
   restore_input();
-  // Python unblocks them in its main thread alone.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-  sigset_t before;
-  pthread_sigmask(SIG_BLOCK, &signals, &before);
   std::string words[] = {python, "-m", "melflow"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.insert(arguments.end(), argv + 1, argv + argc);
   arguments.push_back(nullptr);
   execvp(arguments.front(), arguments.data());
-  const int error = errno;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return fmt::format("{}: cannot be started: {}", python, std::strerror(error));
+  return fmt::format("{}: cannot be started: {}", python, std::strerror(errno));
 }
 
 }  // namespace melflow

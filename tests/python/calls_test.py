@@ -139,6 +139,35 @@ class CallsTest(CallsCase):
                                cwd=self.folder.name)
         self.assertEqual((ended.stdout, ended.returncode), ("interrupted\n", 0), ended.stderr)
 
+    def test_a_program_with_threads_of_others_can_be_stopped(self):
+        """python3 -m melflow, where a thread that was there before it, such as one of a library, does not block Ctrl-C."""
+        code = textwrap.dedent("""
+            import os, runpy, signal, sys, threading
+            import own
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            def interrupt():
+                assert own.is_called.wait(60)
+                os.kill(os.getpid(), signal.SIGINT)
+                sys.stdin.readline()
+                own.may_end.set()
+            threading.Thread(target=interrupt).start()
+            sys.argv = ["melflow", "run", "waits.yaml"]
+            runpy.run_module("melflow", run_name="__main__")
+            """)
+        text = "version: 1\ngraph:\n  files: {stage: synthetic, count: 500}\n" \
+               "  waits: {stage: python, from: files, call: own:waits}\n  out: {stage: discard, from: waits}\n"
+        with open(os.path.join(self.folder.name, "waits.yaml"), "w", encoding="utf-8") as file:
+            file.write(text)
+        with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, cwd=self.folder.name) as child:
+            said = []
+            for line in child.stderr:
+                said.append(line)
+                if line.startswith("stopping: "):
+                    break
+            child.communicate("\n" if child.poll() is None else None)
+        self.assertEqual(child.returncode, 75, "".join(said))
+
     def test_verify_can_be_stopped(self):
         code = textwrap.dedent("""
             import os, signal, sys, threading

@@ -5,8 +5,6 @@ import sys
 
 from . import _melflow
 
-# Whoever starts this blocks the signals, so that only this thread gets them, and not those of numerical libraries.
-signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 sys.exit(_melflow.main(["melflow", *sys.argv[1:]]))
