@@ -104,7 +104,8 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
   const PlanNode& sink = sink_of(plan, file);
-  if (const auto settings = sink.stage->settings(); settings && settings->find("compression"))
+  if (const auto settings = sink.stage->settings();
+      settings && settings->find("compression") != nullptr)
     throw RunError(
         file.path() +
         ": its matrices are compressed with loss, so that rows are not compared with "

@@ -174,7 +174,7 @@ class Stage {
   void set_feature_settings(Value settings) { feature_settings_ = std::move(settings); }
 
  protected:
-  explicit Stage(const StageTraits& traits) : traits_(traits) {}
+  explicit Stage(StageTraits traits) : traits_(std::move(traits)) {}
   StageTraits traits_;  ///< the traits of the kind; changed only in a constructor
 
  private:

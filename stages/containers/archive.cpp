@@ -77,14 +77,14 @@ Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
   const bool is_kept = stamp_.size >= kLarge && !is_packed;
   const KeptIndex kept(is_kept ? path_ : "");
   if (kept.load(*this)) return;
-  read(is_packed ? unpacked_.get() : fd.get());
+  make_index(is_packed ? unpacked_.get() : fd.get());
   // A file that is still being written may have the same time again.
   const auto age = std::chrono::system_clock::now().time_since_epoch() -
                    std::chrono::nanoseconds(stamp_.modified);
   if (age > std::chrono::seconds(2) && is_current()) kept.store(*this);
 }
 
-void Archive::read(int fd) {
+void Archive::make_index(int fd) {
   ArchiveBytes bytes(fd, static_cast<std::uint64_t>(stamp_of_file_.size), path_);
   if (is_zip_)
     ZipIndex(*this, bytes).read();
@@ -149,9 +149,9 @@ void Archive::sort() {
   if (!std::is_sorted(members_.begin(), members_.end(), less))
     std::stable_sort(members_.begin(), members_.end(), less);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (kept > 0 && text(members_[kept - 1]) == text(members_[i])) --kept;
-    members_[kept++] = members_[i];
+  for (const Member& member : members_) {
+    if (kept > 0 && text(members_[kept - 1]) == text(member)) --kept;
+    members_[kept++] = member;
   }
   if (const std::size_t twice = members_.size() - kept; twice > 0)
     remarks_.push_back(fmt::format(

@@ -53,7 +53,7 @@ class Archive final : public Container {
   friend class KeptIndex;
   friend class TarIndex;
   friend class ZipIndex;
-  void read(int fd);
+  void make_index(int fd);
   void unpack(int fd);
   // The index: what is kept of it.
   template <class Self, class Visitor>

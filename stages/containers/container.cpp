@@ -47,6 +47,7 @@ ContainedItem item_at(const std::string& path) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<std::shared_ptr<RawBytes>> Container::read(std::shared_ptr<const FileRef>, BufferPool&,
                                                   std::uint64_t) const {
   return ItemError::failed("is in no file");

@@ -140,7 +140,7 @@ bool ZipIndex::read_directory(const Directory& directory) {
                     .stored = stored,
                     .size = is_usable ? size : 0,
                     .crc = u32(entry, 16),
-                    .is_deflated = method == 8},
+                    .is_deflated = method == 8 ? 1U : 0U},
                    std::move(problem));
     at += kEntrySize + name + extra + comment;
   }
@@ -191,7 +191,7 @@ void ZipIndex::search_headers() {
                     .stored = stored,
                     .size = is_usable ? size : 0,
                     .crc = u32(header, 14),
-                    .is_deflated = method == 8},
+                    .is_deflated = method == 8 ? 1U : 0U},
                    std::move(problem));
     is_found = true;
     at = is_usable ? data + stored : at + kLocalSize;

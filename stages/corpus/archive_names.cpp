@@ -61,7 +61,8 @@ void expand(const std::string& root, const std::string& done, const std::string&
     throw RunError(fmt::format(
         "{}: write {{000..128}} for the numbers from 000 to 128, or {{a,b}} for a and b", root));
   for (const std::string& one : *choices)
-    expand(root, done + rest.substr(0, open) + one, rest.substr(close + 1), out);
+    expand(root, fmt::format("{}{}{}", done, rest.substr(0, open), one), rest.substr(close + 1),
+           out);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::string CsvReader::advice_on(const std::string& name, const std::string& hea
         "the first line is '{}', with {} between its cells; write delimiter: {} and, where the "
         "first line is no header, the names of the columns as header: [...]",
         excerpt(text_), other == '\t' ? "tabs" : fmt::format("'{}'", other),
-        other == '\t' ? "\"\\t\"" : fmt::format("'{}'", other));
+        other == '\t' ? R"("\t")" : fmt::format("'{}'", other));
   }
   if (!has_quotes_ && header_.front().starts_with('"'))
     return fmt::format("the header has {}; where cells are in quotes, write quoting: csv", header);

@@ -32,10 +32,10 @@ class FileFacts {
 
   /// The files added next are of this list or folder; `split`: of all of them, or "".
   void begin_list(const std::string& list, const std::string& split);
-  /// Takes the facts of the file added last to the manifest from its path below the root. `cell`:
+  /// Puts the facts of the file added last into the manifest. `path`: below the root; `cell`:
   /// the row's cell in the column that split_group names. A file beside it that is wrong is its
   /// problem. Throws RunError for a split that is none of the option split_names.
-  void take(std::string_view below_root, std::string_view cell = "", bool is_folder = false);
+  void take(std::string_view path, std::string_view cell = "", bool is_folder = false);
   /// Takes none for the file added last.
   void take_none() { groups_.add_other(); }
   void set_constants(std::size_t file);

@@ -80,7 +80,7 @@ JoinedTable::JoinedTable(const Join& join, const std::function<void(std::string)
     texts.push_back(column_for(*table, path, column, "join.columns"));
 
   const auto cell = [&](int column) {
-    const std::string text = column < 0 ? "" : without_blanks(table->cell(column));
+    std::string text = column < 0 ? "" : without_blanks(table->cell(column));
     require_utf8(text, path, table->line());
     return text;
   };

@@ -133,7 +133,7 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
     options.front().second = yaml((folder / below).parent_path().string());
   Texts are;
   const auto name = [&](const char* role, std::initializer_list<const char*> names) {
-    const std::string column = one_of(*table, names);
+    std::string column = one_of(*table, names);
     if (!column.empty() && column != role) are.push_back(fmt::format("{}: {}", role, yaml(column)));
     return column;
   };

@@ -112,9 +112,10 @@ std::vector<std::pair<std::string, Value>> PythonCaller::summary() const {
   const char* importable = options_.blocks                ? "never"
                            : options_.call.front() == '@' ? "false"
                                                           : "true";
-  const auto add = [&](const char* name, std::vector<std::pair<const char*, std::string>> values) {
+  const auto add = [&](const char* name,
+                       const std::vector<std::pair<const char*, std::string>>& values) {
     Value map = Value::map({});
-    for (auto& [key, value] : values) map.set(key, Value::scalar(std::move(value)));
+    for (const auto& [key, value] : values) map.set(key, Value::scalar(value));
     map.set("importable", Value::scalar(importable));
     out.emplace_back(name, std::move(map));
   };
