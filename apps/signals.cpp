@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <system_error>
 
 #include "apps/console.h"
@@ -18,18 +19,75 @@
 namespace melflow {
 namespace {
 
-std::atomic<int> woken{-1};  // an eventfd, by the handler
-std::atomic<int> last{0};    // signal
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-void wake(int signal) {
+// The handlers of this process.
+struct Handlers {
+  int users = 0;  // objects of HeldSignals
+  // Counts signals that wait. Never closed, because a handler may be at work on any thread.
+  std::atomic<int> waiting{-1};
+  std::atomic<int> last{0};  // signal
+  std::atomic<pid_t> process{0};
+  sigset_t wanted{};
+  struct sigaction before[std::size(kSignals)]{};
+};
+Handlers handlers;
+
+bool take_one() {
+  std::uint64_t one = 0;
+  return read(handlers.waiting, &one, sizeof(one)) == sizeof(one);
+}
+
+void note(int signal) {
   const int error = errno;
-  last = signal;
-  const std::uint64_t one = 1;
-  static_cast<void>(write(woken, &one, sizeof(one)) == sizeof(one));
+  if (getpid() != handlers.process) {  // a child that has no program of its own yet
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  } else {
+    handlers.last = signal;
+    const std::uint64_t one = 1;
+    static_cast<void>(write(handlers.waiting, &one, sizeof(one)) == sizeof(one));
+  }
   errno = error;
 }
 
+[[noreturn]] void fail_to_watch() {
+  throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
+}
+
 }  // namespace
+
+HeldSignals::HeldSignals() {
+  if (console() != nullptr || handlers.users++ > 0) return;
+  if (handlers.waiting < 0)
+    handlers.waiting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+  if (handlers.waiting < 0) {
+    --handlers.users;
+    fail_to_watch();
+  }
+  while (take_one()) {
+  }
+  handlers.process = getpid();
+  sigemptyset(&handlers.wanted);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], nullptr, &handlers.before[i]);
+    // A signal that was ignored at the start, as by nohup, stays ignored.
+    if (handlers.before[i].sa_handler == SIG_IGN) continue;
+    sigaddset(&handlers.wanted, kSignals[i]);
+    struct sigaction now {};
+    now.sa_handler = note;
+    now.sa_flags = SA_RESTART;
+    sigaction(kSignals[i], &now, nullptr);
+  }
+}
+
+HeldSignals::~HeldSignals() {
+  if (console() != nullptr || --handlers.users > 0) return;
+  for (std::size_t i = 0; i < std::size(kSignals); ++i)
+    if (sigismember(&handlers.wanted, kSignals[i]) == 1)
+      sigaction(kSignals[i], &handlers.before[i], nullptr);
+  if (take_one()) kill(getpid(), handlers.last);
+}
 
 StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> leave)
     : stop_(std::move(stop)), leave_(std::move(leave)) {
@@ -37,26 +95,9 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
     host->on_stop(stop_);
     return;
   }
-  sigemptyset(&wanted_);
-  caught_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
   end_ = eventfd(0, EFD_CLOEXEC);
-  woken = caught_;
-  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
-    sigaction(kSignals[i], nullptr, &before_[i]);
-    // A signal that was ignored at the start, as by nohup, stays ignored.
-    if (before_[i].sa_handler == SIG_IGN) continue;
-    sigaddset(&wanted_, kSignals[i]);
-    struct sigaction now {};
-    now.sa_handler = wake;
-    now.sa_flags = SA_RESTART;
-    sigaction(kSignals[i], &now, nullptr);
-  }
-  pthread_sigmask(SIG_BLOCK, &wanted_, &mask_before_);
-  if (caught_ < 0 || end_ < 0) {
-    const int error = errno;
-    give_back();
-    throw std::system_error(error, std::generic_category(), "cannot watch for signals");
-  }
+  if (end_ < 0) fail_to_watch();
+  pthread_sigmask(SIG_BLOCK, &handlers.wanted, &mask_before_);
   if (!add_thread(thread_, "signals", [this] { wait(); })) {
     give_back();
     throw RunError(no_thread_text("signals"));
@@ -76,20 +117,13 @@ StopOnSignal::~StopOnSignal() {
 }
 
 void StopOnSignal::give_back() {
-  for (std::size_t i = 0; i < std::size(kSignals); ++i)
-    sigaction(kSignals[i], &before_[i], nullptr);
-  std::uint64_t one = 0;
-  const bool came_at_the_end = read(caught_, &one, sizeof(one)) == sizeof(one);
-  woken = -1;
-  close(caught_);
   close(end_);
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-  if (came_at_the_end) kill(getpid(), last);  // for whoever handles signals from now on
 }
 
 void StopOnSignal::wait() {
-  pthread_sigmask(SIG_UNBLOCK, &wanted_, nullptr);
-  std::array<pollfd, 2> both{{{caught_, POLLIN, 0}, {end_, POLLIN, 0}}};
+  pthread_sigmask(SIG_UNBLOCK, &handlers.wanted, nullptr);
+  std::array<pollfd, 2> both{{{handlers.waiting, POLLIN, 0}, {end_, POLLIN, 0}}};
   bool stopping = false;
   while (true) {
     if (poll(both.data(), both.size(), -1) < 0) {
@@ -97,8 +131,7 @@ void StopOnSignal::wait() {
       continue;
     }
     if (both[1].revents != 0) return;
-    std::uint64_t one = 0;
-    if (read(caught_, &one, sizeof(one)) != sizeof(one)) continue;
+    if (!take_one()) continue;
     if (stopping) {
       leave_();
       _exit(kInterrupted);

@@ -1,14 +1,25 @@
 // Handles Ctrl-C and SIGTERM during a run on a dedicated thread, which the signal handler wakes, so
-// that any function may be called. Where a console is set, this alone stops a run.
+// that any function may be called. Where a console is set, this alone stops a run. All objects of
+// these classes are made and destroyed by one thread.
 #pragma once
 
 #include <csignal>
 #include <functional>
-#include <iterator>
 #include <thread>
 #include <vector>
 
 namespace melflow {
+
+/// While one exists, SIGINT, SIGTERM and SIGHUP wait for a StopOnSignal, where there is none for
+/// the next one. Those that wait at the end are raised again.
+class HeldSignals {
+ public:
+  /// Throws std::system_error.
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+};
 
 class StopOnSignal {
  public:
@@ -25,11 +36,9 @@ class StopOnSignal {
   void wait();
   void give_back();
 
+  const HeldSignals held_;
   std::function<void()> stop_, leave_;
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-  sigset_t wanted_{}, mask_before_{};
-  struct sigaction before_[std::size(kSignals)]{};
-  int caught_ = -1;                  // eventfd: signals
+  sigset_t mask_before_{};
   int end_ = -1;                     // eventfd
   std::vector<std::thread> thread_;  // one
 };

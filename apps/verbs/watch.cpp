@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,14 +34,6 @@ void wait(double seconds, std::atomic<bool>& interrupted) {
                    [&] { return interrupted.load(); });
 }
 
-// Leaves signals pending for the next StopOnSignal, to the end of the program.
-void block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
 // The files that an update would compute, with the stamps of those that an earlier one could not
 // compute: these are tried again when they change.
 using ToCompute = std::map<std::string, std::optional<FileStamp>>;
@@ -66,7 +57,7 @@ ToCompute to_compute(const DryRun& dry) {
 
 int watch_and_update(const PlanArguments& arguments, Update how, double still,
                      const UpdateOnce& update) {
-  block_signals();
+  const HeldSignals held;  // between its runs, too
   std::atomic<bool> interrupted{false};
   const auto whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(still));
   const auto look = [&] {

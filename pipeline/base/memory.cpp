@@ -71,7 +71,7 @@ struct Buffer::State {
 
   Shelf& own_shelf() { return shelves[thread_number() % shelves.size()]; }
   std::byte* take(Shelf& shelf, std::size_t size);
-  bool put(Shelf& shelf, std::byte* data, std::size_t size);
+  bool put(Shelf& shelf, std::byte* data, std::size_t size) const;
   void make_room(std::size_t bytes, std::vector<Piece>& surplus);
   [[nodiscard]] std::size_t on_shelves() const;
   void drop(std::byte* data, std::size_t size) {
@@ -110,7 +110,7 @@ std::byte* Buffer::State::take(Shelf& shelf, std::size_t size) {
   return nullptr;
 }
 
-bool Buffer::State::put(Shelf& shelf, std::byte* data, std::size_t size) {
+bool Buffer::State::put(Shelf& shelf, std::byte* data, std::size_t size) const {
   const tbb::spin_mutex::scoped_lock lock(shelf.mutex);
   if (shelf.is_closed || shelf.count == shelf.pieces.size() || shelf.bytes + size > shelf_limit)
     return false;

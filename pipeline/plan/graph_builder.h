@@ -7,6 +7,6 @@
 namespace melflow {
 
 /// Makes the plan. Throws ConfigError with every problem of the spec.
-Plan build_plan(const GraphSpec& spec, const Registry& registry = Registry::global());
+Plan build_plan(const GraphSpec& written, const Registry& registry = Registry::global());
 
 }  // namespace melflow

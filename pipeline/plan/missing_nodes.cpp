@@ -14,8 +14,8 @@ bool has_option(const NodeSpec& node, const char* name) {
 
 class MissingNodes {
  public:
-  MissingNodes(const GraphSpec& graph, const Registry& registry)
-      : registry_(registry), graph_(graph) {
+  MissingNodes(GraphSpec graph, const Registry& registry)
+      : registry_(registry), graph_(std::move(graph)) {
     for (const StageInfo* s : registry.all())
       if (s->is_put_in) stages_.push_back(s);
     std::erase_if(graph_.nodes, [this](const NodeSpec& n) {

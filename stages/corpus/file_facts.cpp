@@ -164,6 +164,13 @@ void FileFacts::tell_missing() const {
     if (!is_group || groups_.unmatched() == 0) tell(remark);
   }
   if (label_rule_) tell(label_rule_->remark(manifest_));
+  const bool is_folder =
+      options_.labels == Labels::parent_dir || options_.labels == Labels::top_dir;
+  if (is_folder && manifest_.size() > 0 && manifest_.label_names().empty())
+    tell(fmt::format(
+        "labels: no file is in a folder below {}, so that none has a label; remove labels, or take "
+        "the root above",
+        options_.root.empty() ? list_ : options_.root));
 }
 
 void FileFacts::look_up() {

@@ -69,7 +69,7 @@ class FileFacts {
 
   const FileListOptions& options_;
   Manifest& manifest_;
-  const Warn& warn_;
+  const Warn warn_;
   const Constants constants_;
   std::string list_, split_;
   SplitGroups groups_;

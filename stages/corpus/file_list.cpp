@@ -163,7 +163,8 @@ class FileList final : public Source<FileRef>,
       frozen_ = std::move(task.corpus->stamps);
       for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
-      for (Corpus& c : corpora_) c.open();
+      for (Corpus& c : corpora_)
+        if (!c.options.call.empty()) c.given = c.opened();
       list(run, task);
       for (const Corpus& c : corpora_)
         if (c.given) c.given->make_known();
@@ -207,11 +208,11 @@ class FileList final : public Source<FileRef>,
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
   void list_given() override {
     for (Corpus& c : corpora_) {
-      if (c.given) continue;  // since before the run
-      c.open();
-      if (!c.given) continue;
-      c.given->list();
-      c.given->make_known();
+      if (c.given || c.options.call.empty()) continue;  // given: since before the run
+      std::shared_ptr<PythonCorpus> given = c.opened();
+      given->list();
+      given->make_known();
+      c.given = std::move(given);
     }
   }
   void check_lists(const std::function<void(std::string)>& warn) const override {
@@ -318,8 +319,8 @@ class FileList final : public Source<FileRef>,
     FileListOptions options;
     std::shared_ptr<PythonCorpus> given = nullptr;  // the recordings of `call`, from start() on
 
-    void open() {
-      if (!options.call.empty()) given = PythonCorpus::open(options.call, options.arguments.map);
+    [[nodiscard]] std::shared_ptr<PythonCorpus> opened() const {
+      return PythonCorpus::open(options.call, options.arguments.map);
     }
   };
   std::vector<Corpus> corpora_;

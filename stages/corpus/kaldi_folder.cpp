@@ -215,7 +215,9 @@ void KaldiFolder::read_scp(const std::string& scp, OtherCommands commands) {
         if (has_segments_) ids.add(name, scp, line);
         const bool is_empty = rest.find_first_not_of(" \t|") == rest.npos;
         const bool is_command = !is_empty && rest.ends_with('|');
-        if (const auto file = file_of_command(rest))
+        const auto file = file_of_command(rest);
+        // A kept command is known by the '|' at its end.
+        if (file && (commands == OtherCommands::fail || !file->ends_with('|')))
           paths_[name] = *file;
         else if (is_command ? commands == OtherCommands::keep : !is_empty && !is_in_archive(rest))
           paths_[name] = rest;

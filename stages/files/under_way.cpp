@@ -1,8 +1,8 @@
 #include "stages/files/under_way.h"
 
 #include <pthread.h>
-#include <time.h>
 #include <xxhash.h>
+#include <ctime>
 
 #include <algorithm>
 #include <chrono>

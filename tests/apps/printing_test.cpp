@@ -207,7 +207,7 @@ TEST_CASE(
 TEST_CASE(
     "printing: warnings are printed with --quiet, stored in the output and shown by inspect") {
   const TempFolder folder;
-  test::write_clip(folder / "data/a.wav", 8000, 0.3, 1);
+  test::write_clip(folder / "data/a/a.wav", 8000, 0.3, 1);
   // 400 bands on 129 bins of the transform leave some of them empty.
   write_pipeline(folder);
   const std::string warning = "mel.n_mels: ";

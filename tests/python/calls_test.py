@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import unittest
 
@@ -161,11 +162,14 @@ class CallsTest(CallsCase):
         with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True, cwd=self.folder.name) as child:
             said = []
+            limit = threading.Timer(120, child.kill)
+            limit.start()
             for line in child.stderr:
                 said.append(line)
                 if line.startswith("stopping: "):
                     break
             child.communicate("\n" if child.poll() is None else None)
+            limit.cancel()
         self.assertEqual(child.returncode, 75, "".join(said))
 
     def test_verify_can_be_stopped(self):

@@ -286,6 +286,18 @@ TEST_CASE("file list: labels from folders") {
   }
 }
 
+TEST_CASE("file list: labels from folders where there is none get a warning") {
+  const TempFolder folder;
+  folder.write("a.wav", "x");
+  for (const std::string labels : {"parent_dir", "top_dir"}) {
+    List flat(root(folder, "labels: " + labels));
+    static_cast<void>(flat.manifest());
+    CHECK(flat.bench().run_warnings() ==
+          Paths{"labels: no file is in a folder below " + folder.path() +
+                ", so that none has a label; remove labels, or take the root above"});
+  }
+}
+
 TEST_CASE("file list: labels from an entry of columns, or from what an expression finds") {
   const TempFolder folder;
   for (const char* p : {"ann/yes_1.wav", "bob/no_2.wav", "bob/silence.wav"}) folder.write(p, "x");

@@ -196,7 +196,7 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), length, kRate, i);
     if (i % 3 != 1) write_wav(folder.file(fmt::format("good/{}.wav", i)), length, kRate, i);
   }
-  const std::string yaml = pipeline_of_both({.mel = "center: false"}) +
+  const std::string yaml = pipeline_of_both({.files = "labels: none", .mel = "center: false"}) +
                            "  late: {stage: hold_batch, from: batch, queue: 8}\n"
                            "  wide: {stage: mel, from: late, sample_rate: 8000, n_fft: 1024, "
                            "n_mels: 8, center: false}\n" +

@@ -321,7 +321,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
     from .export_formats import COMPRESSIONS, FORMATS  # which imports this module
 
     if arguments.text("format", format) not in FORMATS:
-        raise ValueError(f"format: {format!r} is none. {arguments.meant(format, FORMATS)}")
+        raise ValueError(f"format: there is no {format!r}; the arguments are output, folder, format. {arguments.meant(format, FORMATS)}")
     match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", arguments.text("shard", shard))
     if not match or int(match[1]) == 0:
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")

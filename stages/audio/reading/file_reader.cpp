@@ -180,7 +180,8 @@ Result<UniqueFd> FileReader::inflate_large(const FileRef& file, int fd) {
 Result<std::shared_ptr<const RawBytes>> FileReader::read(std::shared_ptr<const FileRef> file,
                                                          BufferPool& pool) const {
   if (file->container) {
-    auto given = file->container->read(std::move(file), pool, settings_.whole);
+    const Container& container = *file->container;
+    auto given = container.read(std::move(file), pool, settings_.whole);
     if (!given) return std::move(given.error());
     (*given)->window = window();
     return std::shared_ptr<const RawBytes>(std::move(*given));
