@@ -318,7 +318,7 @@ TEST_CASE("feed: a cache that is no cache is recreated, with a warning about the
 TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
   const TempFolder folder;
   for (unsigned i = 0; i < 30; ++i)
-    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 90'000, 16000, i + 1);
+    write_wav(folder.file("clips/a/" + std::to_string(i) + ".wav"), 90'000, 16000, i + 1);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const Ran expected = run_feed(folder, "", {}, ", length: 4000");
   {
