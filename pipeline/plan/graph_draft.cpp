@@ -155,10 +155,10 @@ Mark mark_of(const NodeSpec& spec, const std::string& key) {
   return spec.mark;
 }
 
-void read_node(GraphDraft& graph, NodeDraft& d) {
-  const NodeSpec& spec = d.spec;
+void read_node(GraphDraft& graph, NodeDraft& node) {
+  const NodeSpec& spec = node.spec;
   Schema common;
-  d.common.describe(common);
+  node.common.describe(common);
   const std::vector<std::string> common_names = common.names();
   Value own = Value::map({}, spec.options.mark());
   Value shared = Value::map({}, spec.options.mark());
@@ -166,23 +166,23 @@ void read_node(GraphDraft& graph, NodeDraft& d) {
     if (e.key != "stage" || !e.value.is_missing())  // no_stage() reports it
       (contains(common_names, e.key) ? shared : own).entries().push_back(e);
   common.read(shared, spec.name + ".", graph.problems);
-  for (const NodeDraft* other = graph.nodes.data(); other != &d; ++other)
+  for (const NodeDraft* other = graph.nodes.data(); other != &node; ++other)
     if (other->spec.name == spec.name)
       graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
-  if (d.common.stage.empty()) {
+  if (node.common.stage.empty()) {
     no_stage(graph, spec, own, common);
-  } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
-    const std::string near = graph.registry.advice_on(d.common.stage);
+  } else if ((node.info = graph.registry.find(node.common.stage)) == nullptr) {
+    const std::string near = graph.registry.advice_on(node.common.stage);
     graph.error(
         mark_of(spec, "stage"),
-        fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
+        fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(node.common.stage),
                     near.empty() ? "; `melflow stages` lists all stages, and --plugin FILE adds "
                                    "those of a plug-in"
                                  : near));
   } else {
-    d.config = d.info->configure();
-    if (d.info->outputs) d.outputs = d.info->outputs(spec);
-    read_stage_options(graph, d, own, common);
+    node.config = node.info->configure();
+    if (node.info->outputs) node.outputs = node.info->outputs(spec);
+    read_stage_options(graph, node, own, common);
   }
 }
 

@@ -56,7 +56,7 @@ struct GraphDraft {
 Mark mark_of(const NodeSpec& spec, const std::string& key);
 
 /// Reads a node's options.
-void read_node(GraphDraft& graph, NodeDraft& d);
+void read_node(GraphDraft& graph, NodeDraft& node);
 
 /// Finds the nodes that `from` names; called when all nodes are read.
 void connect(GraphDraft& graph, NodeDraft& node);

@@ -2,11 +2,11 @@
 
 #include <pthread.h>
 #include <xxhash.h>
-#include <ctime>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <utility>
 

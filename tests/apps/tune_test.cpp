@@ -11,6 +11,7 @@
 #include "config/yaml_text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
+#include "tests/apps/sound.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 

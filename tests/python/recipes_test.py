@@ -320,7 +320,7 @@ class WebTest(items_test.Corpus):
     @contextlib.contextmanager
     def by(self, client):
         """Recordings are read by that client."""
-        with self.subTest(client), unittest.mock.patch.object(melflow.stores, "WEB", melflow.stores.WEB if client == "libcurl" else ()):
+        with self.subTest(client), unittest.mock.patch.object(melflow.stores, "is_plain", melflow.stores.is_plain if client == "libcurl" else lambda url: False):
             self.requests.clear()
             yield
 

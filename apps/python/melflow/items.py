@@ -185,7 +185,7 @@ class Items:
             file = os.path.abspath(os.fspath(audio))
         elif callable(audio) and not hasattr(audio, "__array__") or isinstance(audio, str):
             how = ("later", audio if rate is None or isinstance(audio, str) else (lambda: (audio(), rate)))
-            if isinstance(audio, str) and audio.startswith(stores.WEB) and not stores.has_settings():
+            if isinstance(audio, str) and stores.is_plain(audio):
                 file = audio
         else:
             data = encoded(audio, rate)

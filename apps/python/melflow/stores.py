@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 
 from ._melflow import RunError
 
-WEB = ("http://", "https://")  # how URLs begin that libcurl reads (stages/containers/web_reader)
+_WEB = ("http://", "https://")
 _TRIES = 5
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError)
 
@@ -64,13 +64,15 @@ def fetched(url: str) -> bytes:
     return _tried(url, lambda: _whole(store, name, None, None))
 
 
-def has_settings() -> bool:
-    """Whether fsspec has settings of the user for what is on the web: then it reads, with them."""
+def is_plain(url: str) -> bool:
+    """Whether libcurl may read a URL (stages/containers/web_reader): it is on the web, and fsspec has no settings of the user for that."""
+    if not url.startswith(_WEB):
+        return False
     try:
         from fsspec.config import conf
     except ImportError:
-        return False
-    return bool(conf.get("http") or conf.get("https"))
+        return True
+    return not (conf.get("http") or conf.get("https"))
 
 
 def _opened(url: str) -> Any:
@@ -93,15 +95,14 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     if not found:  # which find() also says of a folder that cannot be listed
         _tried(root, lambda: store.ls(folder))
     folder = folder.rstrip("/") + "/"
-    is_web = root.startswith(("http://", "https://"))
-    is_plain = root.startswith(WEB) and not has_settings()
+    is_web, by_libcurl = root.startswith(_WEB), is_plain(root)
     for name in sorted(found):
         info = found[name]
         if info.get("type", "file") != "file":
             continue
         size, version = info.get("size"), _version(info)
         audio: Any = lambda name=name, size=size, version=version: _tried(name, lambda: _whole(store, name, size, version))
-        if is_plain and size is None and version is None:  # there is nothing to compare
+        if by_libcurl and size is None and version is None:  # there is nothing to compare
             audio = name
         path = name[len(folder):] if name.startswith(folder) else posixpath.basename(name)
         yield {"path": urllib.parse.unquote(path, errors="surrogateescape") if is_web else path, "bytes": size,
