@@ -8,6 +8,8 @@
 #                                      includes a header that does, and runs clang-tidy 14 on the files that differ.
 #                                      Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
 #      tests/check.sh rooms            which folder ("room") of pipeline/ includes one that it may not
+#      tests/check.sh names            types of one name that are defined in several files: undefined behaviour in
+#                                      one program, of which neither compiler nor linker says anything
 #      tests/check.sh reference        Doxygen's warnings about the public headers; writes the reference of
 #                                      the C++ API, build/reference/html/index.html
 # Out: the necessary changes; exit status 0 when there are none, 1 when there are some, 77 when the tool is
@@ -111,6 +113,27 @@ rooms() {
   return $found
 }
 
+# Relies on the format: what is in a namespace begins in the first column, as does the end of an unnamed one.
+names() {
+  local double
+  double=$(
+    find apps config cuda pipeline stages -regex '.*\.\(h\|cpp\|cu\|cuh\)' -not -path 'apps/own_stage/*' -print0 | sort -z |
+      xargs -0 awk '
+        FNR == 1 { space = ""; hidden = 0 }
+        /^namespace \{/ { hidden = 1 }
+        /^\}  \/\/ namespace$/ { hidden = 0 }
+        /^namespace [a-z_:]+ \{/ { space = space "::" $2 }
+        /^\}  \/\/ namespace ./ { sub("::" $4 "$", "", space) }
+        !hidden && /^(class|struct|union|enum( class)?) (\[\[.*\]\] )?[A-Za-z_0-9]+( |$)/ && !/^[^{]*;$/ {
+          name = $0
+          sub(/^(class|struct|union|enum class|enum) (\[\[.*\]\] )?/, "", name)
+          sub(/[^A-Za-z_0-9].*/, "", name)
+          print space "::" name, FILENAME ":" FNR
+        }' | sort | awk '{ at[$1] = at[$1] " " $2; count[$1]++ } END { for (n in at) if (count[n] > 1) print n at[n] }'
+  )
+  [[ -z $double ]] || { printf 'check: a type of the same name in several files: %s\n' "$double" >&2; return 1; }
+}
+
 reference() {
   if ! command -v doxygen >/dev/null; then
     echo "check: skipped, there is no doxygen: apt install doxygen" >&2
@@ -123,6 +146,7 @@ reference() {
 case ${1-} in
   format) format ;;
   rooms) rooms ;;
+  names) names ;;
   reference) reference ;;
   tidy) tidy "${2-}" ;;
   changed) changed "${2-}" ;;

@@ -82,6 +82,7 @@ for part in "${parts[@]}"; do
     format) # skipped with a message where clang-format 14 or doxygen is missing
       bash tests/check.sh format || [[ $? == 77 ]]
       bash tests/check.sh rooms
+      bash tests/check.sh names
       bash tests/check.sh reference || [[ $? == 77 ]]
       continue
       ;;

@@ -420,7 +420,7 @@ class Listing {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
     if (options_.manifest.has_splits() || !facts_.constants().value("split").empty()) return -1;
     if (std::any_of(options_.join.begin(), options_.join.end(),
-                    [](const Join& join) { return !join.split.empty(); }))
+                    [](const TableJoin& join) { return !join.split.empty(); }))
       return -1;
     const int column = mapped_column(table, list_, "split", options_.table.columns_are);
     return options_.splits == Splits::manifest && column < 0
@@ -517,7 +517,7 @@ void check_lists(const FileListOptions& options, const std::function<void(std::s
   else if (!options.label_file.empty())
     check_label_file(options, warn);
   if (options.manifest.empty())
-    for (const Join& join : options.join) static_cast<void>(JoinedTable(join, warn));
+    for (const TableJoin& join : options.join) static_cast<void>(JoinedTable(join, warn));
 }
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,

@@ -30,7 +30,7 @@ FileFacts::FileFacts(const FileListOptions& options, Manifest& manifest, const W
 }
 
 void FileFacts::open_joined() {
-  for (const Join& join : options_.join) joined_.emplace_back(join, warn_);
+  for (const TableJoin& join : options_.join) joined_.emplace_back(join, warn_);
 }
 
 void FileFacts::begin_list(const std::string& list, const std::string& split) {
@@ -124,7 +124,7 @@ void FileFacts::take_joined() {
   std::size_t column = options_.columns.list.size() + constants_.columns().size();
   const std::vector<std::string> names = options_.columns.names();
   for (std::size_t j = 0; j < joined_.size(); ++j) {
-    const Join& join = options_.join[j];
+    const TableJoin& join = options_.join[j];
     const auto on =
         static_cast<std::size_t>(std::find(names.begin(), names.end(), join.on) - names.begin());
     for (std::size_t i = 0; i < manifest_.size() && !join.renames_labels(); ++i) {

@@ -155,7 +155,7 @@ class FileList final : public Source<FileRef>,
             note_file_read(run, std::move(file));
         }
       note_file_read(run, c.options.label_file);
-      for (const Join& join : c.options.join) note_file_read(run, join.table);
+      for (const TableJoin& join : c.options.join) note_file_read(run, join.table);
     }
     if (task.corpus != nullptr) {
       list_given();

@@ -188,15 +188,15 @@ void FileListOptions::describe(Schema& s) {
 }
 
 std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
-  const auto joins = [this](std::string Join::*column) {
+  const auto joins = [this](std::string TableJoin::*column) {
     return std::any_of(join.begin(), join.end(),
-                       [&](const Join& j) { return !(j.*column).empty(); });
+                       [&](const TableJoin& j) { return !(j.*column).empty(); });
   };
   ManifestFields out{.has_labels = !(labels == Labels::none) || !constants.value("label").empty() ||
-                                   joins(&Join::label),
+                                   joins(&TableJoin::label),
                      .has_splits = (splits == Splits::automatic ? !manifest.empty() || !call.empty()
                                                                 : splits != Splits::none) ||
-                                   !constants.value("split").empty() || joins(&Join::split),
+                                   !constants.value("split").empty() || joins(&TableJoin::split),
                      .columns = text_names(),
                      .targets = targets};
   return std::make_shared<const ManifestFields>(std::move(out));
@@ -239,7 +239,7 @@ bool FileListOptions::is_table_list(const std::string& path) const {
 std::vector<std::string> FileListOptions::text_names() const {
   std::vector<std::string> out = columns.names();
   for (std::string& name : constants.columns()) out.push_back(std::move(name));
-  for (const Join& j : join)
+  for (const TableJoin& j : join)
     for (std::string& name : j.columns.names()) out.push_back(std::move(name));
   return out;
 }
@@ -409,10 +409,10 @@ void check_joins(const FileListOptions& o, PlanCheck& check) {
   bool has_label = !(o.labels == Labels::none) || !o.constants.value("label").empty();
   bool has_split = o.splits != Splits::automatic || o.manifest.has_splits() ||
                    !o.constants.value("split").empty();
-  const auto error = [&](const Join& j, const std::string& why) {
+  const auto error = [&](const TableJoin& j, const std::string& why) {
     check.error("join", fmt::format("{}: {}", excerpt(j.table, 4096), why));
   };
-  for (const Join& j : o.join) {
+  for (const TableJoin& j : o.join) {
     const std::vector<std::string> names = o.columns.names();
     if (j.renames_labels()) {
       if (o.labels == Labels::none)
@@ -527,7 +527,7 @@ void FileListOptions::check(PlanCheck& check) const {
   for (const CorpusLists::List& one : manifest.list)
     if (!is_list_pattern(one.path)) check_exists("manifest", one.path, check);
   check_exists("label_file", label_file, check);
-  for (const Join& j : join) check_exists("join", j.table, check);
+  for (const TableJoin& j : join) check_exists("join", j.table, check);
   for (const std::string& name : split_names)
     if (const std::string problem = split_name_problem(name); !problem.empty())
       check.error("split_names", problem);

@@ -101,7 +101,7 @@ struct FileListOptions {
   std::vector<std::string> targets;
   TextColumns columns;
   Constants constants;
-  std::vector<Join> join;
+  std::vector<TableJoin> join;
 
   Splits splits = Splits::automatic;
   std::vector<std::string> split_names;

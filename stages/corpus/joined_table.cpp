@@ -21,7 +21,7 @@ std::string without_blanks(std::string_view text) {
 
 }  // namespace
 
-void Join::describe(Schema& s) {
+void TableJoin::describe(Schema& s) {
   s.field("table", table, "path of the table");
   s.field("on", on,
           "the entry of columns whose texts are looked up in the table, such as speaker; label: "
@@ -37,10 +37,10 @@ void Join::describe(Schema& s) {
   s.field("comment", format.comment, "as of manifest");
 }
 
-std::string OptionType<Join>::parse(const Value& v, Join& out) {
+std::string OptionType<TableJoin>::parse(const Value& v, TableJoin& out) {
   if (!v.is_map())
     return detail::is_not(v, "a map, such as {table: speakers.csv, on: speaker, columns: [sex]}");
-  Join read;
+  TableJoin read;
   Schema schema;
   read.describe(schema);
   Problems problems;
@@ -56,14 +56,14 @@ std::string OptionType<Join>::parse(const Value& v, Join& out) {
   return {};
 }
 
-Value OptionType<Join>::echo(const Join& v) {
-  Join copy = v;
+Value OptionType<TableJoin>::echo(const TableJoin& v) {
+  TableJoin copy = v;
   Schema schema;
   copy.describe(schema);
   return schema.echo();
 }
 
-JoinedTable::JoinedTable(const Join& join, const std::function<void(std::string)>& warn)
+JoinedTable::JoinedTable(const TableJoin& join, const std::function<void(std::string)>& warn)
     : join_(join) {
   const std::string& path = join.table;
   const std::unique_ptr<TableReader> table = open_table(path, {}, join.format);

@@ -16,7 +16,7 @@
 
 namespace melflow {
 
-struct Join {
+struct TableJoin {
   static constexpr const char* kLabel = "label";  ///< as `on`: by the files' labels
 
   std::string table;
@@ -32,23 +32,23 @@ struct Join {
 
 /// Written as a map; a list has several.
 template <>
-struct OptionType<Join> {
+struct OptionType<TableJoin> {
   static std::string name() { return "map of options"; }
-  static std::string parse(const Value& v, Join& out);
-  static Value echo(const Join& v);
+  static std::string parse(const Value& v, TableJoin& out);
+  static Value echo(const TableJoin& v);
 };
 
 /// The rows of a second table by their key. Blanks around cells do not count.
 class JoinedTable {
  public:
   struct Row {
-    std::vector<std::string> texts;  ///< of Join::columns, in their order
+    std::vector<std::string> texts;  ///< of TableJoin::columns, in their order
     std::string label, split;
   };
   /// Reads the table. Warns of lines that cannot be used, which are left out, and of several lines
   /// for one key, of which the last one counts. Throws RunError where the table cannot be read,
   /// lacks a column or has no line that can be used.
-  JoinedTable(const Join& join, const std::function<void(std::string)>& warn);
+  JoinedTable(const TableJoin& join, const std::function<void(std::string)>& warn);
 
   /// The row with that key; null for none, which is counted, and for an empty key, which is not.
   const Row* find(std::string_view key);
@@ -57,7 +57,7 @@ class JoinedTable {
   [[nodiscard]] std::string remark() const;
 
  private:
-  const Join& join_;
+  const TableJoin& join_;
   std::string key_;  // the name of the column
   std::unordered_map<std::string, Row> rows_;
   std::unordered_map<std::string, std::size_t> lacking_;

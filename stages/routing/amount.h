@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "stages/routing/file_facts.h"
+#include "stages/routing/routing_facts.h"
 
 namespace melflow {
 

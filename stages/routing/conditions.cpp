@@ -188,14 +188,14 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
   return {};
 }
 
-std::string Conditions::failing(const FileFacts& facts, Undecided undecided) const {
+std::string Conditions::failing(const RoutingFacts& facts, Undecided undecided) const {
   for (const Condition& c : list_)
     if (std::string why = failing(c, facts, undecided); !why.empty()) return why;
   return {};
 }
 
 // Further blocks can only raise the peak.
-std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
+std::string Conditions::failing_peak(const Condition& c, const RoutingFacts& facts,
                                      Undecided undecided) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   const double peak = facts.peak();
@@ -212,7 +212,8 @@ std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
       "peak is not known: it is {} in the first block, and the file has more (decode.block)", text);
 }
 
-std::string Conditions::failing(const Condition& c, const FileFacts& facts, Undecided undecided) {
+std::string Conditions::failing(const Condition& c, const RoutingFacts& facts,
+                                Undecided undecided) {
   if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
   if (c.patterns.empty()) {
     const auto number = facts.number(c.fact, c.name);
@@ -266,7 +267,7 @@ std::string Conditions::remark() const {
 
 bool Conditions::are_of_content() const {
   return std::all_of(list_.begin(), list_.end(),
-                     [](const Condition& c) { return FileFacts::is_of_content(c.fact); });
+                     [](const Condition& c) { return RoutingFacts::is_of_content(c.fact); });
 }
 
 bool Conditions::needs_peak() const {
@@ -311,7 +312,7 @@ std::string Conditions::not_in(const ManifestFields& fields) const {
 
 std::string Conditions::needs_samples() const {
   for (const Condition& c : list_)
-    if (FileFacts::needs_samples(c.fact)) return c.key;
+    if (RoutingFacts::needs_samples(c.fact)) return c.key;
   return {};
 }
 

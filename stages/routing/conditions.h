@@ -12,7 +12,7 @@
 
 #include "pipeline/options/schema.h"
 #include "stages/corpus/path_parts.h"
-#include "stages/routing/file_facts.h"
+#include "stages/routing/routing_facts.h"
 
 namespace melflow {
 
@@ -38,10 +38,10 @@ class Conditions {
   enum class Undecided { holds, fails };
   /// Returns "" where all hold, else the first that does not, with the fact: "duration is 0.31 s,
   /// not > 1s".
-  [[nodiscard]] std::string failing(const FileFacts& facts, Undecided undecided) const;
+  [[nodiscard]] std::string failing(const RoutingFacts& facts, Undecided undecided) const;
   /// Whether all of them are about the file itself.
   [[nodiscard]] bool are_of_content() const;
-  /// Whether one of them is about the peak, so that FileFacts::note_peak() needs all blocks.
+  /// Whether one of them is about the peak, so that RoutingFacts::note_peak() needs all blocks.
   [[nodiscard]] bool needs_peak() const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
   /// Returns a warning about a list of exact durations or sizes that was meant as a range, or "".
@@ -82,8 +82,9 @@ class Conditions {
   };
   static std::string parse_number(const Value& v, Condition& out);
   static std::string parse_text(const Value& v, Condition& out);
-  static std::string failing(const Condition& c, const FileFacts& facts, Undecided undecided);
-  static std::string failing_peak(const Condition& c, const FileFacts& facts, Undecided undecided);
+  static std::string failing(const Condition& c, const RoutingFacts& facts, Undecided undecided);
+  static std::string failing_peak(const Condition& c, const RoutingFacts& facts,
+                                  Undecided undecided);
 
   Value written_ = Value::map({});
   std::vector<Condition> list_;

@@ -55,12 +55,12 @@ struct OptionType<Routes> {
 
 namespace {
 
-const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
+const PortType kAnyPort{typeid(RoutingFacts), "file, bytes or waveform"};
 
 // The output that a file's first block took.
 struct Way final : StageState {
   int output = -1;
-  std::optional<FileFacts> facts;  // where later blocks may exclude the file
+  std::optional<RoutingFacts> facts;  // where later blocks may exclude the file
 };
 
 class Router : public ItemStage, public PassesAny {
@@ -85,13 +85,13 @@ class Router : public ItemStage, public PassesAny {
         has_names_(has_names) {}
 
   /// The number of the output, or -1 for none; `why`: the reason, for sinks without the file.
-  [[nodiscard]] virtual int decide(const FileFacts& facts, std::string& why) const = 0;
+  [[nodiscard]] virtual int decide(const RoutingFacts& facts, std::string& why) const = 0;
 
   void check_port(const Conditions& conditions, const std::string& option, const Properties& given,
                   PlanCheck& check) {
     needs_peak_ = needs_peak_ || conditions.needs_peak();
     const std::string name = conditions.needs_samples();
-    if (!name.empty() && !(port_ == FileFacts::ports().back()))
+    if (!name.empty() && !(port_ == RoutingFacts::ports().back()))
       check.error(
           option,
           fmt::format(
@@ -129,7 +129,7 @@ class Router : public ItemStage, public PassesAny {
       if (origin.last) state.reset();
       return output;
     }
-    FileFacts facts(item, port_, context);
+    RoutingFacts facts(item, port_, context);
     if (needs_peak_) facts.note_peak(item);
     const int output = decide(facts, why);
     if (has_names_ || output < 0) context.route(output, ItemError::skipped(std::move(why)));
@@ -168,7 +168,7 @@ class Route final : public Router {
  public:
   explicit Route(RouteOptions options) : Router(true), options_(std::move(options)) {}
 
-  static std::vector<PortType> ports() { return FileFacts::ports(); }
+  static std::vector<PortType> ports() { return RoutingFacts::ports(); }
   static std::vector<std::string> outputs(const NodeSpec& spec) {
     std::vector<std::string> out;
     if (const Value* named = spec.options.find("outputs"))
@@ -203,7 +203,7 @@ class Route final : public Router {
   }
 
  private:
-  [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
+  [[nodiscard]] int decide(const RoutingFacts& facts, std::string& why) const override {
     const std::vector<Routes::Output>& list = options_.outputs.list;
     for (std::size_t i = 0; i < list.size(); ++i) {
       why = list[i].conditions.failing(facts, kUndecided);
@@ -246,7 +246,7 @@ class Filter final : public Router {
  public:
   explicit Filter(FilterOptions options) : Router(false), options_(std::move(options)) {}
 
-  static std::vector<PortType> ports() { return FileFacts::ports(); }
+  static std::vector<PortType> ports() { return RoutingFacts::ports(); }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.where.is_empty())
@@ -259,7 +259,7 @@ class Filter final : public Router {
   }
 
  private:
-  [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
+  [[nodiscard]] int decide(const RoutingFacts& facts, std::string& why) const override {
     why = options_.where.failing(facts, Conditions::Undecided::holds);
     return why.empty() ? 0 : -1;
   }

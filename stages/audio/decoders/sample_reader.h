@@ -21,7 +21,7 @@ struct Downmix {
 SampleType sample_type(const SF_INFO& info);
 
 /// The levels of the channels and of their mean: sums of the magnitudes of some samples.
-struct Levels {
+struct ChannelLevels {
   double channels = 0, mean = 0;
 
   /// Whether the channels cancel each other, as when one is the opposite of the other: their mean
@@ -51,7 +51,7 @@ class SampleReader {
   [[nodiscard]] std::int64_t untimed_from() const { return sound_.untimed_from(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
   /// The levels of the samples read so far; 0 if they are not the mean of channels.
-  [[nodiscard]] const Levels& levels() const { return levels_; }
+  [[nodiscard]] const ChannelLevels& levels() const { return levels_; }
 
  private:
   template <class Value>
@@ -66,7 +66,7 @@ class SampleReader {
   std::int64_t chunk_;  // frames read at once through the buffer
   SampleType type_;
   std::int64_t bad_sample_ = -1;
-  Levels levels_;
+  ChannelLevels levels_;
   std::vector<float> interleaved_;
   std::vector<short> narrow_interleaved_;
 };

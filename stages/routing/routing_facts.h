@@ -13,9 +13,9 @@ namespace melflow {
 
 enum class Fact { path, label, split, column, target, size, sample_rate, duration, channels, peak };
 
-struct FileFacts {
+struct RoutingFacts {
   /// Takes the facts from the first block of a file, which comes as `port`.
-  FileFacts(const Item& item, const PortType& port, const ItemContext& context);
+  RoutingFacts(const Item& item, const PortType& port, const ItemContext& context);
 
   /// The types of payload that the constructor takes.
   static std::vector<PortType> ports();

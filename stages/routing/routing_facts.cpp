@@ -1,4 +1,4 @@
-#include "stages/routing/file_facts.h"
+#include "stages/routing/routing_facts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace melflow {
 
-std::vector<PortType> FileFacts::ports() {
+std::vector<PortType> RoutingFacts::ports() {
   return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>()};
 }
 
-FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& context)
+RoutingFacts::RoutingFacts(const Item& item, const PortType& port, const ItemContext& context)
     : index_(context.origin().stream->index()) {
   const ManifestSource* listed = manifest_source(context.run());
   path_ = listed != nullptr ? listed->manifest().name_in_source(index_)
@@ -33,7 +33,7 @@ FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& 
   if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
 }
 
-void FileFacts::note_peak(const Item& item) {
+void RoutingFacts::note_peak(const Item& item) {
   const Waveform& block = *payload_of<Waveform>(item);
   const auto count = static_cast<std::size_t>(block.samples.count);
   if (block.samples.type == SampleType::int16) {
@@ -51,7 +51,7 @@ void FileFacts::note_peak(const Item& item) {
   is_peak_whole_ = block.last;
 }
 
-std::vector<std::string> FileFacts::texts(Fact fact, const std::string& name) const {
+std::vector<std::string> RoutingFacts::texts(Fact fact, const std::string& name) const {
   if (fact == Fact::path) return {path_};
   if (manifest_ == nullptr) return {};
   std::vector<std::string> out;
@@ -69,7 +69,7 @@ std::vector<std::string> FileFacts::texts(Fact fact, const std::string& name) co
   return out;
 }
 
-std::optional<double> FileFacts::number(Fact fact, const std::string& name) const {
+std::optional<double> RoutingFacts::number(Fact fact, const std::string& name) const {
   if (fact == Fact::size) return static_cast<double>(size_);
   if (fact == Fact::sample_rate) return sample_rate_;
   if (fact == Fact::duration) return duration_;
