@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,12 +22,16 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
+// How long the thread that watches may take to end the process after a second signal.
+constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 500'000};
+
 // The handlers of this process.
 struct Handlers {
   int users = 0;  // objects of HeldSignals
   // Counts signals that wait. Never closed, because a handler may be at work on any thread.
   std::atomic<int> waiting{-1};
   std::atomic<int> last{0};  // signal
+  std::atomic<int> count{0};
   std::atomic<pid_t> process{0};
   sigset_t wanted{};
   struct sigaction before[std::size(kSignals)]{};
@@ -38,6 +43,16 @@ bool take_one() {
   return read(handlers.waiting, &one, sizeof(one)) == sizeof(one);
 }
 
+// Ends the process after kPatience: the thread that should end it may itself wait for what hangs.
+// Only calls that a signal handler may make.
+void end_soon() {
+  struct sigaction end {};
+  end.sa_handler = [](int) { _exit(kInterrupted); };
+  sigaction(SIGALRM, &end, nullptr);
+  const itimerval once{.it_interval = {}, .it_value = kPatience};
+  setitimer(ITIMER_REAL, &once, nullptr);
+}
+
 void note(int signal) {
   const int error = errno;
   if (getpid() != handlers.process) {  // a child that has no program of its own yet
@@ -45,6 +60,7 @@ void note(int signal) {
     raise(signal);
   } else {
     handlers.last = signal;
+    if (++handlers.count > 1) end_soon();
     const std::uint64_t one = 1;
     static_cast<void>(write(handlers.waiting, &one, sizeof(one)) == sizeof(one));
   }
@@ -68,6 +84,7 @@ HeldSignals::HeldSignals() {
   while (take_one()) {
   }
   handlers.process = getpid();
+  handlers.count = 0;
   sigemptyset(&handlers.wanted);
   for (std::size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &handlers.before[i]);
@@ -122,7 +139,9 @@ void StopOnSignal::give_back() {
 }
 
 void StopOnSignal::wait() {
-  pthread_sigmask(SIG_UNBLOCK, &handlers.wanted, nullptr);
+  sigset_t taken = handlers.wanted;
+  sigaddset(&taken, SIGALRM);  // of end_soon()
+  pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
   std::array<pollfd, 2> both{{{handlers.waiting, POLLIN, 0}, {end_, POLLIN, 0}}};
   bool stopping = false;
   while (true) {

@@ -10,7 +10,8 @@ MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_
       reserve_(std::min(reserve, capacity)),
       for_parts_(std::min(for_parts, reserve_)) {}
 
-bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim, std::size_t others) {
+bool MemoryBudget::acquire(Reservation& holder, std::size_t bytes, Claim claim,
+                           std::size_t others) {
   const std::lock_guard lock(mutex_);
   const std::size_t room = claim == Claim::oldest_part ? capacity_
                            : claim == Claim::oldest_item
@@ -24,6 +25,11 @@ bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim, std::size_t other
   peak_ = std::max(peak_, used_);
   acquired_ += bytes;
   ++acquisitions_;
+  holder.bytes_ = bytes;
+  holder.is_listed_ = true;
+  holder.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &holder;
+  first_ = &holder;
   return true;
 }
 
@@ -71,31 +77,23 @@ void MemoryBudget::add_holders(std::vector<double>& bytes) const {
     bytes[static_cast<std::size_t>(r->node())] += static_cast<double>(r->bytes_.load());
 }
 
-Reservation::Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {
-  const std::lock_guard lock(budget_.mutex_);
-  next_ = budget_.first_;
-  if (next_ != nullptr) next_->previous_ = this;
-  budget_.first_ = this;
+Reservation::~Reservation() {
+  if (is_listed_) budget_.release(bytes_, this);
 }
-
-Reservation::~Reservation() { budget_.release(bytes_, this); }
 
 void Reservation::shrink(std::size_t bytes) const {
   const std::size_t before = bytes_.load();
   if (bytes >= before) return;
   bytes_.store(bytes);
-  budget_.release(before - bytes);
+  budget_.release(before - bytes, nullptr);
 }
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
                                                          Claim claim, std::size_t others) {
-  if (!budget.try_acquire(bytes, claim, others)) return nullptr;
-  try {
-    return std::make_shared<const Reservation>(budget, bytes);
-  } catch (...) {
-    budget.release(bytes);
-    throw;
-  }
+  // Made before it takes anything, so that nothing has to be given back where there is no memory.
+  auto made = std::make_shared<Reservation>(budget);
+  if (!budget.acquire(*made, bytes, claim, others)) return nullptr;
+  return made;
 }
 
 }  // namespace melflow

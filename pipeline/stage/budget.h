@@ -32,12 +32,6 @@ class MemoryBudget {
   /// was refused. Waits until no thread is in the previous function, which must not call this.
   void on_release(std::function<void()> callback);
 
-  /// Takes bytes, or returns false. Leaves `others` of the bytes kept for the oldest source item to
-  /// its blocks in other stages: the requester may come after those in the order of the item.
-  [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim, std::size_t others = 0);
-  /// Returns bytes to the budget. May be called from any thread.
-  void release(std::size_t bytes) { release(bytes, nullptr); }
-
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t used() const;
   [[nodiscard]] std::size_t peak() const;
@@ -47,6 +41,9 @@ class MemoryBudget {
 
  private:
   friend class Reservation;
+  // Gives `holder` bytes, or returns false.
+  bool acquire(Reservation& holder, std::size_t bytes, Claim claim, std::size_t others);
+  // `gone`: the holder, if this was all that it had; else null.
   void release(std::size_t bytes, Reservation* gone);
 
   const std::size_t capacity_;
@@ -65,10 +62,13 @@ class MemoryBudget {
 /// Holds bytes of the budget and returns them on destruction.
 class Reservation {
  public:
-  /// Takes bytes of the budget; returns null when there is no room now.
+  /// Takes bytes of the budget; returns null when there is no room now. Leaves `others` of the bytes
+  /// kept for the oldest source item to its blocks in other stages: the requester may come after
+  /// those in the order of the item. Releases nothing, so it may be called with a lock held.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                      Claim claim, std::size_t others = 0);
-  Reservation(MemoryBudget& budget, std::size_t bytes);
+  /// Holds nothing yet, and is of no use: try_make() makes those that hold something.
+  explicit Reservation(MemoryBudget& budget) : budget_(budget) {}
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation();
@@ -83,8 +83,9 @@ class Reservation {
  private:
   friend class MemoryBudget;
   MemoryBudget& budget_;
-  mutable std::atomic<std::size_t> bytes_;
+  mutable std::atomic<std::size_t> bytes_{0};
   mutable std::atomic<int> node_{0};
+  bool is_listed_ = false;  // in the budget
   Reservation *next_ = nullptr, *previous_ = nullptr;  // under the lock of the budget
 };
 

@@ -134,6 +134,9 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
                      std::vector<Ready>& ready, std::vector<Parked>& done) {
   const Origin& origin = context.origin(part);
   Share& share = share_of(*origin.stream);
+  // Destroyed without the lock, as what they hold may close streams.
+  Ready r;
+  std::vector<std::shared_ptr<const Reservation>> held;
   std::unique_lock lock(share.mutex);
   std::unique_ptr<StageState>& state = origin.stream->state(context.stage());
   if (!state) state = std::make_unique<OfStream>();
@@ -172,15 +175,13 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   const bool ends = lines.knows_all_totals() && end == lines.totals.front();
   // An empty block may follow the last row.
   if (lines.ended || (end == lines.next && !ends)) return;
-  Ready r;
-  std::vector<std::shared_ptr<const Reservation>> held{origin.reservation};
-  if (held.front() == nullptr) held.clear();
+  if (origin.reservation != nullptr) held.push_back(origin.reservation);
   r.part = part;
   r.first = lines.next;
   r.count = end - lines.next;
   for (std::size_t k = 0; k < inputs().size(); ++k) r.inputs.push_back(lines.take(k, end, held));
   r.notes = lines.notes;
-  r.origin = {together(std::move(held)),
+  r.origin = {together(held),
               origin.stream,
               place == 0 && lines.given == 0,
               ends && lines.is_last,
@@ -216,9 +217,9 @@ bool SideBySide::release_parked() {
           is_any = true;
           if (!is_lost) {
             auto own = copy({p.piece.data, p.skip, p.piece.count}, k);
-            Parked rest{nullptr, {std::move(own), p.piece.first, p.piece.count, p.piece.last}};
+            Parked& rest = done.emplace_back();
+            rest = {nullptr, {std::move(own), p.piece.first, p.piece.count, p.piece.last}};
             std::swap(p, rest);
-            done.push_back(std::move(rest));
           }
         }
       }

@@ -4,13 +4,16 @@
 //                                written; "lost": pwrite writes nothing, but succeeds; "wrong":
 //                                the first name of a .wav file in the data is changed; "kill": the
 //                                program ends there
+//      MELFLOW_FAULT_BYTES=N     "memory" counts requests for N bytes alone
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
 //
-// "malloc" is any request for at least 64 KiB of memory. This sees the calls of the program and its
-// libraries, but neither those that libc makes itself (fopen, for example), nor the work of a
-// request ring (io_uring) in the kernel.
+// "malloc" is any request for at least 64 KiB of memory, "memory" any request from main() on; WHAT
+// are then the callers, innermost first. This sees the calls of the program and its libraries, but
+// neither those that libc makes itself (fopen, for example), nor the work of a request ring
+// (io_uring) in the kernel.
 #include <dirent.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,11 +55,13 @@ enum Kind {
   kFallocate,
   kThread,
   kMalloc,
+  kMemory,
   kKinds
 };
-constexpr const char* kNames[kKinds] = {
-    "open",  "opendir", "readdir", "stat",   "read",  "pread", "write",     "pwrite", "ftruncate",
-    "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread", "malloc"};
+constexpr const char* kNames[kKinds] = {"open",      "opendir", "readdir", "stat",      "read",
+                                        "pread",     "write",   "pwrite",  "ftruncate", "fsync",
+                                        "close",     "rename",  "unlink",  "flock",     "mmap",
+                                        "fallocate", "thread",  "malloc",  "memory"};
 
 constexpr size_t kLargeMemory = 64 << 10;  // smallest allocation that is counted [bytes]
 
@@ -77,8 +82,10 @@ struct Fault {
   long n = 0;
   int error = 0;  // 0: a partial read or write
   bool is_lost = false, is_wrong = false, kills = false;
+  size_t bytes = 0;  // of requests that count as "memory"; 0: all
 
   Fault() {
+    if (const char* size = getenv("MELFLOW_FAULT_BYTES")) bytes = strtoul(size, nullptr, 10);
     const char* text = getenv("MELFLOW_FAULT");
     char name[16], how[16];
     if (text == nullptr || sscanf(text, "%15[^:]:%ld:%15s", name, &n, how) != 3) return;
@@ -110,6 +117,37 @@ bool is_it(Kind kind, const char* what) {
 bool fails(Kind kind, const char* what = "") {
   if (!is_it(kind, what) || fault().error == 0) return false;
   errno = fault().error;
+  return true;
+}
+
+std::atomic<bool> is_in_main{false};
+
+// Who asked for memory: a few callers, as FILE(FUNCTION+OFFSET) or FILE(+OFFSET).
+void log_callers() {
+  void* frames[24];
+  const int count = backtrace(frames, 24);
+  char line[4096];
+  int at = snprintf(line, sizeof line, "fault memory %ld", fault().n);
+  for (int i = 2; i < count; ++i) {
+    Dl_info info;
+    if (dladdr(frames[i], &info) == 0) continue;
+    const char* file = strrchr(info.dli_fname, '/');
+    const auto* base = static_cast<const char*>(info.dli_fbase);
+    at += snprintf(line + at, sizeof line - at, " %s(%s+0x%tx)",
+                   file == nullptr ? info.dli_fname : file + 1,
+                   info.dli_sname == nullptr ? "" : info.dli_sname,
+                   static_cast<const char*>(frames[i]) - base);
+    if (at > static_cast<int>(sizeof line) - 512) break;
+  }
+  line[at++] = '\n';
+  log_line(line, at);
+}
+
+bool fails_small(size_t bytes) {
+  if (!is_in_main || (fault().bytes != 0 && bytes != fault().bytes)) return false;
+  if (++counts[kMemory] != fault().n || fault().kind != kMemory) return false;
+  log_callers();
+  errno = ENOMEM;
   return true;
 }
 
@@ -313,14 +351,15 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*star
   return fails(kThread) ? EAGAIN : real(id, attributes, start, argument);
 }
 
-// Large allocations, also by libraries and operator new.
+// Allocations, also by libraries and operator new.
 // NOLINTBEGIN(bugprone-reserved-identifier): glibc's own
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 // NOLINTEND(bugprone-reserved-identifier)
-#define OR_NULL(bytes, call) ((bytes) >= kLargeMemory && fails(kMalloc) ? nullptr : (call))
+#define OR_NULL(bytes, call) \
+  (fails_small(bytes) || ((bytes) >= kLargeMemory && fails(kMalloc)) ? nullptr : (call))
 void* malloc(size_t bytes) noexcept { return OR_NULL(bytes, __libc_malloc(bytes)); }
 void* calloc(size_t count, size_t each) noexcept {
   return OR_NULL(count * each, __libc_calloc(count, each));
@@ -337,6 +376,26 @@ int posix_memalign(void** out, size_t to, size_t bytes) noexcept {
   if (got == nullptr) return ENOMEM;
   *out = got;
   return 0;
+}
+
+// What is allocated before main() cannot be given up: objects of libraries are made there.
+using Main = int(int, char**, char**);
+// NOLINTNEXTLINE(bugprone-reserved-identifier): glibc's own
+int __libc_start_main(Main* main, int count, char** arguments, void (*init)(), void (*fini)(),
+                      void (*rtld_fini)(), void* stack_end) {
+  static Main* real_main;
+  using Start = int(Main*, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  static const auto real = next<Start>("__libc_start_main");
+  real_main = main;
+  const auto counted = [](int n, char** words, char** environment) {
+    void* frame[1];
+    backtrace(frame, 1);  // loads what it needs
+    is_in_main = true;
+    const int status = real_main(n, words, environment);
+    is_in_main = false;
+    return status;
+  };
+  return real(counted, count, arguments, init, fini, rtld_fini, stack_end);
 }
 
 }  // extern "C"

@@ -58,7 +58,7 @@ SILENT = ("lost", "wrong")  # the program is told that the call succeeded
 
 PIPELINE = """
 version: 1
-memory: {{host: 64MiB}}
+memory: {{host: {memory}}}
 graph:
   files: {{stage: file_list, root: {root}, include: ["**/*.wav"{more}], labels: top_dir{files}}}
   read: {{stage: disk_read, from: files, engine: {engine}, whole: 4KiB}}
@@ -73,15 +73,16 @@ graph:
 class Case:
     """A job with an output that is there already, of the files of two folders of three."""
 
-    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False, resamples=False):
+    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False, resamples=False, memory="64MiB", workers=2):
         self.sink, self.files, self.write, self.engine, self.updates = sink, files, write, engine, updates
+        self.memory, self.workers = memory, workers
         self.resamples = resamples  # with long recordings
         self.ending = "npy" if sink == "npy_write" else "h5"
         self.outputs = ["out.npy", "out.index.npy", "out.index.json"] if self.ending == "npy" else ["out.h5"]
 
     def pipeline(self, root):
         between = "  resample: {stage: resample, from: decode, rate: 16000}\n" if self.resamples else ""
-        return PIPELINE.format(root=root, files=self.files, write=self.write, engine=self.engine, sink=self.sink, ending=self.ending,
+        return PIPELINE.format(root=root, memory=self.memory, files=self.files, write=self.write, engine=self.engine, sink=self.sink, ending=self.ending,
                                between=between, more=', "**/*.wave"' if between else "", before="resample" if between else "decode", rate=16000 if between else 8000)
 
 
@@ -105,15 +106,15 @@ CASES = {
 PART = {"hdf5": ERRORS, "npy": ERRORS, "deflate": ERRORS, "update": ERRORS, "resample": ["malloc"]}
 
 
-def make_corpus(folder):
+def make_corpus(folder, files=FILES, samples=1200):
     noise = np.random.default_rng(1)
 
     def write(path, channels, count):
         samples = noise.integers(-9999, 9999, channels * count).astype("<i2")
         walks.write_wav(path, samples.tobytes(), channels)
 
-    for i in range(FILES):
-        write(os.path.join(folder, "abc"[i % 3], f"{i:02}.wav"), 1, 1200 + 100 * i)
+    for i in range(files):
+        write(os.path.join(folder, "abc"[i % 3], f"{i:02}.wav"), 1, samples + 100 * i)
     for i in range(2):
         write(os.path.join(folder, "long", f"{i}.wave"), 2, 100000)
 
@@ -165,8 +166,8 @@ class Output:
 
 
 class Walk:
-    def __init__(self, work, program, library, name):
-        self.program, self.library, self.name, self.case = program, library, name, CASES[name]
+    def __init__(self, work, program, library, name, case):
+        self.program, self.library, self.name, self.case = program, library, name, case
         self.work = os.path.join(work, name)
         self.corpus = os.path.join(work, "corpus")
         os.makedirs(self.work)
@@ -196,7 +197,7 @@ class Walk:
         return [walks.read(path) if os.path.exists(path) else None for path in paths]
 
     def start(self, folder, arguments, environment=None):
-        return walks.run([self.program, *arguments, "--workers", "2"], folder, SECONDS, **(environment or {}))
+        return walks.run([self.program, *arguments, "--workers", str(self.case.workers)], folder, SECONDS, **(environment or {}))
 
     def job(self, folder, environment):
         environment = {**environment, "LD_PRELOAD": self.library}
@@ -212,11 +213,11 @@ class Walk:
                 for n in range(1, self.counts[call] + 1):
                     yield call, n, "wrong"
 
-    def wrong(self, call, n, error):
+    def wrong(self, call, n, error, **environment):
         """How a run with that fault ended wrong; "" where it did not."""
         folder = self.folder(f"{call}-{n}-{error}")
         try:
-            ended = self.job(folder, {"MELFLOW_FAULT": f"{call}:{n}:{error}"})
+            ended = self.job(folder, {"MELFLOW_FAULT": f"{call}:{n}:{error}", **environment})
             what = self.judge(folder, ended, error)
             if what:
                 lines = (ended.stderr + ended.stdout).decode(errors="replace").split("\n")
@@ -282,7 +283,7 @@ def main():
         make_corpus(os.path.join(work, "corpus"))
         cases = arguments.cases.split(",") if arguments.cases else PART if arguments.part else CASES
         for name in cases:
-            walk = Walk(work, arguments.melflow, arguments.library, name)
+            walk = Walk(work, arguments.melflow, arguments.library, name, CASES[name])
             calls = arguments.calls.split(",") if arguments.calls else PART[name] if arguments.part and not arguments.cases else ERRORS
             points = list(walk.points(calls, arguments.part))
             runs += len(points)

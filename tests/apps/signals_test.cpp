@@ -1,6 +1,8 @@
 // Who gets a signal, and when, in child processes. That a run ends by one is in run_test.cpp.
 #include "apps/signals.h"
 
+#include "apps/exit_codes.h"
+
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +82,29 @@ TEST_CASE("signals: one for a forked child ends it, and not the run") {
   });
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 7);
+}
+
+TEST_CASE("signals: a second one ends the program whatever hangs") {
+  for (const bool stop_hangs : {true, false}) {
+    CAPTURE(stop_hangs);
+    const int status = status_of([stop_hangs] {
+      std::promise<void> never, begun;
+      const auto hang = [ended = never.get_future().share()] { ended.wait(); };
+      const StopOnSignal run(
+          [&] {
+            begun.set_value();
+            if (stop_hangs) hang();
+          },
+          hang);
+      kill(getpid(), SIGTERM);
+      begun.get_future().wait();
+      kill(getpid(), SIGTERM);
+      hang();
+      return 8;
+    });
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == kInterrupted);
+  }
 }
 
 }  // namespace melflow::test::signals_test
