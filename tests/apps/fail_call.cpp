@@ -3,7 +3,7 @@
 // In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of the bytes are read or
 //                                written; "lost": pwrite writes nothing, but succeeds; "wrong":
 //                                the first name of a .wav file in the data is changed; "kill": the
-//                                program ends there
+//                                program ends there; "hang": the call never returns
 //      MELFLOW_FAULT_BYTES=N     "memory" counts requests for N bytes alone
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
@@ -81,7 +81,7 @@ struct Fault {
   int kind = -1;
   long n = 0;
   int error = 0;  // 0: a partial read or write
-  bool is_lost = false, is_wrong = false, kills = false;
+  bool is_lost = false, is_wrong = false, kills = false, hangs = false;
   size_t bytes = 0;  // of requests that count as "memory"; 0: all
 
   Fault() {
@@ -95,6 +95,7 @@ struct Fault {
     is_lost = strcmp(how, "lost") == 0;
     is_wrong = strcmp(how, "wrong") == 0;
     kills = strcmp(how, "kill") == 0;
+    hangs = strcmp(how, "hang") == 0;
   }
 };
 
@@ -111,6 +112,7 @@ bool is_it(Kind kind, const char* what) {
   log_line(line, std::min<int>(sizeof line - 1, snprintf(line, sizeof line, "fault %s %ld %s\n",
                                                          kNames[kind], n, what)));
   if (fault().kills) kill(getpid(), SIGKILL);
+  while (fault().hangs) pause();
   return true;
 }
 

@@ -1,20 +1,23 @@
 """Lets every request for memory that a run makes fail once, and looks at how the run ends, as fault_walk.py does.
 
-In:  memory_walk.py MELFLOW LIBRARY [--draw N --seed S] [--points N,N,...] [--jobs J]
+In:  memory_walk.py MELFLOW LIBRARY [--draw N --seed S] [--share I/N] [--points N,N,...] [--jobs J]
      LIBRARY: fail_call.cpp, built. Without --draw all of it: some ten thousand runs of five files into HDF5, by one
      worker and by two, within a budget so small that files wait for memory. With --draw: all requests of as many bytes as a
-     reservation of that budget takes, and N others.
+     reservation of that budget takes, and N others. --share 0/4: the first, fifth, ninth ... request of all.
      --points: these requests alone, by one worker; prints who asked.
 Out: a line for each run that ended wrong, with who asked for the memory, and one in all; exit status 0 when there is
      none, 1 else, 3 where Python lacks h5py.
 
-The program may be ended by a library that cannot give up what it began: ENDS names these.
+What libraries do by design where they get no memory is left out: ENDS names it.
 """
 
 import concurrent.futures
 import errno
 import os
 import random
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -24,25 +27,50 @@ import walks
 # The size of a Reservation of pipeline/stage/budget.h with the counts of its shared pointer [bytes].
 RESERVATION = 56
 
-# Functions of libraries that end the program where they get no memory.
-ENDS = ()
+# A whole file does not fit beside what the others hold, so blocks of all of them wait for memory.
+PIPELINE = """
+version: 1
+memory: {{host: 1MiB}}
+graph:
+  files: {{stage: file_list, root: {root}, include: ["**/*.wav"], labels: top_dir}}
+  read: {{stage: disk_read, from: files, whole: 4KiB}}
+  decode: {{stage: decode, from: read, block: 64KiB}}
+  mel: {{stage: mel, from: decode, sample_rate: 8000, n_fft: 400, hop: 160, n_mels: 80}}
+  write: {{stage: hdf5_write, from: mel, path: out.h5, overwrite: true}}
+"""
+
+# Functions of libraries without which the program cannot go on, and what they do where they get no memory.
+ENDS = {
+    "H5I_register": "exit 255",  # it ends the program
+    "H5_init_library": "",  # its first call: it crashes, or says in its own words that it cannot begin
+}
 
 
-def who(log):
-    """The callers of the failed request, as fail_call.cpp writes them."""
+class Tight(fault_walk.Case):
+    def pipeline(self, root):
+        return PIPELINE.format(root=root)
+
+
+def who(log, program):
+    """The callers of the failed request, innermost first."""
     lines = [line for line in walks.read(log).decode(errors="replace").splitlines() if line.startswith("fault memory")]
-    return lines[0].split(maxsplit=3)[3] if lines else ""
+    callers = re.findall(r"(\S+)\((.*?)\+(0x[0-9a-f]+)\)", lines[0]) if lines else []
+    library = os.path.join(os.path.dirname(program), "..", "lib", "libmelflow.so.0")
+    places = [place for file, _, place in callers if file.startswith("libmelflow")]
+    names = iter(subprocess.run(["addr2line", "-f", "-C", "-e", library, *places], capture_output=True, text=True,
+                                check=False).stdout.splitlines()[::2]) if places and shutil.which("addr2line") else iter(())
+    return " < ".join(next(names, name) if file.startswith("libmelflow") else name for file, name, _ in callers[1:])
 
 
 def main():
-    arguments = walks.arguments(draw=0, seed=1, points="")
+    arguments = walks.arguments(draw=0, seed=1, share="0/1", points="")
     runs, red, ended = 0, 0, 0
     with tempfile.TemporaryDirectory(prefix="melflow_memory_") as work, \
             concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        fault_walk.make_corpus(os.path.join(work, "corpus"), files=5, samples=120000)
+        fault_walk.make_corpus(os.path.join(work, "corpus"), files=5, samples=320000)
         for workers in (1,) if arguments.points else (1, 2):
             walk = fault_walk.Walk(work, arguments.melflow, arguments.library, f"{workers} workers",
-                                   fault_walk.Case(memory="1MiB", workers=workers))
+                                   Tight(workers=workers))
 
             def requests(size):
                 """How many requests a run makes; `size`: of so many bytes, or "" for all."""
@@ -51,7 +79,8 @@ def main():
                 return walks.counts(log)["memory"]
 
             every = range(1, requests("") + 1)
-            points = [("", n) for n in every]
+            first, step = (int(n) for n in arguments.share.split("/"))
+            points = [("", n) for n in every[first::step]]
             if arguments.points:
                 points = [("", int(n)) for n in arguments.points.split(",")]
             elif arguments.draw:
@@ -62,14 +91,14 @@ def main():
                 size, n = point
                 log = os.path.join(walk.work, f"log-{size}-{n}")
                 said = walk.wrong("memory", n, errno.ENOMEM, MELFLOW_FAULT_BYTES=size, MELFLOW_FAULT_LOG=log)
-                asked = who(log) if os.path.exists(log) else ""
+                asked = who(log, arguments.melflow) if (said or arguments.points) and os.path.exists(log) else ""
                 if os.path.exists(log):
                     os.remove(log)
                 return said, asked
 
             runs += len(points)
             for said, asked in pool.map(wrong, points):
-                if said and any(name in asked for name in ENDS) and "killed by signal" in said:
+                if any(name in asked and how in said for name, how in ENDS.items()):
                     ended += 1
                 elif said:
                     red += 1
