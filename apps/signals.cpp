@@ -93,7 +93,7 @@ HeldSignals::HeldSignals() {
     sigaddset(&handlers.wanted, kSignals[i]);
     struct sigaction now {};
     now.sa_handler = note;
-    now.sa_flags = SA_RESTART;
+    now.sa_flags = SA_RESTART | SA_NODEFER;  // the second one counts whatever the first one does
     sigaction(kSignals[i], &now, nullptr);
   }
 }

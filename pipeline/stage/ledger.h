@@ -93,11 +93,12 @@ class Ledger {
   std::array<Tally, 16> plain_;
   mutable std::atomic<std::size_t> oldest_{0};
 
+  std::vector<Listener> listeners_;  // all of them before the run
+
   mutable std::mutex mutex_;  // protects all members below
   std::vector<std::string> stages_;
   std::vector<const std::string*> reasons_;          // by number; 0 is ""
   std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
-  std::vector<Listener> listeners_;
   Counts counts_;  // without the counts in plain_
   std::deque<Time> closings_;
   std::atomic<bool> notes_closings_{false};  // not protected by the mutex

@@ -213,8 +213,8 @@ class Walk:
                 for n in range(1, self.counts[call] + 1):
                     yield call, n, "wrong"
 
-    def wrong(self, call, n, error, **environment):
-        """How a run with that fault ended wrong; "" where it did not."""
+    def wrong(self, call, n, error, goes_on=True, **environment):
+        """How a run with that fault ended wrong; "" where it did not. goes_on: runs the same command again, too."""
         folder = self.folder(f"{call}-{n}-{error}")
         try:
             ended = self.job(folder, {"MELFLOW_FAULT": f"{call}:{n}:{error}", **environment})
@@ -222,7 +222,7 @@ class Walk:
             if what:
                 lines = (ended.stderr + ended.stdout).decode(errors="replace").split("\n")
                 what += f"; exit {ended.returncode}: {lines[0][:160]}"
-            elif ended.returncode not in (0, 3):
+            elif goes_on and ended.returncode not in (0, 3):
                 what = self.goes_on(folder)
         except subprocess.TimeoutExpired:
             what = "hangs"

@@ -3,8 +3,9 @@
 In:  memory_walk.py MELFLOW LIBRARY [--draw N --seed S] [--share I/N] [--points N,N,...] [--jobs J]
      LIBRARY: fail_call.cpp, built. Without --draw all of it: some ten thousand runs of five files into HDF5, by one
      worker and by two, within a budget so small that files wait for memory. With --draw: all requests of as many bytes as a
-     reservation of that budget takes, and N others. --share 0/4: the first, fifth, ninth ... request of all.
+     reservation of that budget takes, by two workers, and N others. --share 0/4: the first, fifth, ninth ... request of all.
      --points: these requests alone, by one worker; prints who asked.
+     After one in eight of these runs the same command has to make the output.
 Out: a line for each run that ended wrong, with who asked for the memory, and one in all; exit status 0 when there is
      none, 1 else, 3 where Python lacks h5py.
 
@@ -85,12 +86,13 @@ def main():
                 points = [("", int(n)) for n in arguments.points.split(",")]
             elif arguments.draw:
                 points = [("", n) for n in random.Random(arguments.seed).sample(every, arguments.draw)]
-                points += [(str(RESERVATION), n) for n in range(1, requests(str(RESERVATION)) + 1)]
+                if workers == 2:
+                    points += [(str(RESERVATION), n) for n in range(1, requests(str(RESERVATION)) + 1)]
 
             def wrong(point):
                 size, n = point
                 log = os.path.join(walk.work, f"log-{size}-{n}")
-                said = walk.wrong("memory", n, errno.ENOMEM, MELFLOW_FAULT_BYTES=size, MELFLOW_FAULT_LOG=log)
+                said = walk.wrong("memory", n, errno.ENOMEM, n % 8 == 0, MELFLOW_FAULT_BYTES=size, MELFLOW_FAULT_LOG=log)
                 asked = who(log, arguments.melflow) if (said or arguments.points) and os.path.exists(log) else ""
                 if os.path.exists(log):
                     os.remove(log)

@@ -12,12 +12,11 @@
 namespace {
 
 constexpr int kNever = -1;
-std::atomic<int> works_left{kNever};  // this many can be made before one fails
+std::atomic<std::size_t> counted{sizeof(melflow::Work)};  // size of the requests that may fail
+std::atomic<int> works_left{kNever};                      // this many succeed before one fails
 
-// Applies to allocations of messages between nodes.
 bool fails(std::size_t size) {
-  if (size != sizeof(melflow::Work) || works_left.load(std::memory_order_relaxed) == kNever)
-    return false;
+  if (works_left.load(std::memory_order_relaxed) == kNever || size != counted) return false;
   return works_left.fetch_sub(1) == 0;
 }
 
@@ -82,6 +81,35 @@ TEST_CASE("out of memory: a run that can make no message ends, and says why") {
       }
       CHECK(failed > 15);
     }
+}
+
+// It may be asked for under a lock that what is told of a release takes, too.
+TEST_CASE("out of memory: a reservation for which there is none takes and releases nothing") {
+  MemoryBudget budget(1000, 0);
+  int told = 0;
+  budget.on_release([&] { ++told; });
+  const auto held = Reservation::try_make(budget, 700, Claim::later);
+  REQUIRE_FALSE(Reservation::try_make(budget, 700, Claim::later));  // now a release is told
+  // Its size with the counts of a shared pointer is the library's own matter.
+  bool has_failed = false;
+  for (std::size_t size = sizeof(Reservation); size <= sizeof(Reservation) + 64; ++size) {
+    counted = size;
+    works_left = 0;
+    try {
+      CHECK_FALSE(Reservation::try_make(budget, 700, Claim::later));
+      Reservation::try_make(budget, 100, Claim::later);
+    } catch (const std::bad_alloc&) {
+      has_failed = true;
+      CHECK(told == 0);
+      CHECK(budget.used() == 700);
+    }
+    works_left = kNever;
+    told = 0;
+    CHECK_FALSE(Reservation::try_make(budget, 700, Claim::later));
+  }
+  counted = sizeof(Work);
+  CHECK(has_failed);
+  budget.on_release({});
 }
 
 }  // namespace melflow::test::out_of_memory_test
