@@ -29,6 +29,7 @@
 #include "apps/usage_errors.h"
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;
@@ -196,6 +197,8 @@ NB_MODULE(_melflow, m) {
   bind_host(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
+  m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
+  m.def("with_escaped_user", &with_escaped_user);
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;
     if (const std::string wrong = load_plugin(path); !wrong.empty()) throw ConfigError(wrong);

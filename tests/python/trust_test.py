@@ -1,0 +1,281 @@
+"""What a configuration may cause, by whose words it is: every cell of the tables in SECURITY.md, by running the program.
+
+One pipeline has all effects: a function, a command of a wav.scp, a plug-in, a model, a URL, a path outside, and a variable for the
+URL's password. What it causes is seen by a log that function, command, plug-in and model write to, by a server, and by a file that
+is replaced. It comes as the user's own file, as the configuration of an output, and as a job.
+"""
+
+import base64
+import http.server
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+
+import h5py
+import melflow
+
+import corpus
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = os.path.join(os.path.dirname(melflow.__file__), "lib", "libmelflow.so.0")
+PROGRAM = os.environ.get("MELFLOW_PROGRAM") or melflow.program.path()
+EFFECTS = ("function", "command", "plug-in", "model", "URL", "path", "variable")
+SECRET = "usr:p@ss/w0rd"
+# What is said where an effect is refused.
+REFUSED = {"function": r"listen\.call: noted:same: .* would run the function", "command": r"kaldi\.commands: allow: .* would run the commands",
+           "plug-in": r"loudness\.so: .* would load the plug-in", "model": r"onnx\.model: .* would run the model",
+           "URL": r"web\.root: http://.* would send requests", "path": r"write\.path: .*neither below the current folder",
+           "variable": r"WEB_ROOT_USER: a stored configuration gets no variables of the environment"}
+STUBS = {
+    "noted.py": """
+        import os
+        def note(what):
+            with open(os.environ["TRUST_LOG"], "a") as log:
+                log.write(what + "\\n")
+        note("function")
+        def same(samples, rate):
+            return samples
+        """,
+    "onnxruntime.py": """
+        import noted_model, types, numpy
+        SessionOptions = types.SimpleNamespace
+        class InferenceSession:
+            def __init__(self, path, *_, **__):
+                noted_model.note("model")
+            def get_inputs(self):
+                return [types.SimpleNamespace(type="tensor(float)", name="x", shape=[None])]
+            get_outputs = get_inputs
+            def run(self, *_):
+                return [numpy.zeros((1, 4), numpy.float32)]
+        """,
+    "noted_model.py": """
+        import os
+        def note(what):
+            with open(os.environ["TRUST_LOG"], "a") as log:
+                log.write(what + "\\n")
+        """,
+    "fsspec/__init__.py": """
+        import base64, types, urllib.parse, urllib.request
+        def get(url):
+            parts = urllib.parse.urlsplit(url)
+            user, _, host = parts.netloc.rpartition("@")
+            request = urllib.request.Request(parts._replace(netloc=host).geturl())
+            request.add_header("Authorization", "Basic " + base64.b64encode(urllib.parse.unquote(user).encode()).decode())
+            return urllib.request.urlopen(request, timeout=60).read()
+        class Store:
+            def find(self, folder, detail=True):
+                get(folder)
+                return {folder + "a.wav": {"type": "file", "size": len(self.cat_file(folder + "a.wav"))}}
+            def cat_file(self, name):
+                return get(name)
+        core = types.SimpleNamespace(url_to_fs=lambda url: (Store(), url))
+        """,
+    "fsspec/config.py": "conf = {'http': {'by': 'this package'}}\n",
+    "plugin.cpp": """
+        #include <cstdio>
+        #include <cstdlib>
+        namespace {
+        const struct Noted {
+          Noted() {
+            if (std::FILE* log = std::fopen(std::getenv("TRUST_LOG"), "a")) {
+              std::fputs("plug-in\\n", log);
+              std::fclose(log);
+            }
+          }
+        } noted;
+        }  // namespace
+        """,
+}
+PIPELINE = """
+    version: 1
+    memory: {{host: 256MiB}}
+    workers: 1
+    plugins: [{plugin}]
+    graph:
+      web:    {{stage: file_list, root: "{root}"}}
+      kaldi:  {{stage: file_list, manifest: {folder}/data, commands: allow}}
+      read:   {{stage: disk_read, from: [web, kaldi]}}
+      decode: {{stage: decode, from: read}}
+      loud:   {{stage: loudness, from: decode}}
+      listen: {{stage: python, from: loud, call: "noted:same"}}
+      onnx:   {{stage: onnx, from: listen, model: {folder}/model.onnx, columns: 4}}
+      write:  {{stage: hdf5_write, from: onnx, path: {path}, overwrite: true}}
+    tests:
+      quiet: {{input: {folder}/a.wav, expect: {{rows: 1}}}}
+    """
+
+
+def tables():
+    """{(input, verb): {effect: cell}} of the tables in SECURITY.md."""
+    out, names, of = {}, None, None
+    for line in (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().strip("`*") for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            names = None
+        elif names is None:
+            of, names = cells[0], cells[1:]
+        elif not set(line) <= set("|- "):
+            out[of, cells[0]] = dict(zip(names, cells[1:]))
+    return out
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def __init__(self, root):
+        self.users, self.root = [], root
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.server.users.append(base64.b64decode(self.headers.get("Authorization", " ").split()[-1]).decode())
+                data = (pathlib.Path(self.server.root) / "a.wav").read_bytes()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+@unittest.skipUnless(shutil.which("c++"), "there is no compiler")
+class TrustTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = os.path.realpath(folder.name)
+        for name in ("audio", "data", "victim", "here"):
+            os.mkdir(cls.at(name))
+        for name, text in STUBS.items():
+            pathlib.Path(cls.at(name)).parent.mkdir(exist_ok=True)
+            pathlib.Path(cls.at(name)).write_text(textwrap.dedent(text), encoding="utf-8")
+        corpus.make_corpus(cls.at("audio"), 1)
+        os.rename(cls.at("audio", "ant", "000.wav"), cls.at("a.wav"))
+        pathlib.Path(cls.at("model.onnx")).write_bytes(b"a model")
+        pathlib.Path(cls.at("data", "wav.scp")).write_text(f"b echo command >> {cls.at('log')}; cat {cls.at('a.wav')} |\n", encoding="utf-8")
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-DFMT_HEADER_ONLY", "-I", REPOSITORY, "-o", cls.at("loudness.so"),
+                        cls.at("plugin.cpp"), REPOSITORY / "apps" / "own_stage" / "loudness.cpp", LIBRARY], check=True)
+        cls.server = Server(cls.folder)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.server.server_close)
+        cls.addClassCleanup(cls.server.shutdown)
+        cls.victim = cls.at("victim", "out.h5")
+        # The three inputs: the user's own file, an output, and a job.
+        cls.write_pipeline(cls.at("here", "own.yaml"), "${WEB_ROOT_USER}@")
+        cls.write_pipeline(cls.at("plain.yaml"), SECRET + "@")
+        assert cls.program("run", cls.at("plain.yaml")).returncode == 0, cls.program("run", cls.at("plain.yaml"))
+        os.rename(cls.victim, cls.at("here", "output.h5"))
+        cls.program("plan", cls.at("plain.yaml"), "-o", cls.at("here", "job"))
+        os.mkdir(cls.at("here", "before"))
+        for name in ("output.h5", "job"):
+            cls.copy(cls.at("here", name), cls.at("here", "before", name))
+        cls.cells = tables()
+
+    @classmethod
+    def at(cls, *names):
+        return os.path.join(cls.folder, *names)
+
+    @staticmethod
+    def copy(what, to):
+        shutil.rmtree(to, ignore_errors=True)
+        (shutil.copytree if os.path.isdir(what) else shutil.copy2)(what, to)
+
+    @classmethod
+    def write_pipeline(cls, path, user):
+        root = f"http://{user}127.0.0.1:{cls.server.server_port}/clips/"
+        text = PIPELINE.format(folder=cls.folder, plugin=cls.at("loudness.so"), root=root, path=cls.victim)
+        pathlib.Path(path).write_text(textwrap.dedent(text), encoding="utf-8")
+
+    @classmethod
+    def program(cls, *words, **variables):
+        environment = {**os.environ, "TRUST_LOG": cls.at("log"), "PYTHONPATH": cls.folder, "MELFLOW_PYTHON": sys.executable, **variables}
+        words = [PROGRAM, *words] if words[0] != "python" else [sys.executable, *words[1:]]
+        return subprocess.run(words, cwd=cls.at("here"), env=environment, capture_output=True, text=True, timeout=300)
+
+    def caused(self, *words):
+        """What a command has caused, and how it ended."""
+        for name in ("output.h5", "job"):
+            self.copy(self.at("here", "before", name), self.at("here", name))
+        if "repair" in words:
+            with h5py.File(self.at("here", "output.h5"), "r+") as file:
+                file[file.attrs["rows"]][0] += 1
+        pathlib.Path(self.victim).write_bytes(b"the victim's")
+        pathlib.Path(self.at("log")).write_text("", encoding="utf-8")
+        self.server.users.clear()
+        if "merge" in words:
+            assert self.program("work", "job", "--trust", WEB_ROOT_USER=SECRET).returncode == 0
+            pathlib.Path(self.at("log")).write_text("", encoding="utf-8")
+            self.server.users.clear()
+        ended = self.program(*words, WEB_ROOT_USER=SECRET)
+        out = set(pathlib.Path(self.at("log")).read_text(encoding="utf-8").split())
+        if self.server.users:
+            out.add("URL")
+        if SECRET in self.server.users or "WEB_ROOT_USER is set" in ended.stdout:
+            out.add("variable")
+        if pathlib.Path(self.victim).read_bytes() != b"the victim's":
+            out.add("path")
+        return out, ended
+
+    def walk(self, of, words):
+        """Compares what each command causes with the row of SECURITY.md. `words`: the words of each verb."""
+        rows = {verb: row for (table, verb), row in self.cells.items() if table == of}
+        self.assertEqual(sorted(rows), sorted(words), f"the rows of '{of}'")
+        for verb, row in rows.items():
+            with self.subTest(of=of, verb=verb):
+                self.assertEqual(tuple(row), EFFECTS)
+                needs = {effect for effect, cell in row.items() if cell == "trust"}
+                seen, ended = self.caused(*words[verb])
+                self.assertEqual(seen, {effect for effect, cell in row.items() if cell == "yes"}, ended)
+                if not needs:
+                    self.assertIn(ended.returncode, (0, 1, 4), ended)
+                    continue
+                if "path" in needs and needs != {"path"}:  # is asked for when the others are allowed
+                    refused, ended_by_path = needs - {"path"}, None
+                else:
+                    refused, ended_by_path = needs, ended
+                self.assertIn(ended.returncode, (1, 78), ended)
+                for effect in refused:
+                    self.assertRegex(ended.stderr, REFUSED[effect])
+                seen, ended = self.caused(*words[verb], "--trust")
+                self.assertEqual(seen, {effect for effect, cell in row.items() if cell in ("yes", "trust")}, ended)
+                self.assertEqual(ended.returncode, 0, ended)
+                del ended_by_path
+
+    def test_own_pipelines(self):
+        own = ("own.yaml", "--workers", "1")
+        self.walk("own pipeline", {
+            "run": ("run", *own), "update": ("update", *own), "plan": ("plan", *own, "-o", self.at("here", "planned")),
+            "validate": ("validate", *own), "graph": ("graph", *own), "compare": ("compare", "own.yaml", "own.yaml"),
+            "test": ("test", "own.yaml"), "explain": ("explain", *own), "sweep": ("sweep", *own, "--vary", "workers=1", "--repeat", "1"),
+            "tune": ("tune", *own, "--budget", "1s")})
+
+    def test_outputs(self):
+        words = {"inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.png")),
+                 "compare": ("compare", "output.h5", "output.h5"), "export": ("export", "output.h5", self.at("here", "exported"), "--format", "tar"),
+                 "verify": ("verify", "output.h5"), "verify --recompute": ("verify", "output.h5", "--recompute", "100%"),
+                 "repair": ("repair", "output.h5"), "repair --dry-run": ("repair", "output.h5", "--dry-run"),
+                 "melflow.open": ("python", "-c", "import melflow; melflow.open('output.h5')[:]")}
+        self.walk("output", words)
+
+    def test_jobs(self):
+        self.walk("job", {"status": ("status", "job"), "work": ("work", "job"), "merge": ("merge", "job"),
+                          "merge --dry-run": ("merge", "job", "--dry-run")})
+
+    def test_a_variable_is_given_but_a_url_is_not_asked(self):
+        for verb in (("verify", "output.h5", "--recompute", "100%"), ("repair", "output.h5"), ("work", "job"), ("merge", "job")):
+            with self.subTest(verb):
+                seen, ended = self.caused(*verb, "--var", "WEB_ROOT_USER=" + SECRET)
+                self.assertEqual((seen, ended.returncode), (set(), 78), ended)
+                self.assertNotRegex(ended.stderr, REFUSED["variable"])
+                self.assertRegex(ended.stderr, REFUSED["URL"])
+                self.assertNotIn("ss/w", ended.stderr)
