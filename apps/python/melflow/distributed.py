@@ -106,8 +106,9 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
 
     pipeline, vars, sets, part: as for `melflow plan`. job: its folder. threads: of each `melflow work`; not given: as many as
     the Dask worker has. retries: how often parts that failed are tried again. progress: called about twice a second with
-    what `melflow status --json` says. merge: False leaves that to `melflow merge`. trust: as of melflow.work, for a job that
-    calls functions, asks URLs or writes elsewhere; variables for secrets are then in the workers' environment.
+    what `melflow status --json` says. merge: False leaves that to `melflow merge`. trust: as of melflow.work, for a job that was
+    there before and calls functions, asks URLs or writes elsewhere than below its folder; one that this call plans has it. Secrets are
+    in the workers' environment.
 
     Gives the last status, with "output": what `melflow merge` says. Raises RunError where the plan is refused, parts fail
     again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
@@ -120,11 +121,13 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
         name = os.path.abspath(name)
     plugins = [word for plugin in os.environ.get("MELFLOW_PLUGINS", "").split(":") if plugin
                for word in ("--plugin", os.path.abspath(plugin))]
-    options = [*plugins, *(["--trust"] if arguments.flag("trust", trust) else [])]
-    state = _Run(client, job, threads, options)
+    state = _Run(client, job, threads, plugins)
     if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
         client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings, *plugins], text=text,
                       pure=False).result()
+        trust = True  # the job has the pipeline that was given here
+    if arguments.flag("trust", trust):
+        state.options = [*plugins, "--trust"]
     failures = 0
     try:
         while True:
@@ -142,5 +145,5 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     finally:
         state.end()
     if merge:
-        found["output"] = client.submit(_verb, ["merge", job, *options], pure=False).result()
+        found["output"] = client.submit(_verb, ["merge", job, *state.options], pure=False).result()
     return found
