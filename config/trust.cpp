@@ -71,11 +71,16 @@ std::string Trust::refusal(Effect effect) { return rule_of(effect).refusal; }
 
 std::vector<Demand> demands_of(const Value& node, const StageInfo& stage) {
   std::vector<Demand> out;
-  for (const EffectiveOption& option : kOptions) {
-    const Value* value = node.find(option.name);
-    if (value != nullptr && value->is_scalar() && option.has_effect(value->text()))
-      out.push_back({option.effect, option.name, value->text(), value->mark()});
-  }
+  const auto add = [&](const Value& options, const std::string& prefix) {
+    for (const EffectiveOption& option : kOptions) {
+      const Value* value = options.find(option.name);
+      if (value != nullptr && value->is_scalar() && option.has_effect(value->text()))
+        out.push_back({option.effect, prefix + option.name, value->text(), value->mark()});
+    }
+  };
+  add(node, "");
+  // A node of onnx is stored as the call of a function, with the model as its argument.
+  if (const Value* arguments = node.find("arguments")) add(*arguments, "arguments.");
   if (out.empty() && stage.runs_code)
     out.push_back({Effect::function, "stage", stage.name, node.mark()});
   return out;

@@ -135,11 +135,10 @@ class Stored {
     return out;
   }
   std::string variable(const std::string& name, std::string_view value) {
-    std::string own;
+    std::string own(std::isdigit(static_cast<unsigned char>(name.front())) != 0 ? 1 : 0, '_');
     for (const char c : name)
       own +=
           is_alphanumeric(c) ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : '_';
-    if (std::isdigit(static_cast<unsigned char>(own.front())) != 0) own.insert(0, "_");
     const auto is_other = [&](const std::string& one) {
       return std::any_of(secrets_.begin(), secrets_.end(),
                          [&](const Secret& s) { return s.variable == one && s.value != value; });
