@@ -33,7 +33,7 @@ SECRET = "usr:p@ss/w0rd"
 # What is said where an effect is refused.
 REFUSED = {"function": r"listen\.call: noted:same: .* would run the function", "command": r"kaldi\.commands: allow: .* would run the commands",
            "plug-in": r"loudness\.so: .* would load the plug-in", "model": r"onnx\.(arguments\.)?model: .* would run the model",
-           "URL": r"web\.root: http://.* would send requests",
+           "URL": r"web\.root: probe://127.* would send requests",
            "variable": r"WEB_ROOT_USER: a stored configuration gets no variables of the environment"}
 STUBS = {
     "noted.py": """
@@ -63,23 +63,23 @@ STUBS = {
             with open(os.environ["TRUST_LOG"], "a") as log:
                 log.write(what + "\\n")
         """,
+    # A store with the scheme probe://, which asks a server of the web.
     "fsspec/__init__.py": """
-        import base64, types, urllib.parse, urllib.request
-        def get(url):
-            parts = urllib.parse.urlsplit(url)
-            user, _, host = parts.netloc.rpartition("@")
-            request = urllib.request.Request(parts._replace(netloc=host).geturl())
-            request.add_header("Authorization", "Basic " + base64.b64encode(urllib.parse.unquote(user).encode()).decode())
-            return urllib.request.urlopen(request, timeout=60).read()
+        import base64, types, urllib.request
+        from . import config
         class Store:
+            def get(self, url):
+                user, _, place = url.partition("://")[2].rpartition("@")
+                request = urllib.request.Request("http://" + place)
+                request.add_header("Authorization", "Basic " + base64.b64encode(user.encode()).decode())
+                return urllib.request.urlopen(request, timeout=60).read()
             def find(self, folder, detail=True):
-                get(folder)
                 return {folder + "a.wav": {"type": "file", "size": len(self.cat_file(folder + "a.wav"))}}
             def cat_file(self, name):
-                return get(name)
-        core = types.SimpleNamespace(url_to_fs=lambda url: (Store(), url))
+                return self.get(name)
+        core = types.SimpleNamespace(url_to_fs=lambda url, **_: (Store(), url))
         """,
-    "fsspec/config.py": "conf = {'http': {'by': 'this package'}}\n",
+    "fsspec/config.py": "conf = {}\n",
     "plugin.cpp": """
         #include <cstdio>
         #include <cstdlib>
@@ -195,7 +195,7 @@ class TrustTest(unittest.TestCase):
 
     @classmethod
     def write_pipeline(cls, path, user, plugin):
-        root = f"http://{user}127.0.0.1:{cls.server.server_port}/clips/"
+        root = f"probe://{user}127.0.0.1:{cls.server.server_port}/clips/"
         text = PIPELINE.format(folder=cls.folder, plugin=plugin, root=root, path=cls.victim)
         pathlib.Path(path).write_text(textwrap.dedent(text), encoding="utf-8")
 
