@@ -1,5 +1,5 @@
-// What a configuration may cause, by whose words it is: the one place that decides this. SECURITY.md
-// has the same verb by verb.
+// What a configuration may cause, by whose words it is: the one place that decides this.
+// SECURITY.md has the same verb by verb.
 #pragma once
 
 #include <string>

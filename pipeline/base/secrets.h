@@ -1,5 +1,5 @@
-// URLs, and secrets in texts and settings: the user and password before the host of a URL, the query behind
-// its `?` (tokens, signatures), and arguments of functions called `token`, `password` and the like.
+// URLs, and secrets in texts and settings: user and password before the host of a URL, the query
+// behind its `?`, and arguments of functions called `token`, `password` and the like.
 #pragma once
 
 #include <string>
@@ -32,9 +32,9 @@ std::string with_doubled_dollars(std::string_view text);
 
 /// A configuration as it is stored, which reads back as the same: with every `$` doubled, and with
 /// variables in place of secrets, which are added to `secrets`. A variable is called after its node
-/// and option: ${FILES_ROOT_USER} is the "user:password" of the node files' URL, ${FILES_ROOT_QUERY}
-/// what is behind its `?`, and ${FILES_ARGUMENTS_TOKEN} an argument. Configurations that differ in
-/// secrets only are stored alike.
+/// and option: ${FILES_ROOT_USER} is the "user:password" of the node files' URL,
+/// ${FILES_ROOT_QUERY} what is behind its `?`, and ${FILES_ARGUMENTS_TOKEN} an argument.
+/// Configurations that differ in secrets only are stored alike.
 Value stored_settings(const Value& configuration, std::vector<Secret>& secrets);
 
 /// The URL with what would end its user or password escaped, as in "http://usr:p%40ss@host/". For

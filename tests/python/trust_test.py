@@ -68,6 +68,7 @@ STUBS = {
         import base64, types, urllib.request
         from . import config
         class Store:
+            protocol = "probe"
             def get(self, url):
                 user, _, place = url.partition("://")[2].rpartition("@")
                 request = urllib.request.Request("http://" + place)
