@@ -141,6 +141,7 @@ std::string with_arguments(std::string text) {
   text = std::move(lines);
   for (const auto& [option, argument] : {std::pair{"--set", "sets"},
                                          {"--var", "vars"},
+                                         {"--trust", "trust=True"},
                                          {"--plugin FILE", "melflow.load_plugin(FILE)"}})
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)
       text.replace(at, std::strlen(option), argument);

@@ -176,7 +176,8 @@ Action add_merge(CLI::App& verb) {
   auto arguments = std::make_shared<MergeArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job whose parts are done")->required();
   verb.add_option("-o,--output", arguments->output,
-                  "writes there instead of to the path in the pipeline")
+                  "writes there; not given: to the path in the pipeline, where that is below the "
+                  "current folder or the job's")
       ->type_name("FILE");
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
   arguments->stored.add_to(verb);
