@@ -12,6 +12,7 @@
 #include "config/pipeline_tests.h"
 #include "config/plugins.h"
 #include "config/top_level.h"
+#include "pipeline/base/secrets.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/warned_config_error.h"
@@ -60,7 +61,7 @@ class Reader {
     load_plugins(root);
     read_graph(root);
     Plan plan = build();
-    if (options_.trust) keep_plugins(root, plan.settings.config);
+    if (options_.trust.is_stored()) keep_plugins(root, plan.settings.config);
     return plan;
   }
 
@@ -80,7 +81,7 @@ class Reader {
   // Applies overrides, then variables; returns the names of the variables used.
   std::set<std::string> fill_in(Value& root) {
     apply_overrides(root, options_.sets, problems_);
-    Variables variables(options_.vars);
+    Variables variables(options_.vars, options_.trust.allows(Effect::variable));
     if (options_.asked != nullptr) variables.allow_missing();
     variables.expand(root, problems_);
     return variables.asked();
@@ -136,12 +137,10 @@ class Reader {
     for (const Value& one : named->is_list() ? named->items() : std::vector{*named}) {
       if (!one.is_scalar()) continue;  // reported by the schema, or null
       std::string wrong;
-      if (!options_.trust.value_or(true) && !has_plugin(one.text()))
-        wrong = fmt::format(
-            "{}: this configuration would load the plug-in, which is code chosen by the author of "
-            "the file; give your own with --plugin FILE, or load it with --trust",
-            excerpt(one.text()));
-      else if (!options_.trust || !has_plugin(one.text()))
+      const bool is_here = options_.trust.is_stored() && has_plugin(one.text());
+      if (!is_here && !options_.trust.allows(Effect::plugin))
+        wrong = fmt::format("{}: {}", excerpt(one.text()), Trust::refusal(Effect::plugin));
+      else if (!is_here)
         wrong = load_plugin(one.text());
       if (wrong.empty()) continue;
       error(one.mark(), fmt::format("{}: {}", kPluginsKey, wrong));
@@ -152,31 +151,21 @@ class Reader {
   void check_trust(const std::string& name, const Value& node) {
     const Value* stage = node.find("stage");
     const StageInfo* info = stage == nullptr ? nullptr : registry_.find(stage->text());
-    if (options_.trust.value_or(true) || info == nullptr) return;
-    const Value *call = node.find("call"), *commands = node.find("commands");
-    if (call != nullptr && call->is_scalar() && call->text().empty()) call = nullptr;  // as stored
-    if (commands != nullptr && commands->is_scalar() && commands->text() == "allow") {
-      error(
-          commands->mark(),
-          fmt::format("{}.commands: this configuration would run the commands of its lists, which "
-                      "are code chosen by the author of the file; run it with --trust",
-                      name));
-    } else if (info->runs_code || call != nullptr) {
-      error(call != nullptr ? call->mark() : node.mark(),
-            fmt::format(
-                "{}.call: {}: this configuration would run the function, which is code chosen "
-                "by the author of the file; run it with --trust",
-                name, excerpt(call != nullptr ? call->text() : stage->text())));
-    } else {
-      return;
+    if (info == nullptr) return;
+    for (const Demand& demand : demands_of(node, *info)) {
+      if (options_.trust.allows(demand.effect)) continue;
+      error(demand.mark, fmt::format("{}.{}: {}: {}", name, demand.option, excerpt(demand.value),
+                                     Trust::refusal(demand.effect)));
+      is_incomplete_ = true;
     }
-    is_incomplete_ = true;
   }
 
   // A recomputed output keeps its stored configuration, whatever file its plug-ins are loaded from.
   static void keep_plugins(const Value& root, Value& config) {
     std::erase_if(config.entries(), [](const Value::Entry& e) { return e.key == kPluginsKey; });
-    if (const Value* stored = root.find(kPluginsKey)) config.set(kPluginsKey, *stored);
+    std::vector<Secret> secrets;
+    const Value stored = stored_settings(root, secrets);
+    if (const Value* plugins = stored.find(kPluginsKey)) config.set(kPluginsKey, *plugins);
   }
 
   void read_graph(const Value& root) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/trust.h"
 #include "config/variables.h"
 #include "pipeline/plan/plan.h"
 
@@ -19,9 +20,8 @@ struct LoadOptions {
   /// (memory.host). A value is plain text, or YAML if it begins with one of [ { " '.
   std::vector<Assignment> sets;
   std::optional<int> workers;  ///< overrides the configuration's number of workers
-  /// Set for a configuration stored in a file that others may have made: whether its plug-ins are
-  /// loaded. If false, plug-ins that the user has not loaded are problems.
-  std::optional<bool> trust = std::nullopt;
+  /// Whose words the configuration is. What it may not cause is a problem.
+  Trust trust = {};
   /// Set to examine a configuration without running it: gets the names of its variables. A variable
   /// without a value is then not a problem, and the caller must call check_unused().
   std::set<std::string>* asked = nullptr;

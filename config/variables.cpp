@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "config/trust.h"
 #include "pipeline/base/text.h"
 
 namespace melflow {
@@ -56,12 +57,17 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   std::optional<std::string> value;
   if (const Assignment* given = find(name); given != nullptr)
     value = given->value;
-  else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
+  else if (const char* set = takes_environment_
+                                 ? std::getenv(name.c_str())  // NOLINT(concurrency-mt-unsafe)
+                                 : nullptr)
     value = set;
   const bool has_default = split != std::string_view::npos;
   if (has_default && (!value || value->empty()))
     return expand_text(inside.substr(split + 2), depth + 1);
   if (!value && may_be_missing_) return fmt::format("${{{}}}", name);
+  if (!value && !takes_environment_)
+    throw Failure{
+        fmt::format("the variable {}: {}", excerpt(name), Trust::refusal(Effect::variable))};
   if (!value)
     throw Failure{
         fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "

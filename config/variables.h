@@ -21,7 +21,9 @@ struct Assignment {
 class Variables {
  public:
   /// Variables in `given` override the environment's; the last of several with one name counts.
-  explicit Variables(std::vector<Assignment> given) : given_(std::move(given)) {}
+  /// `takes_environment`: whether the environment's are filled in at all.
+  explicit Variables(std::vector<Assignment> given, bool takes_environment = true)
+      : given_(std::move(given)), takes_environment_(takes_environment) {}
 
   /// Replaces the variables in every scalar in `value`, but not in keys. A variable that cannot be
   /// replaced stays unchanged and is reported with its position. As in a shell, a default also
@@ -41,7 +43,7 @@ class Variables {
   [[nodiscard]] const Assignment* find(const std::string& name) const;
 
   std::vector<Assignment> given_;
-  bool may_be_missing_ = false;
+  bool takes_environment_, may_be_missing_ = false;
   std::set<std::string> asked_;
   std::string empty_;      // the last variable used that is set but empty
   std::size_t bytes_ = 0;  // of all texts with variables, after replacement

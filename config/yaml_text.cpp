@@ -6,6 +6,7 @@
 
 #include "config/document.h"
 #include "config/top_level.h"
+#include "pipeline/base/secrets.h"
 
 namespace melflow {
 namespace {
@@ -26,7 +27,9 @@ std::string flow(const Value& value) {
     case Value::Kind::null:
       return "null";
     case Value::Kind::scalar:
-      return !value.quoted() && is_plain(value.text()) ? value.text() : yaml_quoted(value.text());
+      return !value.quoted() && is_plain(value.text())
+                 ? value.text()
+                 : to_json(Value::scalar(value.text(), {}, true));
     case Value::Kind::list:
       for (const Value& item : value.items()) out += (out.empty() ? "" : ", ") + flow(item);
       return "[" + out + "]";
@@ -95,16 +98,13 @@ void put(std::string& text, const Value& map, const std::string& key, const NewV
 
 }  // namespace
 
-// Doubles every dollar sign, so that it stands for itself.
 std::string yaml_quoted(const std::string& text) {
-  std::string out;
-  for (const char c : text) out.append(c == '$' ? 2 : 1, c);
-  return to_json(Value::scalar(std::move(out), {}, true));
+  return to_json(Value::scalar(with_doubled_dollars(text), {}, true));
 }
 
-std::string yaml_text(const Value& configuration) {
+std::string yaml_text(const Value& stored) {
   std::string out;
-  for (const Value::Entry& e : configuration.entries()) {
+  for (const Value::Entry& e : stored.entries()) {
     if (e.key != kGraphKey || !e.value.is_map()) {
       out += e.key + ": " + flow(e.value) + "\n";
       continue;

@@ -9,9 +9,9 @@
 
 namespace melflow {
 
-/// Writes a filled-in configuration (LoadOptions::filled_in) as a file without variables and
-/// anchors. Text that is not UTF-8 is kept, but such a file cannot be read.
-std::string yaml_text(const Value& configuration);
+/// Writes a configuration as it is stored (stored_settings()) as a file without anchors. Text that
+/// is not UTF-8 is kept, but such a file cannot be read.
+std::string yaml_text(const Value& stored);
 
 /// Quotes a text so that YAML reads it literally.
 std::string yaml_quoted(const std::string& text);

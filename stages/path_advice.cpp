@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/secrets.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 
@@ -20,33 +21,6 @@ std::string path_advice(std::string_view path) {
     return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
   });
   return is_variable ? did_you_mean(fmt::format("${{{}}}", name)) : std::string();
-}
-
-namespace {
-
-// The scheme of a URL; "" for a path.
-std::string_view scheme_of(std::string_view path) {
-  const std::string_view scheme = path.substr(0, std::min(path.find("://"), path.size()));
-  const bool is_scheme =
-      scheme.size() < path.size() && std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '+';
-      });
-  return is_scheme ? scheme : std::string_view();
-}
-
-}  // namespace
-
-bool is_url(std::string_view path) {
-  const std::string_view scheme = scheme_of(path);
-  return !scheme.empty() && scheme != "file";
-}
-
-std::string without_secrets(std::string url) {
-  url.resize(std::min(url.find('?'), url.size()));
-  const std::size_t host = scheme_of(url).size() + 3;
-  const std::size_t at = url.find('@');
-  if (at != url.npos && at < url.find('/', host)) url.erase(host, at + 1 - host);
-  return url;
 }
 
 std::string url_problem(std::string_view path) {

@@ -10,11 +10,6 @@ namespace melflow {
 /// '${DATA}'?" for {DATA}, else "".
 std::string path_advice(std::string_view path);
 
-/// Whether the path is a URL, "s3://b/clips", of something else than a local file.
-bool is_url(std::string_view path);
-/// A URL without the user's name, password and query that it may have.
-std::string without_secrets(std::string url);
-
 /// Returns "'s3://b/clips' is a URL, ..." with advice where the path is one, else "".
 std::string url_problem(std::string_view path);
 

@@ -16,6 +16,8 @@
 #include "config/yaml_text.h"
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {
@@ -78,6 +80,10 @@ Job Job::read(const std::string& folder) {
   if (!std::filesystem::is_directory(folder, unknown))
     throw RunError(folder +
                    ": this is a file; name the folder of a job, as `melflow plan` made it");
+  for (const char* own : kJobFolders)
+    if (std::filesystem::is_symlink(job.in(own), unknown))
+      throw RunError(job.in(own) +
+                     ": is a link, and workers would write to where it leads; put a folder there");
   const std::string path = job.in("job.json");
   const auto json = read_checked(path);
   if (!json)
@@ -111,16 +117,21 @@ Job Job::read(const std::string& folder) {
   return job;
 }
 
-Plan Job::load(std::optional<int> workers, bool trust, const std::string& output) const {
-  LoadOptions options;
-  options.workers = workers;
-  options.trust = trust;
+Plan Job::load(LoadOptions options, const std::string& output) const {
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
+  // Another one would write to where the job's author wants.
+  for (const PlanNode& node : plan.nodes)
+    if (node.info->traits.kind == StageKind::sink && node.name != sink)
+      throw RunError(
+          fmt::format("{}: its pipeline has another output than {}, {}; the pipeline of a "
+                      "job has one, so plan again",
+                      folder, excerpt(sink), node.name));
   Value planned = read_document(config, "job.json").root;
   if (!output.empty())
     if (Value* graph = planned.find("graph"))
-      if (Value* node = graph->find(sink)) node->set("path", Value::scalar(output, {}, true));
+      if (Value* node = graph->find(sink))
+        node->set("path", Value::scalar(with_doubled_dollars(output), {}, true));
   plan.settings.config = std::move(planned);
   return plan;
 }

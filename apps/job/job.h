@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/plan/plan.h"
+#include "config/load.h"
 #include "stages/corpus/manifest_file.h"
 #include "stages/output/rows/row_statistics.h"
 #include "stages/output/run_journal.h"
@@ -57,16 +57,17 @@ struct Job {
     return in("failed/" + name(part) + ".json");
   }
 
-  /// Makes the run plan of the job's pipeline, with the configuration that the job stored. The
-  /// program has to be in the working folder. `trust`: as in LoadOptions. Throws ConfigError and
-  /// RunError.
-  [[nodiscard]] Plan load(std::optional<int> workers, bool trust,
-                          const std::string& output = "") const;
+  /// Makes the run plan of the job's pipeline, with the configuration that the job stored; `output`
+  /// is written in place of the pipeline's unless "". The program has to be in the working folder.
+  /// Throws ConfigError and RunError.
+  [[nodiscard]] Plan load(LoadOptions options, const std::string& output = "") const;
   /// Changes to the working folder. Throws RunError.
   void enter_working_folder() const;
 };
 
 inline constexpr const char* kJobPipeline = "pipeline.yaml";
+inline constexpr const char* kJobFolders[] = {"parts",  "done",    "failed",
+                                              "claims", "workers", "work"};
 inline constexpr const char* kJobManifest = "manifest.jsonl";
 
 /// The record done/0007.json: says that a part is complete, and describes its contents.

@@ -29,6 +29,7 @@
 #include "apps/usage_errors.h"
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;
@@ -140,6 +141,7 @@ std::string with_arguments(std::string text) {
   text = std::move(lines);
   for (const auto& [option, argument] : {std::pair{"--set", "sets"},
                                          {"--var", "vars"},
+                                         {"--trust", "trust=True"},
                                          {"--plugin FILE", "melflow.load_plugin(FILE)"}})
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;)
       text.replace(at, std::strlen(option), argument);
@@ -196,6 +198,8 @@ NB_MODULE(_melflow, m) {
   bind_host(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
+  m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
+  m.def("with_escaped_user", &with_escaped_user);
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;
     if (const std::string wrong = load_plugin(path); !wrong.empty()) throw ConfigError(wrong);

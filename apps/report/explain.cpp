@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
 
 namespace melflow {
@@ -77,7 +78,7 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
                    given != nullptr});
   }
   const Schema& schema = node.config->schema();
-  add_options(schema.fields(), schema.echo(), &node.options, "", out);
+  add_options(schema.fields(), without_secrets(schema.echo()), &node.options, "", out);
   return out;
 }
 

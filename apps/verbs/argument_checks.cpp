@@ -38,12 +38,6 @@ void add_workers(CLI::App& verb, std::optional<int>& workers, const char* what) 
   verb.add_option("--workers", workers, what)->type_name("N")->check(is_integer(0, 1024));
 }
 
-CLI::Option* add_trust(CLI::App& verb, bool& trust) {
-  return verb.add_flag("--trust", trust,
-                       "loads the plug-ins that the stored configuration names: code chosen by its "
-                       "author");
-}
-
 std::optional<double> duration_seconds(std::string_view text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"d", 86400}, {"h", 3600}, {"ms", 1e-3}, {"m", 60}, {"s", 1}};

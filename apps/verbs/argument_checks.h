@@ -23,10 +23,6 @@ CLI::Validator is_one_of(const std::vector<std::string>& names);
 void add_workers(CLI::App& verb, std::optional<int>& workers,
                  const char* what = "threads that compute; 0: as many as there are cores");
 
-/// Adds the option --trust to a verb that runs a stored configuration (LoadOptions::trust). `trust`
-/// must outlive the parsing of options.
-CLI::Option* add_trust(CLI::App& verb, bool& trust);
-
 /// Returns the seconds in "11h50m", "90s", "1.5h" or "250ms" (numbers with units, largest first),
 /// or in "90" (a number of seconds). Returns nothing for any other text and for zero.
 std::optional<double> duration_seconds(std::string_view text);

@@ -1,5 +1,6 @@
 // melflow merge: makes a job's output from its parts.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,9 +18,11 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/dry_run.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "pipeline/plan/plan.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/output/merge_planner.h"
@@ -52,12 +55,35 @@ std::string parts_text(const Job& job, const std::vector<std::size_t>& parts) {
   return out;
 }
 
+bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const auto end = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first;
+  return end == folder.end();
+}
+
+// Throws RunError where the job's pipeline writes its output to another place than the folders that
+// the user named: the current one, `here`, and the job's. The program is in the job's working
+// folder.
+void check_path(const Job& job, const Plan& plan, const std::filesystem::path& here) {
+  namespace fs = std::filesystem;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.name != job.sink) continue;
+    const Value options = node.config->schema().echo();
+    const Value* path = options.find("path");
+    const fs::path place = path == nullptr ? "" : fs::weakly_canonical(fs::absolute(path->text()));
+    if (is_below(place, here) || is_below(place, fs::weakly_canonical(job.folder))) continue;
+    throw RunError(fmt::format("{}: {}.path: {} {}", job.folder, job.sink,
+                               excerpt(place.string(), kLongestPath),
+                               Trust::refusal(Effect::write)));
+  }
+}
+
 // Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
 // to `output` unless that is "". Throws RunError that names the parts which are not done, or a part
 // of another plan.
-Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
-                  const std::string& output) {
-  Plan plan = job.load(workers, trust, output);
+Plan merging_plan(const Job& job, const LoadOptions& options, const std::string& output,
+                  const std::filesystem::path& here) {
+  Plan plan = job.load(options, output);
+  if (output.empty() && !options.trust.allows(Effect::write)) check_path(job, plan, here);
   std::vector<FinishedPart> parts;
   std::vector<std::size_t> missing;
   const int columns = columns_of(plan);
@@ -96,7 +122,7 @@ Plan merging_plan(const Job& job, std::optional<int> workers, bool trust,
 struct MergeArguments {
   std::string folder, output;
   std::optional<int> workers;
-  bool trust = false;
+  StoredOverrides stored;
   bool quiet = false, json = false, dry_run = false;
 };
 
@@ -120,8 +146,9 @@ int merge_parts_of(const MergeArguments& arguments) {
   const Job job = Job::read(arguments.folder);
   const std::string output =
       arguments.output.empty() ? "" : std::filesystem::absolute(arguments.output).string();
+  const std::filesystem::path here = std::filesystem::canonical(".");
   job.enter_working_folder();
-  Plan plan = merging_plan(job, arguments.workers, arguments.trust, output);
+  Plan plan = merging_plan(job, arguments.stored.load_options(arguments.workers), output, here);
   if (arguments.dry_run) {
     const DryRun dry = dry_run(std::move(plan), kQuietly);
     if (arguments.json)
@@ -149,10 +176,11 @@ Action add_merge(CLI::App& verb) {
   auto arguments = std::make_shared<MergeArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job whose parts are done")->required();
   verb.add_option("-o,--output", arguments->output,
-                  "writes there instead of to the path in the pipeline")
+                  "writes there; not given: to the path in the pipeline, where that is below the "
+                  "current folder or the job's")
       ->type_name("FILE");
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
-  add_trust(verb, arguments->trust);
+  arguments->stored.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints a JSON document instead, as `melflow run` does");
   verb.add_flag("-q,--quiet", arguments->quiet,
                 "prints only what failed and how many files are ok with a warning");

@@ -25,6 +25,7 @@
 #include "config/top_level.h"
 #include "config/yaml_text.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "pipeline/base/threads.h"
 #include "pipeline/options/schema.h"
 #include "pipeline/run/runner.h"
@@ -103,8 +104,6 @@ void write_file(const std::string& path, const std::string& text) {
     throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
-constexpr const char* kFolders[] = {"", "parts", "done", "failed", "claims", "workers", "work"};
-
 // Whether the folder has anything but what an interrupted plan leaves: some of the job's folders,
 // empty, and files without a job.json.
 bool has_other_files(const std::string& folder) {
@@ -113,8 +112,8 @@ bool has_other_files(const std::string& folder) {
     const std::string name = entry.path().filename();
     const bool is_file =
         name == kJobPipeline || name == kJobManifest || name.starts_with("job.json.");
-    const bool is_folder = std::ranges::count(kFolders, name) > 0 && entry.is_directory(unread) &&
-                           fs::is_empty(entry.path(), unread);
+    const bool is_folder = std::ranges::count(kJobFolders, name) > 0 &&
+                           entry.is_directory(unread) && fs::is_empty(entry.path(), unread);
     if (!is_file && !is_folder) return true;
   }
   return false;
@@ -127,7 +126,7 @@ void make_folders(const Job& job) {
   if (has_other_files(job.folder))
     throw RunError(job.folder +
                    ": this folder has something in it; a job needs a new or an empty one");
-  for (const char* name : kFolders) {
+  for (const char* name : kJobFolders) {
     std::error_code error;
     fs::create_directories(job.in(name), error);
     if (error) throw RunError(fmt::format("{}: cannot be made: {}", job.in(name), error.message()));
@@ -144,8 +143,10 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   LoadOptions loading = options;
   loading.filled_in = &filled_in;
   Plan plan = load_plan(pipeline, loading);
+  std::vector<Secret> secrets;
+  Value stored = stored_settings(filled_in, secrets);
   // However they were given, the workers need them.
-  if (const Value* used = plan.settings.config.find(kPluginsKey)) filled_in.set(kPluginsKey, *used);
+  if (const Value* used = plan.settings.config.find(kPluginsKey)) stored.set(kPluginsKey, *used);
   Job job;
   job.folder = fs::absolute(folder).lexically_normal().string();
   job.working_folder = fs::current_path().string();
@@ -169,14 +170,16 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   job.parts = cut(manifest, stamps, part_bytes);
 
   make_folders(job);
-  write_file(job.in(kJobPipeline), yaml_text(filled_in));
+  write_file(job.in(kJobPipeline), yaml_text(stored));
   std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
   write_manifest(job.in(kJobManifest), manifest, stamps, ranges);
   for (std::size_t i = 0; i < ranges.size(); ++i)
     static_cast<ManifestRange&>(job.parts[i]) = ranges[i];
   // Every run of the job must load exactly the plan that is stored.
-  if (to_json(load_plan(job.in(kJobPipeline), {.vars = {}, .sets = {}, .workers = options.workers})
-                  .settings.config) != job.config)
+  LoadOptions again;
+  again.workers = options.workers;
+  for (const Secret& secret : secrets) again.vars.push_back({secret.variable, secret.value});
+  if (to_json(load_plan(job.in(kJobPipeline), again).settings.config) != job.config)
     throw std::logic_error("a pipeline that reads otherwise when it was written");
   job.write();
   return job;

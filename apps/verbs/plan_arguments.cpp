@@ -127,15 +127,43 @@ Plan PlanArguments::load() const { return overrides.load(file, workers); }
 
 std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
 
+namespace {
+
+CLI::Option* add_vars(CLI::App& verb, std::vector<std::string>& vars, const char* what) {
+  return verb.add_option("--var", vars, what)
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(is_assignment("NAME=VALUE"));
+}
+
+}  // namespace
+
 void PlanOverrides::add_to(CLI::App& verb) {
   verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NODE.OPTION=VALUE"));
-  verb.add_option("--var", vars, "sets a ${NAME} of the file; overrides the environment")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->check(is_assignment("NAME=VALUE"));
+  add_vars(verb, vars, "sets a ${NAME} of the file; overrides the environment");
+}
+
+void StoredOverrides::add_to(CLI::App& verb, CLI::Option* needed) {
+  for (CLI::Option* option :
+       {add_vars(verb, vars,
+                 "sets a ${NAME} of the stored configuration, such as a password that it does not "
+                 "have"),
+        verb.add_flag("--trust", is_trusted,
+                      "allows the stored configuration what its author chose: functions, commands, "
+                      "plug-ins, models, URLs, variables of the environment, and where a job's "
+                      "output is written")})
+    if (needed != nullptr) option->needs(needed);
+}
+
+LoadOptions StoredOverrides::load_options(std::optional<int> workers) const {
+  LoadOptions options;
+  options.vars = split_all(vars);
+  options.workers = workers;
+  options.trust = Trust::in_stored(is_trusted);
+  return options;
 }
 
 LoadOptions PlanOverrides::load_options() const {

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace melflow {
 
@@ -33,6 +34,16 @@ struct PlanOverrides {
   void check_used(const std::set<std::string>& asked) const;
   /// Returns the options with which load() reads a pipeline.
   [[nodiscard]] LoadOptions load_options() const;
+};
+
+/// The options --var and --trust of verbs that run a stored configuration, of an output or a job.
+struct StoredOverrides {
+  std::vector<std::string> vars;
+  bool is_trusted = false;
+
+  /// `needed`: an option without which these have no meaning; may be null.
+  void add_to(CLI::App& verb, CLI::Option* needed = nullptr);
+  [[nodiscard]] LoadOptions load_options(std::optional<int> workers = {}) const;
 };
 
 struct PlanArguments {

@@ -91,19 +91,17 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 }  // namespace
 
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed,
-                     bool trust) {
+                     const LoadOptions& options) {
   const std::string config = file.text("config");
   if (config.empty())
     throw RunError(file.path() + ": does not record the configuration that it was made with");
-  LoadOptions options;
-  options.trust = trust;
   Plan plan = load_plan_text(config, file.path() + ": config", options);
+  const PlanNode& sink = sink_of(plan, file);
   check_root(plan, file);
   if (auto* lists = dynamic_cast<ReadsLists*>(plan.nodes.front().stage.get())) lists->list_given();
   Recomputed out;
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
-  const PlanNode& sink = sink_of(plan, file);
   if (const auto settings = sink.stage->settings();
       settings && settings->find("compression") != nullptr)
     throw RunError(

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/plan/plan.h"
+#include "config/load.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {
@@ -19,9 +19,9 @@ struct Recomputed {
 };
 
 /// Draws files that have rows and a hash, the same ones for the same `seed`, and computes them by
-/// the configuration in the output (`trust`: as in LoadOptions). Throws RunError where they cannot
-/// be compared.
+/// the configuration in the output, read with `options`. Throws RunError where they cannot be
+/// compared.
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed,
-                     bool trust);
+                     const LoadOptions& options);
 
 }  // namespace melflow

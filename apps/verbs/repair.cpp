@@ -16,6 +16,7 @@
 #include "apps/verbs/dry_run.h"
 #include "apps/verbs/output_check.h"
 #include "apps/verbs/output_corpus.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "config/load.h"
@@ -30,7 +31,7 @@ namespace {
 struct RepairArguments {
   std::string file;
   std::optional<int> workers;
-  bool trust = false;
+  StoredOverrides stored;
   bool dry_run = false;
 };
 
@@ -110,9 +111,7 @@ int tell(const Examined& found, const std::vector<Remark>& remarks) {
 }
 
 int repair(const RepairArguments& arguments) {
-  LoadOptions options;
-  options.workers = arguments.workers;
-  options.trust = arguments.trust;
+  LoadOptions options = arguments.stored.load_options(arguments.workers);
   Examined found;
   Value config;
   {
@@ -155,7 +154,7 @@ Action add_repair(CLI::App& verb) {
           "an output: .h5, .npy or .ark; where each split has a file of its own, any of them")
       ->required();
   add_workers(verb, arguments->workers, "threads; 0: as many as there are cores");
-  add_trust(verb, arguments->trust);
+  arguments->stored.add_to(verb);
   verb.add_flag("--dry-run", arguments->dry_run, "shows what would be recomputed; changes nothing");
   verb.footer(
       "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "

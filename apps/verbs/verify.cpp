@@ -14,6 +14,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/output_check.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/recompute.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
@@ -32,7 +33,7 @@ struct VerifyArguments {
   bool json = false;
   std::optional<CountOrShare> recompute;
   std::uint64_t seed = 0;
-  bool trust = false;
+  StoredOverrides stored;
 };
 
 template <class Files, class NameOf>
@@ -97,7 +98,7 @@ int run_verify(const VerifyArguments& arguments) {
   const std::vector<std::string> unfit = misfits(file);
   std::optional<Recomputed> anew;
   if (arguments.recompute)
-    anew = recompute(file, *arguments.recompute, arguments.seed, arguments.trust);
+    anew = recompute(file, *arguments.recompute, arguments.seed, arguments.stored.load_options());
   if (arguments.json) {
     nlohmann::ordered_json out{{"path", file.path()},
                                {"right", found.right},
@@ -133,7 +134,7 @@ Action add_verify(CLI::App& verb) {
               },
               "also recomputes this many of the files from their audio (1%, 100, 100%)")
           ->type_name("COUNT");
-  add_trust(verb, arguments->trust)->needs(recompute);
+  arguments->stored.add_to(verb, recompute);
   verb.add_option("--seed", arguments->seed,
                   "chooses the files that --recompute takes; another number chooses others");
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");

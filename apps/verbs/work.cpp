@@ -30,6 +30,7 @@
 #include "apps/report/printing.h"
 #include "apps/signals.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
@@ -49,7 +50,7 @@ struct WorkOptions {
   std::optional<int> workers;  ///< threads
   double stop_after = 0;       ///< [s]; 0: never
   double patience = 60;        ///< [s]; a worker with a constant heartbeat is gone after this time
-  bool trust = false;
+  StoredOverrides stored;
   bool quiet = false;
 };
 
@@ -218,7 +219,7 @@ void leave(const std::string& why) {
 }
 
 RunReport Worker::compute(std::size_t part, OutputPart& made) {
-  Plan plan = job_.load(options_.workers, options_.trust);
+  Plan plan = job_.load(options_.stored.load_options(options_.workers));
   plan.settings.is_part = true;
   plan.allow_failures();  // applies to all parts together, so merging checks it
   const ManifestRange range = job_.parts[part];
@@ -319,7 +320,7 @@ Action add_work(CLI::App& verb) {
   auto arguments = std::make_shared<WorkArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job")->required();
   add_workers(verb, arguments->options.workers);
-  add_trust(verb, arguments->options.trust);
+  arguments->options.stored.add_to(verb);
   add_time(verb, "--stop-after", arguments->options.stop_after,
            "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
            "for machines with a time limit");

@@ -93,7 +93,8 @@ std::string one_line(std::string_view text) {
 }
 
 std::string excerpt(std::string_view text, std::size_t most) {
-  return one_line(shortened(text, most));
+  if (text.find("://") == text.npos) return one_line(shortened(text, most));
+  return one_line(shortened(without_secrets(text), most));
 }
 
 std::string utf8_or_escaped(std::string_view json) {

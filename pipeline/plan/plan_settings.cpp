@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/base/secrets.h"
+
 namespace melflow {
 namespace {
 
@@ -72,7 +74,8 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
   if (n.info->affects_features) {
     Value entry = Value::map({});
     entry.set("stage", Value::scalar(n.info->feature_stage));
-    const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
+    // A fingerprint does not depend on who reads the corpus.
+    const Value own = without_secrets(n.stage->settings().value_or(n.config->schema().echo(false)));
     for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
     stages.push_back(std::move(entry));
   }
@@ -156,7 +159,8 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   config.set("graph", graph);
   if (std::vector<Value> used = plugins_of(plan); !used.empty())
     config.set("plugins", Value::list(std::move(used)));
-  plan.settings.config = std::move(config);
+  std::vector<Secret> secrets;
+  plan.settings.config = stored_settings(config, secrets);
   if (const auto& file = plan.nodes.front().mark.file) plan.settings.file = *file;
   plan.settings.sinks =
       static_cast<int>(std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const PlanNode& n) {

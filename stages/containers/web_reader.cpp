@@ -17,9 +17,9 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/memory.h"
+#include "pipeline/base/secrets.h"
 #include "stages/containers/container.h"
 #include "stages/files/whole_io.h"
-#include "stages/path_advice.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -215,7 +215,7 @@ Result<std::shared_ptr<RawBytes>> WebReader::read(std::shared_ptr<const FileRef>
                                                   const std::string& url, BufferPool& pool,
                                                   std::uint64_t whole) const {
   Handle held = handle();
-  curl().set(held.get(), url_of, escaped(url).c_str());
+  curl().set(held.get(), url_of, escaped(with_escaped_user(url)).c_str());
   auto out = tried(held.get(), without_secrets(url), pool, std::min(file->size, whole));
   if (out) (*out)->file = std::move(file);
   const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "stages/containers/archive.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/archive_names.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -163,6 +164,7 @@ class FileList final : public Source<FileRef>,
       frozen_ = std::move(task.corpus->stamps);
       for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
+      check_are_told_apart();
       for (Corpus& c : corpora_)
         if (!c.options.call.empty()) c.given = c.opened();
       list(run, task);
@@ -312,6 +314,21 @@ class FileList final : public Source<FileRef>,
         "{}: this file is not what was planned with: then {}, now {}. Put it back as it was, or "
         "plan again",
         manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
+  }
+
+  // The path of Python's recordings has no secrets.
+  void check_are_told_apart() const {
+    std::map<std::string, const Corpus*> seen;
+    for (const Corpus& c : corpora_) {
+      if (c.options.call.empty()) continue;
+      const Corpus& other = *seen.emplace(c.options.base(), &c).first->second;
+      if (to_json(c.options.arguments.map) != to_json(other.options.arguments.map))
+        throw RunError(fmt::format(
+            "{} and {}: these corpora differ in the user, password or query of their URL only, or "
+            "in another secret, so that their recordings cannot be told apart; use one of them in "
+            "a pipeline",
+            other.name, c.name));
+    }
   }
 
   struct Corpus {

@@ -33,11 +33,12 @@ std::vector<NodeSpec> calling_node(const NodeSpec& spec, const char* stage, cons
   out.options.set("stage", Value::scalar(stage, spec.mark));
   out.options.set("gives", Value::scalar(gives, spec.mark));
   out.options.set("call", Value::scalar(call, spec.mark));
-  Value given = Value::map({}, spec.mark);
+  const Value* stored = spec.options.find("arguments");  // of the node that an earlier run made
+  Value given = stored != nullptr && stored->is_map() ? *stored : Value::map({}, spec.mark);
   for (const Value::Entry& e : spec.options.entries())
     if (std::find(arguments.begin(), arguments.end(), e.key) != arguments.end()) {
       if (!e.value.is_null()) given.set(e.key, e.value);
-    } else if (e.key != "stage") {
+    } else if (e.key != "stage" && e.key != "arguments") {
       out.options.set(e.key == "input" ? "takes" : e.key, e.value);
     }
   out.options.set("arguments", std::move(given));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "stages/containers/file_channel.h"
 #include "stages/files/content_hash.h"
 
@@ -64,7 +65,8 @@ std::string PythonCorpus::path_of(const std::string& call, const Value& argument
   std::string name = call.substr(call.rfind('/') + 1);
   const bool is_elsewhere = name.size() < call.size();
   // Calls that differ in their folder or arguments only are told apart.
-  if (const std::string text = to_json(arguments); is_elsewhere || text.size() > 2) {
+  if (const std::string text = to_json(without_secrets(arguments, true));
+      is_elsewhere || text.size() > 2) {
     const std::string whole = call + text;
     name += fmt::format("-{:08x}", content_hash(std::as_bytes(std::span(whole))) & 0xffffffff);
   }

@@ -131,7 +131,7 @@ class CmvnTest(corpus.CorpusTest):
                     shutil.rmtree(job, ignore_errors=True)
                     self.run_program(of("job"), "plan", "-o", job, "--part", "200KiB", code=0)
                     self.program("work", job)
-                    self.program("merge", job, code=3)
+                    self.program("merge", job, code=3, cwd=os.path.dirname(job))
                     self.assertEqual(read("one"), read("job"))
 
     def test_a_run_that_goes_on_has_those_of_the_whole(self):

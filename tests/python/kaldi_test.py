@@ -180,7 +180,7 @@ class KaldiTest(corpus.CorpusTest):
         pathlib.Path(yaml).write_text(self.text(c, more, self.listed("id, who, words")), encoding="utf-8")
         self.program("plan", yaml, "-o", job, "--part", "200KiB")
         self.program("work", job)
-        self.program("merge", job, code=3)
+        self.program("merge", job, code=3, cwd=os.path.dirname(job))
         merged = contents(c)
         self.assertEqual({n: d for n, d in one.items() if n != document}, {n: d for n, d in merged.items() if n != document})
 
@@ -393,7 +393,7 @@ class KaldiTest(corpus.CorpusTest):
         job, merged = os.path.join(self.folder.name, "packed_job"), self.out("merged")
         self.run_program(self.text(merged, more, listed), "plan", "-o", job, "--part", "200KiB", code=0)
         self.program("work", job)
-        self.program("merge", job, code=3)
+        self.program("merge", job, code=3, cwd=os.path.dirname(job))
         self.assertEqual(contents(merged)["feats.ark"], contents(one)["feats.ark"])
         left = self.out("left")
         self.kill(self.text(left, more + ", checkpoint: 4KiB", listed) + "workers: 1\n", os.path.join(left, "feats.ark.part"), 100_000)

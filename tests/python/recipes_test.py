@@ -1,5 +1,6 @@
 """The recipes of docs/python.md for corpora of other packages, and object stores against a server on this machine."""
 
+import base64
 import contextlib
 import functools
 import http.server
@@ -338,6 +339,14 @@ class WebTest(items_test.Corpus):
                 self.assertLess(self.connections, 40)  # they are kept
                 self.assertEqual(self.headers["Authorization"], "Basic dXNlcjpzZWNyZXQ=")  # user:secret
                 self.assertRegex(self.headers["User-Agent"], "^melflow/[0-9.]+$" if client == "libcurl" else "aiohttp")
+
+    def test_a_password_may_have_any_character(self):
+        user = "user:s@cr/et?#"
+        for client in CLIENTS:
+            with self.by(client):
+                rows, _ = self.written("web", melflow.Graph().file_list(root=self.url().replace("user:secret", user), labels="top_dir"))
+                self.assertExpected(rows)
+                self.assertEqual(self.headers["Authorization"], "Basic " + base64.b64encode(user.encode()).decode())
 
     def test_names_and_folders_of_a_server(self):
         for folder in ("a b/empty", "a b/d%"):

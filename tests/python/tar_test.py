@@ -147,7 +147,7 @@ class TarTest(corpus.CorpusTest):
         job = os.path.join(self.folder.name, "job")
         self.run_program(self.text(os.path.join(c, "s-{00..03}.tar"), more, files=SPLITS), "plan", "-o", job, "--part", "200KiB", code=0)
         self.program("work", job)
-        self.program("merge", job, code=3)
+        self.program("merge", job, code=3, cwd=os.path.dirname(job))
         self.assertEqual(one, contents(c))
 
     def test_rows_moved_apart_halfway_are_made_again(self):

@@ -83,7 +83,7 @@ class VerbsTest(corpus.CorpusTest):
         self.assertEqual((planned["done"], planned["parts"] > 1), (0, True))
         worked = melflow.work(job, workers=2)
         self.assertEqual(worked["done"], planned["parts"])
-        report = melflow.merge(job)
+        report = melflow.merge(job, output=out)
         self.assertEqual((report["files"]["failed"], os.getcwd()), (melflow.inspect(out)["counts"]["failed"], before))
         self.assertTrue(filecmp.cmp(out, out + ".run", shallow=False))
         with self.assertRaisesRegex(melflow.RunError, "there is a job already"):

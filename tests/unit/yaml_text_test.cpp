@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "config/document.h"
+#include "pipeline/base/secrets.h"
 #include "pipeline/base/value.h"
 
 namespace melflow::yaml_text_test {
@@ -29,7 +30,9 @@ TEST_CASE(
           "  b: {from: [a, a.long], text: \"12\", path: \"x $ y: # 'é' \\\" \\n\", empty: ''}\n",
           "p.yaml")
           .root;
-  const std::string text = yaml_text(read);
+  std::vector<Secret> none;
+  const std::string text = yaml_text(stored_settings(read, none));
+  CHECK(none.empty());
   CHECK(text.find("x $$ y") != text.npos);
   CHECK(text.find("\"host\": 64MiB") != text.npos);
   const Document again = read_document(text, "again.yaml");

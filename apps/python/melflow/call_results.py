@@ -11,6 +11,8 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple
 
 import numpy as np
 
+from ._melflow import without_secrets
+
 Answer = Tuple[str, str, List[np.ndarray], List[str]]  # outcome, reason, results, notes
 
 of_thread = threading.local()
@@ -43,6 +45,7 @@ def described(error: BaseException) -> str:
     text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
     frames = [f for f in traceback.extract_tb(error.__traceback__)
               if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
+    text = without_secrets(text)
     return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
 
 

@@ -28,14 +28,14 @@ def _verb(words: List[str], text: str = "") -> str:
     return program.call(words, text, accepts=(0, 3))[1].strip()
 
 
-def _work(job: str, stop: str, threads: Optional[int], plugins: List[str]) -> bool:
+def _work(job: str, stop: str, threads: Optional[int], options: List[str]) -> bool:
     """In a task: works until no part is left, or the file `stop` is there. Gives whether no part failed; raises ConfigError
     where the job's pipeline is refused, as it would be on every worker."""
     if threads is None:
         from distributed import get_worker
 
         threads = get_worker().state.nthreads
-    words = ["work", job, "--workers", str(threads), "--quiet", *plugins]
+    words = ["work", job, "--workers", str(threads), "--quiet", *options]
     return program.call(words, accepts=(0, 1, _STOPPED), until=lambda: os.path.exists(stop))[0] != 1
 
 
@@ -45,8 +45,8 @@ def _mark(stop: str) -> None:
 
 
 class _Run:
-    def __init__(self, client: Any, job: str, threads: Optional[int], plugins: List[str]) -> None:
-        self.client, self.job, self.threads, self.plugins = client, job, threads, plugins
+    def __init__(self, client: Any, job: str, threads: Optional[int], options: List[str]) -> None:
+        self.client, self.job, self.threads, self.options = client, job, threads, options
         # Dask lets cancelled tasks run on, so a file tells them to stop.
         self.stop = os.path.join(job, f"stop-{uuid.uuid4().hex}")
         self.tasks: List[Any] = []
@@ -65,7 +65,7 @@ class _Run:
         missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
         for _ in range(missing):
             # Each task has its own key: Dask gives up a task whose workers died several times, whatever killed them.
-            self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, self.plugins,
+            self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, self.options,
                                                  pure=False, key=f"melflow-work-{uuid.uuid4().hex}"))
 
     def take_failures(self) -> int:
@@ -100,13 +100,15 @@ class _Run:
 def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
         vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, part: str = "1GiB",
         threads: Optional[int] = None, retries: int = 3, progress: Optional[Callable[[Dict[str, Any]], None]] = None,
-        merge: bool = True) -> Dict[str, Any]:
+        merge: bool = True, trust: bool = False) -> Dict[str, Any]:
     """Plans the job if its folder is not there yet, or goes on with it as it was planned, whatever pipeline, vars and sets
     say now; works until all parts are done; merges them.
 
     pipeline, vars, sets, part: as for `melflow plan`. job: its folder. threads: of each `melflow work`; not given: as many as
     the Dask worker has. retries: how often parts that failed are tried again. progress: called about twice a second with
-    what `melflow status --json` says. merge: False leaves that to `melflow merge`.
+    what `melflow status --json` says. merge: False leaves that to `melflow merge`. trust: as of melflow.work, for a job that was
+    there before and calls functions, asks URLs or writes elsewhere than below its folder; one that this call plans has it. Secrets are
+    in the workers' environment.
 
     Gives the last status, with "output": what `melflow merge` says. Raises RunError where the plan is refused, parts fail
     again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
@@ -123,6 +125,9 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
         client.submit(_verb, ["plan", name, "--part", part, "-o", job, *settings, *plugins], text=text,
                       pure=False).result()
+        trust = True  # the job has the pipeline that was given here
+    if arguments.flag("trust", trust):
+        state.options = [*plugins, "--trust"]
     failures = 0
     try:
         while True:
@@ -140,5 +145,5 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     finally:
         state.end()
     if merge:
-        found["output"] = client.submit(_verb, ["merge", job, *plugins], pure=False).result()
+        found["output"] = client.submit(_verb, ["merge", job, *state.options], pure=False).result()
     return found

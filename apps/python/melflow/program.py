@@ -137,6 +137,11 @@ def pipeline_words(pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any
     return [*words, *_workers(workers)], text
 
 
+def _stored_words(trust: bool, vars: Optional[Mapping[str, Any]]) -> List[str]:
+    """The words of --trust and --var, for a stored configuration."""
+    return [*_flag("trust", trust), *(word for name, value in arguments.assigned("vars", vars).items() for word in ("--var", f"{name}={value}"))]
+
+
 def _workers(workers: Optional[int]) -> List[str]:
     return [] if workers is None else ["--workers", str(arguments.workers(workers, 0))]
 
@@ -200,16 +205,16 @@ def plan(pipeline: arguments.Pipeline, job: "os.PathLike[str] | str", *, vars: O
 
 
 def work(job: "os.PathLike[str] | str", *, workers: Optional[int] = None, stop_after: Optional[float] = None,
-         patience: Optional[float] = None, trust: bool = False,
+         patience: Optional[float] = None, trust: bool = False, vars: Optional[Mapping[str, Any]] = None,
          until: Optional[Callable[[], bool]] = None) -> Dict[str, Any]:
     """Computes parts of a job until none is left, like `melflow work`, beside other workers.
 
     workers: threads. stop_after: starts no new files after so many seconds. patience: how many seconds another worker may show
-    no heartbeat. trust: loads the plug-ins that the job names. until: asked ten times a second whether to stop.
+    no heartbeat. trust, vars: as those of melflow.verify. until: asked ten times a second whether to stop.
 
     The process's working folder is that of the plan meanwhile. Gives the job's status; RunError where a part failed."""
     words = ["work", arguments.path("job", job), *_workers(workers), *_time("stop_after", stop_after),
-             *_time("patience", patience), *_flag("trust", trust)]
+             *_time("patience", patience), *_stored_words(trust, vars)]
     call(words, accepts=(0, _STOPPED), until=until)
     return status(job)
 
@@ -220,10 +225,11 @@ def status(job: "os.PathLike[str] | str") -> Dict[str, Any]:
 
 
 def merge(job: "os.PathLike[str] | str", *, output: "os.PathLike[str] | str | None" = None,
-          workers: Optional[int] = None, trust: bool = False) -> Report:
+          workers: Optional[int] = None, trust: bool = False, vars: Optional[Mapping[str, Any]] = None) -> Report:
     """Writes a job's output from its parts, byte for byte that of melflow.run, like `melflow merge`: to `output`, or where the
-    pipeline says. The process's working folder is that of the plan meanwhile. Gives the report."""
-    words = ["merge", arguments.path("job", job), *_workers(workers), *_flag("trust", trust)]
+    pipeline says, which without `trust` is below the current folder or the job's. trust, vars: as those of melflow.verify.
+    The process's working folder is that of the plan meanwhile. Gives the report."""
+    words = ["merge", arguments.path("job", job), *_workers(workers), *_stored_words(trust, vars)]
     words += [] if output is None else ["--output", arguments.path("output", output)]
     return Report(_documented(words, accepts=(0, _SOME_FAILED)))
 
@@ -276,10 +282,12 @@ def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
     return _documented(["inspect", arguments.path("path", path)])
 
 
-def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None, trust: bool = False) -> Dict[str, Any]:
+def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None, trust: bool = False,
+           vars: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
     """Compares the rows of a file with their hashes, like `melflow verify`; recompute: also computes some again, such as "1%" or
-    100 files. trust: also by functions and plug-ins that the file names. Gives what was found: rows that are not what was
-    written, too."""
-    words = ["verify", arguments.path("path", path), *_flag("trust", trust)]
+    100 files. trust: allows the file's configuration the functions, commands, plug-ins, models, URLs and variables of the
+    environment that its author chose. vars: its variables, such as a password that it does not have. Gives what was found:
+    rows that are not what was written, too."""
+    words = ["verify", arguments.path("path", path), *_stored_words(trust, vars)]
     words += [] if recompute is None else ["--recompute", str(recompute)]
     return _documented(words, accepts=(0, 1))

@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import random
-import re
 import time
 import urllib.parse
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ._melflow import RunError
+from ._melflow import RunError, with_escaped_user, without_secrets
 
 _WEB = ("http://", "https://")
 _TRIES = 5
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError)
 
 
-def _without_secrets(text: str) -> str:
-    """Without the credentials and signatures that a URL may have."""
-    return re.sub(r"(?<=://)[^/@\s]*@|\?[^\s'\"]*", "", text)
+def _said(url: str, error: Exception) -> str:
+    return without_secrets(f"{without_secrets(url)}: {type(error).__name__}: {error}")
 
 
 def _tried(what: str, call: Callable[[], Any]) -> Any:
@@ -31,10 +29,10 @@ def _tried(what: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except _FINAL as error:
-            raise RunError(_without_secrets(f"{what}: {type(error).__name__}: {error}")) from None
+            raise RunError(_said(what, error)) from None
         except Exception as error:  # each package has its own
             if i == _TRIES - 1:
-                raise RunError(_without_secrets(f"{what}: {type(error).__name__}: {error}; tried {_TRIES} times")) from None
+                raise RunError(f"{_said(what, error)}; tried {_TRIES} times") from None
             time.sleep(0.1 * 2 ** i * (1 + random.random()))
 
 
@@ -60,6 +58,7 @@ def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -
 
 def fetched(url: str) -> bytes:
     """The bytes behind one URL."""
+    url = _sent(url)
     store, name = _opened(url)
     return _tried(url, lambda: _whole(store, name, None, None))
 
@@ -75,6 +74,11 @@ def is_plain(url: str) -> bool:
     return not (conf.get("http") or conf.get("https"))
 
 
+def _sent(url: str) -> str:
+    """The URL as it is asked for: of a password with `@` or `/`, the libraries would ask another host."""
+    return with_escaped_user(url) if url.startswith(_WEB) else url
+
+
 def _opened(url: str) -> Any:
     try:
         import fsspec
@@ -83,11 +87,12 @@ def _opened(url: str) -> Any:
     try:
         return fsspec.core.url_to_fs(url)
     except Exception as error:  # says which package is missing, or that there is no such scheme
-        raise RunError(_without_secrets(f"{url}: {error}")) from None
+        raise RunError(without_secrets(f"{without_secrets(url)}: {error}")) from None
 
 
 def recordings(root: str) -> Iterator[Dict[str, Any]]:
     """The files below a URL, by their names."""
+    root = _sent(root)
     store, folder = _opened(root)
     found = _tried(root, lambda: store.find(folder, detail=True))
     if root.endswith("/"):  # of a folder with nothing in it, the web's find() says that it is a file

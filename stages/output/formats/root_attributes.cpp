@@ -134,8 +134,9 @@ std::vector<RootAttribute> table() {
           "\"mel\", ...}`"),
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
-          "the whole configuration, all defaults filled in; `auto` is kept where it depends on "
-          "the machine (`concurrency`, `queue`), the report of a run has the numbers"),
+          "the whole configuration, all defaults filled in, with variables in place of secrets and "
+          "`$$` for `$`; `auto` is kept where it depends on the machine (`concurrency`, `queue`), "
+          "the report of a run has the numbers"),
       only(
           "several sources", [](const X& x) { return !x.manifest.sources().empty(); },
           lately(attribute(kSources, sources_of,

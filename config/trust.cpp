@@ -1,0 +1,89 @@
+#include "config/trust.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "pipeline/base/secrets.h"
+
+namespace melflow {
+namespace {
+
+struct Rule {
+  Effect effect;
+  bool of_own;     // without --trust, in the user's own words
+  bool of_stored;  // in a stored configuration
+  const char* refusal;
+};
+
+constexpr Rule kRules[] = {
+    {Effect::function, true, false,
+     "this configuration would run the function, which is code chosen by the author of the file; "
+     "run it with --trust"},
+    {Effect::command, true, false,
+     "this configuration would run the commands of its lists, which are code chosen by the author "
+     "of the file; run it with --trust"},
+    {Effect::plugin, true, false,
+     "this configuration would load the plug-in, which is code chosen by the author of the file; "
+     "give your own with --plugin FILE, or load it with --trust"},
+    {Effect::model, true, false,
+     "this configuration would run the model, which is chosen by the author of the file; run it "
+     "with --trust"},
+    {Effect::url, true, false,
+     "this configuration would send requests to the server, which is chosen by the author of the "
+     "file; run it with --trust"},
+    {Effect::write, true, false,
+     "is neither below the current folder nor below that of the job, and chosen by the author of "
+     "the job; write elsewhere with -o FILE, or run it with --trust"},
+    {Effect::variable, true, false,
+     "a stored configuration gets no variables of the environment, which may be secret; give "
+     "--var NAME=VALUE, or run it with --trust"},
+};
+
+// Options that have an effect, of any stage that has them.
+struct EffectiveOption {
+  const char* name;
+  Effect effect;
+  bool (*has_effect)(const std::string& value);
+};
+
+bool is_given(const std::string& value) { return !value.empty(); }
+
+constexpr EffectiveOption kOptions[] = {
+    {"call", Effect::function, is_given},
+    {"commands", Effect::command, [](const std::string& value) { return value == "allow"; }},
+    {"model", Effect::model, is_given},
+    {"root", Effect::url, [](const std::string& value) { return is_url(value); }},
+};
+
+const Rule& rule_of(Effect effect) {
+  return *std::find_if(std::begin(kRules), std::end(kRules),
+                       [effect](const Rule& rule) { return rule.effect == effect; });
+}
+
+}  // namespace
+
+bool Trust::allows(Effect effect) const {
+  const Rule& rule = rule_of(effect);
+  return is_given_ || (is_stored_ ? rule.of_stored : rule.of_own);
+}
+
+std::string Trust::refusal(Effect effect) { return rule_of(effect).refusal; }
+
+std::vector<Demand> demands_of(const Value& node, const StageInfo& stage) {
+  std::vector<Demand> out;
+  const auto add = [&](const Value& options, const std::string& prefix) {
+    for (const EffectiveOption& option : kOptions) {
+      const Value* value = options.find(option.name);
+      if (value != nullptr && value->is_scalar() && option.has_effect(value->text()))
+        out.push_back({option.effect, prefix + option.name, value->text(), value->mark()});
+    }
+  };
+  add(node, "");
+  // A node of onnx is stored as the call of a function, with the model as its argument.
+  if (const Value* arguments = node.find("arguments")) add(*arguments, "arguments.");
+  if (out.empty() && stage.runs_code)
+    out.push_back({Effect::function, "stage", stage.name, node.mark()});
+  return out;
+}
+
+}  // namespace melflow

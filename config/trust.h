@@ -1,0 +1,46 @@
+// What a configuration may cause, by whose words it is: the one place that decides this.
+// SECURITY.md has the same verb by verb.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/base/problem.h"
+#include "pipeline/base/value.h"
+#include "pipeline/stage/registry.h"
+
+namespace melflow {
+
+/// What a configuration can cause beyond reading files.
+enum class Effect { function, command, plugin, model, url, write, variable };
+
+class Trust {
+ public:
+  /// That in what the user types, and in pipelines that he gives.
+  Trust() = default;
+  /// That in the configuration which an output or a job has, whose author may be anybody;
+  /// `is_given`: whether the user says --trust.
+  static Trust in_stored(bool is_given) { return {true, is_given}; }
+
+  [[nodiscard]] bool is_stored() const { return is_stored_; }
+  [[nodiscard]] bool allows(Effect effect) const;
+  /// What a message says after naming an effect that is not allowed: what would happen, and what to
+  /// do.
+  [[nodiscard]] static std::string refusal(Effect effect);
+
+ private:
+  Trust(bool is_stored, bool is_given) : is_stored_(is_stored), is_given_(is_given) {}
+  bool is_stored_ = false, is_given_ = false;
+};
+
+/// An effect that the options of a node have.
+struct Demand {
+  Effect effect;
+  std::string option, value;
+  Mark mark;
+};
+/// The effects of a node; plug-ins, variables and paths of outputs are not options of one stage.
+/// `node`: its options, with variables filled in.
+std::vector<Demand> demands_of(const Value& node, const StageInfo& stage);
+
+}  // namespace melflow

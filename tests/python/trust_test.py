@@ -1,0 +1,417 @@
+"""What a configuration may cause, by whose words it is: every cell of the tables in SECURITY.md, by running the program.
+
+One pipeline has all effects: a function, a command of a wav.scp, a plug-in, a model, a URL, a path outside, and a variable for the
+URL's password. What it causes is seen by a log that function, command, plug-in and model write to, by a server, and by a file that
+is replaced. It comes as the user's own file, as the configuration of an output, and as a job.
+"""
+
+import base64
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+
+import h5py
+import melflow
+import xxhash
+
+import corpus
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = os.path.join(os.path.dirname(melflow.__file__), "lib", "libmelflow.so.0")
+PROGRAM = os.environ.get("MELFLOW_PROGRAM") or melflow.program.path()
+EFFECTS = ("function", "command", "plug-in", "model", "URL", "path", "variable")
+SECRET = "usr:p@ss/w0rd"
+# What is said where an effect is refused.
+REFUSED = {"function": r"listen\.call: noted:same: .* would run the function", "command": r"kaldi\.commands: allow: .* would run the commands",
+           "plug-in": r"loudness\.so: .* would load the plug-in", "model": r"onnx\.(arguments\.)?model: .* would run the model",
+           "URL": r"web\.root: probe://127.* would send requests",
+           "variable": r"WEB_ROOT_USER: a stored configuration gets no variables of the environment"}
+STUBS = {
+    "noted.py": """
+        import os
+        def note(what):
+            with open(os.environ["TRUST_LOG"], "a") as log:
+                log.write(what + "\\n")
+        note("function")
+        def same(samples, rate):
+            return samples
+        """,
+    "onnxruntime.py": """
+        import noted_model, types, numpy
+        SessionOptions = types.SimpleNamespace
+        class InferenceSession:
+            def __init__(self, path, *_, **__):
+                noted_model.note("model")
+            def get_inputs(self):
+                return [types.SimpleNamespace(type="tensor(float)", name="x", shape=[None])]
+            get_outputs = get_inputs
+            def run(self, *_):
+                return [numpy.zeros((1, 4), numpy.float32)]
+        """,
+    "noted_model.py": """
+        import os
+        def note(what):
+            with open(os.environ["TRUST_LOG"], "a") as log:
+                log.write(what + "\\n")
+        """,
+    # A store with the scheme probe://, which asks a server of the web.
+    "fsspec/__init__.py": """
+        import base64, types, urllib.request
+        from . import config
+        class Store:
+            protocol = "probe"
+            def get(self, url):
+                user, _, place = url.partition("://")[2].rpartition("@")
+                request = urllib.request.Request("http://" + place)
+                request.add_header("Authorization", "Basic " + base64.b64encode(user.encode()).decode())
+                return urllib.request.urlopen(request, timeout=60).read()
+            def find(self, folder, detail=True):
+                return {folder + "a.wav": {"type": "file", "size": len(self.cat_file(folder + "a.wav"))}}
+            def cat_file(self, name):
+                return self.get(name)
+        core = types.SimpleNamespace(url_to_fs=lambda url, **_: (Store(), url))
+        """,
+    "fsspec/config.py": "conf = {}\n",
+    "plugin.cpp": """
+        #include <cstdio>
+        #include <cstdlib>
+        namespace {
+        const struct Noted {
+          Noted() {
+            if (std::FILE* log = std::fopen(std::getenv("TRUST_LOG"), "a")) {
+              std::fputs("plug-in\\n", log);
+              std::fclose(log);
+            }
+          }
+        } noted;
+        }  // namespace
+        """,
+}
+PIPELINE = """
+    version: 1
+    memory: {{host: 256MiB}}
+    workers: 1
+    plugins: [{plugin}]
+    graph:
+      web:    {{stage: file_list, root: "{root}"}}
+      kaldi:  {{stage: file_list, manifest: {folder}/data, commands: allow}}
+      read:   {{stage: disk_read, from: [web, kaldi]}}
+      decode: {{stage: decode, from: read}}
+      loud:   {{stage: loudness, from: decode}}
+      listen: {{stage: python, from: loud, call: "noted:same"}}
+      onnx:   {{stage: onnx, from: listen, model: {folder}/model.onnx, columns: 4}}
+      write:  {{stage: hdf5_write, from: onnx, path: {path}, overwrite: true}}
+    tests:
+      quiet: {{input: {{root: {folder}/audio}}, expect: {{ok: 2}}}}
+    """
+
+
+def tables():
+    """{(input, verb): {effect: cell}} of the tables in SECURITY.md."""
+    out, names, of = {}, None, None
+    for line in (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().strip("`*") for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            names = None
+        elif names is None:
+            of, names = cells[0], cells[1:]
+        elif not set(line) <= set("|- "):
+            out[of, cells[0]] = dict(zip(names, cells[1:]))
+    return out
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def __init__(self, root):
+        self.users, self.root = [], root
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.server.users.append(base64.b64decode(self.headers.get("Authorization", " ").split()[-1]).decode())
+                data = (pathlib.Path(self.server.root) / "a.wav").read_bytes()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+@unittest.skipUnless(shutil.which("c++"), "there is no compiler")
+class TrustTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = os.path.realpath(folder.name)
+        for name in ("audio", "data", "victim", "here"):
+            os.mkdir(cls.at(name))
+        for name, text in STUBS.items():
+            pathlib.Path(cls.at(name)).parent.mkdir(exist_ok=True)
+            pathlib.Path(cls.at(name)).write_text(textwrap.dedent(text), encoding="utf-8")
+        corpus.make_corpus(cls.at("audio"), 1)
+        shutil.copy(cls.at("audio", "ant", "000.wav"), cls.at("a.wav"))
+        pathlib.Path(cls.at("model.onnx")).write_bytes(b"a model")
+        pathlib.Path(cls.at("data", "wav.scp")).write_text(f"b echo command >> {cls.at('log')}; cat {cls.at('a.wav')} |\n", encoding="utf-8")
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-DFMT_HEADER_ONLY", "-I", REPOSITORY, "-o", cls.at("loudness.so"),
+                        cls.at("plugin.cpp"), REPOSITORY / "apps" / "own_stage" / "loudness.cpp", LIBRARY], check=True)
+        cls.server = Server(cls.folder)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.server.server_close)
+        cls.addClassCleanup(cls.server.shutdown)
+        cls.victim = cls.at("victim", "out.h5")
+        # The three inputs: the user's own file, an output, and a job.
+        cls.write_pipeline(cls.at("here", "own.yaml"), "${WEB_ROOT_USER}@", '"${LOUDNESS}"')
+        cls.write_pipeline(cls.at("plain.yaml"), SECRET + "@", cls.at("loudness.so"))
+        ended = cls.program("run", cls.at("plain.yaml"))
+        assert ended.returncode == 0, ended
+        os.rename(cls.victim, cls.at("here", "output.h5"))
+        cls.program("plan", cls.at("plain.yaml"), "-o", cls.at("here", "job"))
+        os.mkdir(cls.at("here", "before"))
+        for name in ("output.h5", "job"):
+            cls.copy(cls.at("here", name), cls.at("here", "before", name))
+        cls.cells = tables()
+
+    @classmethod
+    def at(cls, *names):
+        return os.path.join(cls.folder, *names)
+
+    @staticmethod
+    def copy(what, to):
+        shutil.rmtree(to, ignore_errors=True)
+        (shutil.copytree if os.path.isdir(what) else shutil.copy2)(what, to)
+
+    @classmethod
+    def write_pipeline(cls, path, user, plugin):
+        root = f"probe://{user}127.0.0.1:{cls.server.server_port}/clips/"
+        text = PIPELINE.format(folder=cls.folder, plugin=plugin, root=root, path=cls.victim)
+        pathlib.Path(path).write_text(textwrap.dedent(text), encoding="utf-8")
+
+    @classmethod
+    def program(cls, *words, **variables):
+        environment = {**os.environ, "TRUST_LOG": cls.at("log"), "PYTHONPATH": cls.folder, "MELFLOW_PYTHON": sys.executable,
+                       "LOUDNESS": cls.at("loudness.so"), **variables}
+        words = [PROGRAM, *words] if words[0] != "python" else [sys.executable, *words[1:]]
+        return subprocess.run(words, cwd=cls.at("here"), env=environment, capture_output=True, text=True, timeout=300)
+
+    def caused(self, *words):
+        """What a command has caused, and how it ended."""
+        for name in ("output.h5", "job"):
+            self.copy(self.at("here", "before", name), self.at("here", name))
+        if "repair" in words:
+            with h5py.File(self.at("here", "output.h5"), "r+") as file:
+                rows = file[file.attrs["rows"]]
+                rows[:] = rows[:] + 1
+        if "merge" in words:
+            self.assertEqual(self.program("work", "job", "--trust", WEB_ROOT_USER=SECRET).returncode, 0)
+        pathlib.Path(self.victim).write_bytes(b"the victim's")
+        if "update" in words:  # would refuse what is no output
+            os.remove(self.victim)
+        pathlib.Path(self.at("log")).write_text("", encoding="utf-8")
+        self.server.users.clear()
+        ended = self.program(*words, WEB_ROOT_USER=SECRET)
+        out = set(pathlib.Path(self.at("log")).read_text(encoding="utf-8").split())
+        if self.server.users:
+            out.add("URL")
+        if SECRET in self.server.users or ("own.yaml" in words and "plug-in" in out):
+            out.add("variable")
+        if os.path.exists(self.victim) and pathlib.Path(self.victim).read_bytes() != b"the victim's":
+            out.add("path")
+        return out, ended
+
+    def walk(self, of, words):
+        """Compares what each command causes with the row of SECURITY.md. `words`: the words of each verb."""
+        rows = {verb: row for (table, verb), row in self.cells.items() if table == of}
+        self.assertEqual(sorted(rows), sorted(words), f"the rows of '{of}'")
+        for verb, row in rows.items():
+            with self.subTest(of=of, verb=verb):
+                self.assertEqual(tuple(row), EFFECTS)
+                needs = {effect for effect, cell in row.items() if cell == "trust"}
+                seen, ended = self.caused(*words[verb])
+                self.assertEqual(seen, {effect for effect, cell in row.items() if cell == "yes"}, ended)
+                if not needs:
+                    self.assertIn(ended.returncode, (0, 1, 4), ended)
+                    continue
+                self.assertEqual(ended.returncode, 78, ended)
+                for effect, said in REFUSED.items():  # also what a dry run would not come to
+                    self.assertRegex(ended.stderr, said, effect)
+                seen, ended = self.caused(*words[verb], "--trust")
+                self.assertEqual(seen, {effect for effect, cell in row.items() if cell in ("yes", "trust")}, ended)
+                self.assertEqual(ended.returncode, 0, ended)
+
+    def test_own_pipelines(self):
+        own = ("own.yaml", "--workers", "1")
+        self.walk("own pipeline", {
+            "run": ("run", *own), "update": ("update", *own), "plan": ("plan", *own, "-o", self.at("here", "planned")),
+            "validate": ("validate", *own), "graph": ("graph", *own), "compare": ("compare", "own.yaml", "own.yaml"),
+            "test": ("test", "own.yaml"), "explain": ("explain", *own), "sweep": ("sweep", *own, "--vary", "workers=1", "--repeat", "1"),
+            "tune": ("tune", *own, "--budget", "1s")})
+
+    def test_outputs(self):
+        words = {"inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.png")),
+                 "compare": ("compare", "output.h5", "output.h5"), "export": ("export", "output.h5", self.at("here", "exported"), "--format", "tar"),
+                 "verify": ("verify", "output.h5"), "verify --recompute": ("verify", "output.h5", "--recompute", "100%"),
+                 "repair": ("repair", "output.h5"), "repair --dry-run": ("repair", "output.h5", "--dry-run"),
+                 "melflow.open": ("python", "-c", "import melflow; melflow.open('output.h5')[:]")}
+        self.walk("output", words)
+
+    def test_jobs(self):
+        self.walk("job", {"status": ("status", "job"), "work": ("work", "job"), "merge": ("merge", "job"),
+                          "merge --dry-run": ("merge", "job", "--dry-run")})
+
+    def test_a_variable_is_given_but_a_url_is_not_asked(self):
+        for verb in (("verify", "output.h5", "--recompute", "100%"), ("repair", "output.h5"), ("work", "job"), ("merge", "job")):
+            with self.subTest(verb):
+                seen, ended = self.caused(*verb, "--var", "WEB_ROOT_USER=" + SECRET)
+                self.assertEqual((seen, ended.returncode), (set(), 78), ended)
+                self.assertNotRegex(ended.stderr, REFUSED["variable"])
+                self.assertRegex(ended.stderr, REFUSED["URL"])
+                self.assertNotIn("ss/w", ended.stderr)
+
+    def test_an_output_has_no_secrets(self):
+        parts = [SECRET, "ss/w0rd", base64.b64encode(SECRET.encode()).decode(), "p%40ss"]
+        report, out = self.at("here", "report.html"), []
+        ended = self.program("run", self.at("plain.yaml"), "-v", "--json", "--report", report)
+        self.assertEqual(ended.returncode, 0, ended)
+        out += [ended.stdout, ended.stderr]
+        for words in (("validate", self.at("plain.yaml"), "--json"), ("graph", self.at("plain.yaml")), ("inspect", "output.h5", "--json"),
+                      ("compare", "output.h5", self.at("plain.yaml")), ("run", self.at("plain.yaml"), "--set", "web.include=none.wav"),
+                      ("run", self.at("plain.yaml"), "--set", "write.path=https://usr:p@ss/w0rd@host/x.h5")):
+            ended = self.program(*words)
+            out += [ended.stdout, ended.stderr]
+        files = [report, self.victim, *(os.path.join(folder, name) for folder, _, names in os.walk(self.at("here", "before")) for name in names)]
+        out += [pathlib.Path(file).read_bytes().decode("latin1") for file in files]
+        for text in out:
+            for part in parts:
+                self.assertNotIn(part, text)
+        self.assertIn("${WEB_ROOT_USER}@127.0.0.1", pathlib.Path(self.at("here", "before", "job", "pipeline.yaml")).read_text(encoding="utf-8"))
+        self.assertIn("${WEB_ROOT_USER}@127.0.0.1", out[0])
+
+    def test_another_password_makes_the_same_output(self):
+        before = pathlib.Path(self.at("here", "before", "output.h5")).read_bytes()
+        ended = self.program("run", self.at("here", "own.yaml"), WEB_ROOT_USER="another:one")
+        self.assertEqual((ended.returncode, pathlib.Path(self.victim).read_bytes() == before), (0, True), ended)
+        ended = self.program("update", self.at("here", "own.yaml"), "--dry-run", WEB_ROOT_USER="a:third")
+        self.assertIn("2 files as before, 0 to compute", ended.stdout, ended)
+
+
+class StoredTest(unittest.TestCase):
+    """Outputs and jobs of a corpus of files."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        for name in ("here", "victim", "audio"):
+            os.mkdir(self.at(name))
+        corpus.make_corpus(self.at("audio"), 2)
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def program(self, *words, code=0):
+        ended = subprocess.run([PROGRAM, *words], cwd=self.at("here"), capture_output=True, text=True, timeout=300)
+        self.assertEqual(ended.returncode, code, ended)
+        return ended.stdout + ended.stderr
+
+    def pipeline(self, path, root="../audio", files=""):
+        text = f"""
+            version: 1
+            graph:
+              files: {{stage: file_list, root: "{root}"{files}}}
+              read: {{stage: disk_read, from: files}}
+              decode: {{stage: decode, from: read}}
+              mel: {{stage: mel, from: decode, sample_rate: 8000, n_fft: 256, n_mels: 20}}
+              write: {{stage: hdf5_write, from: mel, path: "{path}", overwrite: true}}
+            """
+        pathlib.Path(self.at("here", "p.yaml")).write_text(textwrap.dedent(text), encoding="utf-8")
+
+    def job(self, path, job="job"):
+        self.pipeline(path)
+        shutil.rmtree(self.at("here", job), ignore_errors=True)
+        os.mkdir(self.at("here", job))
+        self.program("plan", "p.yaml", "-o", job)
+        self.program("work", job, "-q")
+
+    def change_job(self, old, new):
+        """Changes the job's pipeline, and the hashes that say so, as anybody can."""
+        pipeline, plan = (pathlib.Path(self.at("here", "job", name)) for name in ("pipeline.yaml", "job.json"))
+        text = pipeline.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        pipeline.write_text(text.replace(old, new), encoding="utf-8")
+        whole = json.loads(plan.read_text(encoding="utf-8"))
+        whole.pop("check")
+        whole["pipeline"] = xxhash.xxh3_128_hexdigest(pipeline.read_bytes())
+        whole["check"] = xxhash.xxh3_64_hexdigest(json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode())
+        plan.write_text(json.dumps(whole), encoding="utf-8")
+
+    def test_a_job_does_not_say_where_merge_writes(self):
+        victim = self.at("victim", "out.h5")
+        os.symlink(self.at("victim"), self.at("here", "link"))
+        for path in (victim, "../victim/out.h5", "link/out.h5"):
+            with self.subTest(path):
+                self.job(path)
+                pathlib.Path(victim).write_bytes(b"the victim's")
+                for words in ((), ("--dry-run",)):
+                    said = self.program("merge", "job", *words, code=1)
+                    self.assertIn(f"write.path: {victim} is neither below the current folder nor below that of the job", said)
+                self.assertEqual(os.listdir(self.at("victim")), ["out.h5"])
+                self.assertEqual(pathlib.Path(victim).read_bytes(), b"the victim's")
+                self.program("merge", "job", "-q", "-o", "mine.h5")
+                self.assertEqual(pathlib.Path(victim).read_bytes(), b"the victim's")
+                self.program("merge", "job", "-q", "--trust")
+                self.assertNotEqual(pathlib.Path(victim).read_bytes(), b"the victim's")
+        for path, job in (("out.h5", "job"), (self.at("job", "out.h5"), "../job")):
+            with self.subTest(path):
+                self.job(path, job)
+                self.program("merge", job, "-q")
+
+    def test_a_job_has_no_other_output(self):
+        for stage in ("audio_write", "tap"):
+            with self.subTest(stage):
+                self.job("out.h5")
+                for record in pathlib.Path(self.at("here", "job", "done")).iterdir():
+                    record.unlink()
+                self.change_job("  write:", f"  more: {{stage: {stage}, from: decode, path: {self.at('victim')}}}\n  write:")
+                for words in (("work", "job"), ("work", "job", "--trust"), ("merge", "job")):
+                    self.assertIn("its pipeline has another output than write, more", self.program(*words, code=1))
+                self.assertEqual(os.listdir(self.at("victim")), [])
+
+    def test_a_job_has_no_links(self):
+        self.job("out.h5")
+        os.rename(self.at("here", "job", "parts"), self.at("victim", "parts"))
+        os.symlink(self.at("victim", "parts"), self.at("here", "job", "parts"))
+        for verb in ("status", "work", "merge"):
+            self.assertIn("parts: is a link", self.program(verb, "job", code=1))
+
+    def test_a_dollar_is_stored_as_one(self):
+        os.rename(self.at("audio"), self.at("a${HOME}$b"))
+        self.pipeline("out$$x.h5", "../a$${HOME}$$b", ", labels: '([a-z]+)/[0-9]+.wav$$'")
+        self.program("run", "p.yaml", "-q")
+        before = pathlib.Path(self.at("here", "out$x.h5")).read_bytes()
+        self.assertIn("are the same, bit for bit", self.program("verify", "out$x.h5", "--recompute", "100%"))
+        with h5py.File(self.at("here", "out$x.h5"), "r+") as file:
+            file["mel"][0] += 1
+        self.program("repair", "out$x.h5")
+        self.assertEqual(pathlib.Path(self.at("here", "out$x.h5")).read_bytes(), before)
+        self.program("plan", "p.yaml", "-o", "job")
+        self.program("work", "job", "-q")
+        self.program("merge", "job", "-q")
+        self.assertEqual(pathlib.Path(self.at("here", "out$x.h5")).read_bytes(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
