@@ -10,8 +10,12 @@
 namespace melflow {
 
 /// Writes a filled-in configuration (LoadOptions::filled_in) as a file without variables and
-/// anchors. Text that is not UTF-8 is kept, but such a file cannot be read.
+/// anchors.
 std::string yaml_text(const Value& configuration);
+
+/// Writes a value in one line. Whatever its texts are, what is read is the same value, once its
+/// variables are filled in; keys need UTF-8.
+std::string yaml_flow(const Value& value);
 
 /// Quotes a text so that YAML reads it literally.
 std::string yaml_quoted(const std::string& text);
