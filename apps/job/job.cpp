@@ -16,6 +16,8 @@
 #include "config/yaml_text.h"
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "stages/corpus/text_lines.h"
+#include "stages/files/json_bytes.h"
 
 namespace melflow {
 namespace {
@@ -24,6 +26,10 @@ using Json = nlohmann::ordered_json;
 
 RunError was_changed(const std::string& path) {
   return RunError(path + ": has changed since it was planned; put it back, or plan again");
+}
+
+Json json_of_bytes(const std::string& text) {
+  return is_utf8(text) ? Json(text) : Json{{"hex", hex_of(text)}};
 }
 
 std::string hash_text(const std::string& bytes) {
@@ -45,14 +51,15 @@ std::string Job::name(std::size_t part) const {
 }
 
 void Job::write() {
-  Json json{{"working_folder", working_folder},
+  Json json{{"working_folder", json_of_bytes(working_folder)},
             {"sink", sink},
             {"pipeline", hash_text(read_configuration(in(kJobPipeline)))},
             {"manifest_bytes", std::filesystem::file_size(in(kJobManifest))},
             {"row_facts", row_facts},
-            {"config", config},
-            {"remarks", remarks},
+            {"config", json_of_bytes(config)},
+            {"remarks", Json::array()},
             {"parts", Json::array()}};
+  for (const std::string& remark : remarks) json["remarks"].push_back(json_of_bytes(remark));
   for (const JobPart& p : parts)
     json["parts"].push_back({{"first", p.first},
                              {"end", p.end},
@@ -87,11 +94,11 @@ Job Job::read(const std::string& folder) {
                     folder, folder));
   from_checked(path, [&] {
     job.id = json->at("id");
-    job.working_folder = json->at("working_folder");
+    job.working_folder = bytes_of(json->at("working_folder"));
     job.sink = json->at("sink");
     job.row_facts = json->at("row_facts").get<RunJournal::Facts>();
-    job.config = json->at("config");
-    job.remarks = json->at("remarks").get<std::vector<std::string>>();
+    job.config = bytes_of(json->at("config"));
+    for (const Json& remark : json->at("remarks")) job.remarks.push_back(bytes_of(remark));
     for (const Json& p : json->at("parts")) {
       JobPart part;
       part.first = p.at("first");
@@ -117,7 +124,11 @@ Plan Job::load(std::optional<int> workers, bool trust, const std::string& output
   options.trust = trust;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
-  Value planned = read_document(config, "job.json").root;
+  // As it was planned, also by an earlier version. Where it has a path that is not UTF-8, it cannot
+  // be read as YAML, and is what this version makes of the same pipeline.
+  Value planned = is_utf8(config)  ? read_document(config, "job.json").root
+                  : output.empty() ? plan.settings.config
+                                   : load(workers, trust, "").settings.config;
   if (!output.empty())
     if (Value* graph = planned.find("graph"))
       if (Value* node = graph->find(sink)) node->set("path", Value::scalar(output, {}, true));
