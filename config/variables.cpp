@@ -47,7 +47,8 @@ std::optional<char> byte_of(std::string_view inside) {
 // Whether the text is a single variable. Its value then counts as unquoted: a variable in braces
 // must be quoted, but `files: "${N}"` may still be meant as a number.
 bool is_one_variable(std::string_view text) {
-  return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3;
+  return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3 &&
+         !byte_of(text.substr(2, text.size() - 3));
 }
 
 }  // namespace

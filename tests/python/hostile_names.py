@@ -371,10 +371,11 @@ def output(batch, count):
                    ("npy_write", "array.npy", ", split_files: false"), ("kaldi_write", "k.ark", ""), ("tar_write", "t.tar", ", split_files: false"))
     batch.run("run", "p.yaml", "-q", code=(0, 3))
     same("the HDF5 file", sorted(row[:3] for row in batch.rows("o.h5")), expected)
-    for path in paths:
+    for path in paths[:2]:  # not those that lie apart
         rows = melflow.open(batch.work / path)
         same(path, sorted((p, rows.label_names[label], rows.split_names[split]) for p, label, split in zip(rows.path, rows.label, rows.split)),
              expected)
+    for path in paths:
         batch.run("verify", path)
         batch.run("inspect", path, "--files")
         told = json.loads(batch.run("inspect", path, "--files", "--json")[1])

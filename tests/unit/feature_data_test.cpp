@@ -52,31 +52,4 @@ TEST_CASE("feature data: names that become paths are checked as they are before 
   check_contents(odd);
 }
 
-TEST_CASE("feature data: results make up the rows of their recording, and are numbered") {
-  const std::pair<const char*, bool> rows[] = {
-      {R"([{"rows": 2}])", true},
-      {R"([{"rows": 1, "number": {"repeat": 0}}, {"rows": 1, "number": {"repeat": 1}}])", true},
-      {R"([{"rows": 1}])", false},
-      {R"([{"rows": 1}, {"rows": 2}])", false},
-      {R"([{"rows": 4}, {"rows": -2}])", false},
-      {R"([{"rows": 2, "number": {"repeat": "../../x"}}])", false},
-      {R"([{"rows": 2, "number": ["../../x"]}])", false},
-      {R"([{"rows": 2, "number": [1]}])", false},
-      {R"([{"rows": 2, "number": null}])", false},
-      {R"([{"rows": 2, "number": {"repeat": 1.5}}])", false},
-      {R"([2])", false},
-      {R"({"rows": 2})", false},
-      {"[", false},
-  };
-  for (const auto& [results, is_right] : rows) {
-    CAPTURE(std::string(results));
-    FeatureData data = example();
-    data.files[1].results = results;
-    if (is_right)
-      CHECK_NOTHROW(check_contents(data));
-    else
-      CHECK_THROWS_AS(check_contents(data), RunError);
-  }
-}
-
 }  // namespace melflow::feature_data_test

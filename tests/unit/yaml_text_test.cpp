@@ -64,10 +64,7 @@ TEST_CASE("yaml text: whatever bytes a text has, it is in one line, and read as 
     map.set(is_utf8(text) ? text : "key", Value::list({quoted, Value::scalar("word")}));
     const std::string flow = yaml_flow(map);
     CHECK(one_line(flow) == flow);
-    // A text that is one variable counts as plain, and this one is its byte.
-    std::string expected = seen(map);
-    if (text == "\xFF") expected = "{key=[\xFF,word,],}";
-    CHECK(read_again(flow) == expected);
+    CHECK(read_again(flow) == seen(map));
   }
 }
 

@@ -139,7 +139,10 @@ class Source:
         out: List[Piece] = []
         end = 0
         for n, one in enumerate(said):
-            name = self._piece_name(i, n, one.get("number", {}).values())
+            numbers = one.get("number", {})
+            if not isinstance(numbers, dict) or any(type(number) is not int for number in numbers.values()):
+                raise RunError(f"{self.rows.file}: this file is damaged: a result of {self.rows.path[i]} has the number {numbers!r}")
+            name = self._piece_name(i, n, numbers.values())
             end += one["rows"]
             out.append(Piece(name, slice(end - one["rows"], end), {**record, "name": text(name), "result": one}))
         return out

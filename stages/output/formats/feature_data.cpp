@@ -9,8 +9,6 @@
 #include "pipeline/base/problem.h"
 #include "stages/corpus/split_name.h"
 #include "stages/items.h"
-#include "stages/output/formats/framed_rows.h"
-#include "stages/output/formats/stored_json.h"
 
 namespace melflow {
 namespace {
@@ -61,20 +59,6 @@ void check_names(const FeatureData& data) {
   for (const std::string& column : data.columns) check(column_name_problem(column));
   if (data.statistics && data.statistics->groups)
     check(column_name_problem(data.statistics->groups->by));
-}
-
-// Checks that the results of each recording make up its rows, and have numbers.
-void check_results(const FeatureData& data) {
-  try {
-    named_rows(data.files.size(),
-               [&](std::size_t i) {
-                 const FeatureData::Entry& e = data.files[i];
-                 return RowsOfFile{e.offset, e.count, e.results};
-               },
-               {});
-  } catch (const StoredJson::exception&) {
-    throw RunError("the results of a recording cannot be read");
-  }
 }
 
 void check_groups(const GroupStatistics& groups, std::uint64_t bands) {
@@ -139,8 +123,6 @@ void check_contents(const FeatureData& data) {
   check_names(data);
   for (const FeatureData::Entry& e : data.files) check_entry(data, e);
   check_owners(data);
-  const auto has_results = [](const FeatureData::Entry& e) { return !e.results.empty(); };
-  if (std::any_of(data.files.begin(), data.files.end(), has_results)) check_results(data);
 }
 
 void check_format(const std::string& path, const FeatureData& data) {
