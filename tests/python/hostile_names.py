@@ -222,7 +222,7 @@ CELLS = {"csv": dict(without="\r"), "tsv": dict(without="\t\r\n\""), "jsonl": di
 
 def of_folder(batch, base):
     out = members(batch.names)
-    beside = batch.names.one(".x" if batch.names.random.random() < 0.5 else ".", ".txt")
+    beside = "." + batch.names.one(end=".txt")
     for path in out:
         batch.write(f"{base}/{path}")
         batch.write(f"{base}/{path[:-4]}{batch.names.random.choice((beside, '.txt'))}", "a text")
