@@ -109,7 +109,7 @@ class TreeBuilder final : public YAML::EventHandler {
   struct Key {
     std::string text;
     Mark mark;
-    bool usable = true;
+    bool usable = true, quoted = false;
   };
   struct Open {
     Value value;
@@ -196,13 +196,13 @@ class TreeBuilder final : public YAML::EventHandler {
     if (top.value.is_list()) {
       top.value.items().push_back(std::move(v));
     } else if (!top.key) {
-      top.key = Key{v.text(), v.mark(), v.is_scalar()};
+      top.key = Key{v.text(), v.mark(), v.is_scalar(), v.quoted()};
       if (!v.is_scalar()) problem(v.mark(), "this key is a map or a list; a key must be a text");
     } else {
       Key key = std::move(*top.key);
       top.key.reset();
       if (!key.usable) return;
-      if (key.text == kMergeKey) return merge(top, key, std::move(v));
+      if (key.text == kMergeKey && !key.quoted) return merge(top, key, std::move(v));
       add_entry(top, std::move(key), std::move(v));
     }
   }

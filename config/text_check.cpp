@@ -31,11 +31,11 @@ std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t length = utf8_length(text, i);
     if (length == 0)
-      return Refusal{at,
-                     fmt::format("the byte 0x{:02x} is not part of UTF-8, which configurations are "
-                                 "written in; a path with such bytes can come from a variable: "
-                                 "${{NAME}}",
-                                 byte)};
+      return Refusal{
+          at, fmt::format("the byte 0x{0:02x} is not part of UTF-8, which configurations are "
+                          "written in; save it as UTF-8, or where a path has this byte write "
+                          "${{0x{0:02X}}}",
+                          byte)};
     if (is_control(text[i]))
       return Refusal{at, fmt::format("a configuration cannot have control characters in it; remove "
                                      "U+{:04X} here",

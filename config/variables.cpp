@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -32,10 +34,22 @@ std::size_t closing_brace(std::string_view text) {
   return std::string_view::npos;
 }
 
+// Returns the byte that "0xE9" stands for. ASCII can be written, and is not hidden in this way.
+std::optional<char> byte_of(std::string_view inside) {
+  unsigned value = 0;
+  if (inside.size() != 4 || !inside.starts_with("0x")) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(inside.data() + 2, inside.data() + inside.size(), value, 16);
+  if (error != std::errc() || end != inside.data() + inside.size() || value < 0x80)
+    return std::nullopt;
+  return static_cast<char>(value);
+}
+
 // Whether the text is a single variable. Its value then counts as unquoted: a variable in braces
 // must be quoted, but `files: "${N}"` may still be meant as a number.
 bool is_one_variable(std::string_view text) {
-  return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3;
+  return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3 &&
+         !byte_of(text.substr(2, text.size() - 3));
 }
 
 }  // namespace
@@ -48,11 +62,14 @@ const Assignment* Variables::find(const std::string& name) const {
 }
 
 std::string Variables::look_up(std::string_view inside, int depth) {
+  if (const auto byte = byte_of(inside)) return {*byte};
   const std::size_t split = inside.find(":-");
   const std::string name(inside.substr(0, split));
   if (!is_name(name))
-    throw Failure{fmt::format("'${{{}}}' is not a variable; write ${{NAME}} or ${{NAME:-default}}",
-                              excerpt(inside))};
+    throw Failure{fmt::format(
+        "'${{{}}}' is not a variable; write ${{NAME}} or ${{NAME:-default}}, or ${{0x80}} to "
+        "${{0xFF}} for a byte that is not UTF-8",
+        excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;
   if (const Assignment* given = find(name); given != nullptr)

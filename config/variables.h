@@ -1,4 +1,5 @@
-// Replaces ${NAME} and ${NAME:-default} in the texts of a configuration; $$ stands for $.
+// Replaces ${NAME} and ${NAME:-default} in the texts of a configuration; $$ stands for $, and
+// ${0xE9} for the byte E9 of a path that is not UTF-8.
 #pragma once
 
 #include <set>

@@ -4,9 +4,11 @@
 #include <cctype>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "config/document.h"
 #include "config/top_level.h"
-#include "pipeline/base/secrets.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {
@@ -21,22 +23,45 @@ bool is_plain(const std::string& text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return may_be("_.+-%", c); });
 }
 
-std::string flow(const Value& value) {
+// Puts a text in quotes, in which every character is visible. Escapes are those of JSON and YAML.
+std::string quoted(std::string_view text, std::string_view dollar) {
+  std::string out = "\"";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    const char c = text[at];
+    if (length == 0)
+      out += fmt::format("${{0x{:02X}}}", static_cast<unsigned char>(c));
+    else if (c == '$')
+      out += dollar;
+    else if (c == '"' || c == '\\')
+      out.append({'\\', c});
+    else
+      out += one_line(text.substr(at, length));
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out + '"';
+}
+
+// Variables are not filled in in keys.
+std::string key_text(const std::string& key) {
+  return is_plain(key) && !is_null_text(key) ? key : quoted(key, "$");
+}
+
+// Writes a value in one line; `dollar`: what is written for a `$`.
+std::string flow(const Value& value, std::string_view dollar) {
   std::string out;
   switch (value.kind()) {
     case Value::Kind::null:
       return "null";
     case Value::Kind::scalar:
-      return !value.quoted() && is_plain(value.text())
-                 ? value.text()
-                 : to_json(Value::scalar(value.text(), {}, true));
+      return !value.quoted() && is_plain(value.text()) ? value.text()
+                                                       : quoted(value.text(), dollar);
     case Value::Kind::list:
-      for (const Value& item : value.items()) out += (out.empty() ? "" : ", ") + flow(item);
+      for (const Value& item : value.items()) out += (out.empty() ? "" : ", ") + flow(item, dollar);
       return "[" + out + "]";
     case Value::Kind::map:
       for (const Value::Entry& e : value.entries())
-        out += (out.empty() ? "" : ", ") + to_json(Value::scalar(e.key, {}, true)) + ": " +
-               flow(e.value);
+        out += (out.empty() ? "" : ", ") + key_text(e.key) + ": " + flow(e.value, dollar);
       return "{" + out + "}";
   }
   return out;
@@ -98,20 +123,20 @@ void put(std::string& text, const Value& map, const std::string& key, const NewV
 
 }  // namespace
 
-std::string yaml_quoted(const std::string& text) {
-  return to_json(Value::scalar(with_doubled_dollars(text), {}, true));
-}
+std::string yaml_quoted(const std::string& text) { return quoted(text, "$$"); }
+
+std::string yaml_flow(const Value& value) { return flow(value, "$$"); }
 
 std::string yaml_text(const Value& stored) {
   std::string out;
   for (const Value::Entry& e : stored.entries()) {
     if (e.key != kGraphKey || !e.value.is_map()) {
-      out += e.key + ": " + flow(e.value) + "\n";
+      out += e.key + ": " + flow(e.value, "$") + "\n";
       continue;
     }
     out += e.key + ":\n";
     for (const Value::Entry& node : e.value.entries())
-      out += "  " + node.key + ": " + flow(node.value) + "\n";
+      out += "  " + node.key + ": " + flow(node.value, "$") + "\n";
   }
   return out;
 }

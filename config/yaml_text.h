@@ -9,9 +9,12 @@
 
 namespace melflow {
 
-/// Writes a configuration as it is stored (stored_settings()) as a file without anchors. Text that
-/// is not UTF-8 is kept, but such a file cannot be read.
+/// Writes a configuration as it is stored (stored_settings()) as a file without anchors.
 std::string yaml_text(const Value& stored);
+
+/// Writes a value in one line. Whatever its texts are, what is read is the same value, once its
+/// variables are filled in; keys need UTF-8.
+std::string yaml_flow(const Value& value);
 
 /// Quotes a text so that YAML reads it literally.
 std::string yaml_quoted(const std::string& text);

@@ -18,6 +18,8 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
+#include "stages/corpus/text_lines.h"
+#include "stages/files/json_bytes.h"
 
 namespace melflow {
 namespace {
@@ -26,6 +28,10 @@ using Json = nlohmann::ordered_json;
 
 RunError was_changed(const std::string& path) {
   return RunError(path + ": has changed since it was planned; put it back, or plan again");
+}
+
+Json json_of_bytes(const std::string& text) {
+  return is_utf8(text) ? Json(text) : Json{{"hex", hex_of(text)}};
 }
 
 std::string hash_text(const std::string& bytes) {
@@ -47,14 +53,15 @@ std::string Job::name(std::size_t part) const {
 }
 
 void Job::write() {
-  Json json{{"working_folder", working_folder},
+  Json json{{"working_folder", json_of_bytes(working_folder)},
             {"sink", sink},
             {"pipeline", hash_text(read_configuration(in(kJobPipeline)))},
             {"manifest_bytes", std::filesystem::file_size(in(kJobManifest))},
             {"row_facts", row_facts},
-            {"config", config},
-            {"remarks", remarks},
+            {"config", json_of_bytes(config)},
+            {"remarks", Json::array()},
             {"parts", Json::array()}};
+  for (const std::string& remark : remarks) json["remarks"].push_back(json_of_bytes(remark));
   for (const JobPart& p : parts)
     json["parts"].push_back({{"first", p.first},
                              {"end", p.end},
@@ -93,11 +100,11 @@ Job Job::read(const std::string& folder) {
                     folder, folder));
   from_checked(path, [&] {
     job.id = json->at("id");
-    job.working_folder = json->at("working_folder");
+    job.working_folder = bytes_of(json->at("working_folder"));
     job.sink = json->at("sink");
     job.row_facts = json->at("row_facts").get<RunJournal::Facts>();
-    job.config = json->at("config");
-    job.remarks = json->at("remarks").get<std::vector<std::string>>();
+    job.config = bytes_of(json->at("config"));
+    for (const Json& remark : json->at("remarks")) job.remarks.push_back(bytes_of(remark));
     for (const Json& p : json->at("parts")) {
       JobPart part;
       part.first = p.at("first");
@@ -117,7 +124,8 @@ Job Job::read(const std::string& folder) {
   return job;
 }
 
-Plan Job::load(LoadOptions options, const std::string& output) const {
+Plan Job::load(const LoadOptions& given, const std::string& output) const {
+  LoadOptions options = given;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
   // Another one would write to where the job's author wants.
@@ -127,7 +135,11 @@ Plan Job::load(LoadOptions options, const std::string& output) const {
           fmt::format("{}: its pipeline has another output than {}, {}; the pipeline of a "
                       "job has one, so plan again",
                       folder, excerpt(sink), node.name));
-  Value planned = read_document(config, "job.json").root;
+  // As it was planned, also by an earlier version. Where it has a path that is not UTF-8, it cannot
+  // be read as YAML, and is what this version makes of the same pipeline.
+  Value planned = is_utf8(config)  ? read_document(config, "job.json").root
+                  : output.empty() ? plan.settings.config
+                                   : load(given, "").settings.config;
   if (!output.empty())
     if (Value* graph = planned.find("graph"))
       if (Value* node = graph->find(sink))

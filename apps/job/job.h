@@ -60,7 +60,7 @@ struct Job {
   /// Makes the run plan of the job's pipeline, with the configuration that the job stored; `output`
   /// is written in place of the pipeline's unless "". The program has to be in the working folder.
   /// Throws ConfigError and RunError.
-  [[nodiscard]] Plan load(LoadOptions options, const std::string& output = "") const;
+  [[nodiscard]] Plan load(const LoadOptions& given, const std::string& output = "") const;
   /// Changes to the working folder. Throws RunError.
   void enter_working_folder() const;
 };

@@ -18,6 +18,7 @@
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "config/text_check.h"
+#include "config/yaml_text.h"
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
@@ -33,7 +34,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 40;
-constexpr const char* kExample = "loudness";  // the stage's name in the example files
+constexpr std::size_t kLongestComment = 1000;  // [bytes]
+constexpr const char* kExample = "loudness";   // the stage's name in the example files
 constexpr const char* kFiles[] = {"loudness.cpp", "loudness_test.cpp", "loudness.yaml",
                                   "CMakeLists.txt"};
 
@@ -261,17 +263,17 @@ std::string starting_text(const std::string& from, const std::string& file) {
   // Comments in the text name the commands that run and test the pipeline: puts in the new name.
   for (const std::string verb : {"melflow run ", "melflow test "})
     for (std::size_t at = 0; (at = text.find(verb + from, at)) != std::string::npos;)
-      text.replace(at + verb.size(), from.size(), file), at += verb.size();
+      text.replace(at + verb.size(), from.size(), one_line(file)), at += verb.size();
   return text;
 }
 
 // The pipeline for a corpus: the template with a node that reads the corpus.
 std::string corpus_text(const CorpusGuess& corpus) {
   std::string text = template_text(nullptr),
-              node = "  files:                      # " + corpus.what;
+              node = "  files:                      # " + excerpt(corpus.what, kLongestComment);
   node += "\n    stage: file_list\n";
   for (const auto& [option, value] : corpus.options)
-    node += fmt::format("    {}: {}\n", option, value);
+    node += fmt::format("    {}: {}\n", option, yaml_flow(value));
   const std::size_t begin = text.find("  files:\n"), end = text.find("\n  read:\n");
   text.replace(begin, end - begin, node);
   fill(text, "#   DATA=clips OUT=clips.h5 melflow run FILE     runs it\n",

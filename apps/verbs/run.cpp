@@ -27,6 +27,7 @@
 #include "apps/verbs/watch.h"
 #include "apps/verbs/watched_run.h"
 #include "apps/verbs/written_file.h"
+#include "pipeline/base/shell_word.h"
 #include "pipeline/base/text.h"
 #include "pipeline/run/runner.h"
 #include "stages/device/timeline_observer.h"
@@ -149,16 +150,6 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   text += report.counts.ok == 0 ? listed + tables : tables + listed;
   if (!judged.empty()) text += "\n" + verdicts_text(judged);
   put(out, text);
-}
-
-// Quotes a word of a command where a shell would interpret it.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:,@%+-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 // Returns FILE with its arguments, as on the command line.

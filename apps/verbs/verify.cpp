@@ -46,7 +46,9 @@ void list_some(std::string& out, const Files& files, const NameOf& name) {
 std::string text_of(const FeatureFile& file, const CheckedRows& found) {
   std::string out = fmt::format("{}: the rows of {} are what was written", file.path(),
                                 plural(found.right, "file"));
-  if (found.unknown > 0) out += fmt::format("; of {} no hash is known", found.unknown);
+  if (found.unknown > 0)
+    out += fmt::format("; nothing tells that of the rows of {}, which have no hash",
+                       plural(found.unknown, "file"));
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));
     list_some(out, found.wrong, [&](std::size_t i) { return one_line(file.files()[i].path); });
@@ -113,7 +115,7 @@ int run_verify(const VerifyArguments& arguments) {
     for (const std::string& one : unfit) put(stdout, one_line(one) + "\n");
     if (anew) put(stdout, text_of(file, *anew));
   }
-  const bool is_right = found.wrong.empty() && unfit.empty() &&
+  const bool is_right = found.wrong.empty() && found.unknown == 0 && unfit.empty() &&
                         (!anew || (anew->other.empty() && anew->lost.empty()));
   return is_right ? kDone : kRunFailed;
 }
@@ -143,7 +145,8 @@ Action add_verify(CLI::App& verb) {
       "are also\n"
       "computed by the configuration that the output has, from the folder that it was made in. "
       "Exit status: 0\n"
-      "all rows are what was written, and those computed again are the same; 1 some are not.\n"
+      "all rows are what was written, and those computed again are the same; 1 some are not, or "
+      "have no hash.\n"
       "\n"
       "Example:\n"
       "  melflow verify features.h5\n"

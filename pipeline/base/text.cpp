@@ -18,9 +18,10 @@ char32_t code_of(std::string_view text, std::size_t at, std::size_t length) {
 
 bool is_shown(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return false;
-  // Direction marks, embeddings, overrides and isolates; line and paragraph separators.
+  // Direction marks, embeddings, overrides and isolates; line and paragraph separators; what is no
+  // character, or in one place only: byte order marks, which readers of YAML may refuse.
   return c != 0x061C && c != 0x200E && c != 0x200F && !(c >= 0x2028 && c <= 0x202E) &&
-         !(c >= 0x2066 && c <= 0x2069);
+         !(c >= 0x2066 && c <= 0x2069) && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF;
 }
 
 // Appends the character at `at`, printable, and moves `at` past it.

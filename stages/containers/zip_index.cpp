@@ -129,7 +129,7 @@ bool ZipIndex::read_directory(const Directory& directory) {
         problem.empty() ? headers.at(begin, kLocalSize + name) : std::span<const unsigned char>();
     if (problem.empty() &&
         (local.size() < kLocalSize + name || u32(local, 0) != kLocal || u16(local, 26) != name ||
-         !std::equal(text.begin(), text.end(), local.begin() + kLocalSize))) {
+         std::memcmp(text.data(), local.data() + kLocalSize, name) != 0)) {
       archive_.add_damage(begin, begin + kLocalSize + name);
       problem = "its header in the archive is damaged";
     }

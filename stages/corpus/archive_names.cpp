@@ -18,6 +18,12 @@ namespace {
 constexpr const char* kPattern = "{*?";
 constexpr std::size_t kMost = 1'000'000;  // names of a pattern
 
+// Where a pattern begins in a root; npos in one that is there as it is called.
+std::size_t pattern_in(const std::string& root) {
+  std::error_code ignored;
+  return std::filesystem::exists(root, ignored) ? root.npos : root.find_first_of(kPattern);
+}
+
 // The numbers "first..last", with as many digits; nothing where it is no range.
 std::optional<std::vector<std::string>> range(const std::string& text) {
   const std::size_t dots = text.find("..");
@@ -73,14 +79,14 @@ bool names_archives(const std::string& root) {
 }
 
 std::string archive_base(const std::string& root) {
-  const std::size_t pattern = root.find_first_of(kPattern);
+  const std::size_t pattern = pattern_in(root);
   if (pattern == root.npos || !names_archives(root)) return root;
   const std::size_t slash = root.rfind('/', pattern);
   return slash == root.npos ? "." : root.substr(0, std::max<std::size_t>(1, slash));
 }
 
 std::vector<std::string> archives_of(const std::string& root) {
-  const std::size_t pattern = root.find_first_of(kPattern);
+  const std::size_t pattern = pattern_in(root);
   if (pattern == root.npos) return {""};
   const std::string folder = archive_base(root);
   const std::size_t slash = root.rfind('/', pattern);

@@ -6,8 +6,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "pipeline/base/text.h"
 #include "stages/corpus/file_list_options.h"
 #include "stages/corpus/folder_scan.h"
+#include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/table_reader.h"
 
@@ -35,6 +37,12 @@ std::string template_of(std::string_view path, std::string_view ending, std::str
 }
 
 }  // namespace
+
+bool CorpusContents::Beside::is_rule() const {
+  return NameRule::is_beside(rule) && NameRule::problem(rule).empty() &&
+         rule.find(':') == rule.npos && excerpt(rule, kLongestPath) == rule &&
+         rule.find_first_of("\"\\$") == rule.npos;
+}
 
 void CorpusContents::add(std::string path) {
   static const FolderScan sound({"", FileListOptions{}.include, {}, false});
@@ -65,8 +73,9 @@ std::pair<std::vector<CorpusContents::Beside>, std::vector<std::string>> CorpusC
       const std::string ending = path.substr(stem.size());
       const auto named = by_name.find(stem.substr(folder_of(stem).size()));
       if (ending.empty() || named == by_name.end()) continue;
-      const std::string rule =
-          stems.contains(stem) ? ending : template_of(path, ending, named->second);
+      const bool is_beside = stems.contains(stem);
+      if (!is_beside && path.find_first_of("{}") != path.npos) continue;  // like a part of a rule
+      const std::string rule = is_beside ? ending : template_of(path, ending, named->second);
       ++rules.try_emplace(rule, Beside{rule, path}).first->second.count;
       return true;
     }

@@ -17,6 +17,8 @@ class CorpusContents {
     std::string rule, example;  ///< `example`: the path of one
     std::size_t count = 0;
     [[nodiscard]] bool is_ending() const { return rule.starts_with('.'); }
+    /// Whether file_list takes it for that rule: a ( or : in a name has a meaning there.
+    [[nodiscard]] bool is_rule() const;
     [[nodiscard]] bool ends_in(std::string_view ending) const { return rule.ends_with(ending); }
   };
 

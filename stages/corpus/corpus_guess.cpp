@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/shell_word.h"
 #include "stages/containers/archive.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/corpus_contents.h"
@@ -43,16 +44,18 @@ std::optional<CorpusGuess> found(const CorpusContents& contents, const std::stri
     seconds.emplace(first_folder(std::string_view(path).substr(path.find('/') + 1)));
     parents.emplace(parent_folder(path));
   }
-  const bool are_splits =
-      depth > 0 && tops.size() > 1 && std::all_of(tops.begin(), tops.end(), is_known_split);
+  const bool are_splits = depth > 0 && tops.size() > 1 &&
+                          std::all_of(tops.begin(), tops.end(), [](const std::string& name) {
+                            return is_known_split(name) && split_name_problem(name).empty();
+                          });
   // One and the same label for all files is none.
   const char* labels = depth <= (are_splits ? 1 : 0)                        ? ""
                        : (are_splits ? seconds : tops).size() > 1           ? "top_dir"
                        : depth > (are_splits ? 2 : 1) && parents.size() > 1 ? "parent_dir"
                                                                             : "";
-  CorpusGuess out{"", {{"root", yaml(root)}}, {}};
-  if (are_splits) out.options.emplace_back("splits", "top_dir");
-  std::string text;
+  CorpusGuess out{"", {{"root", text(root)}}, {}};
+  if (are_splits) out.options.emplace_back("splits", word("top_dir"));
+  std::string of_text;
   Texts used;
   for (const CorpusContents::Beside& beside : contents.beside()) {
     const bool is_of_most = 2 * beside.count >= sounds.size();
@@ -60,16 +63,18 @@ std::optional<CorpusGuess> found(const CorpusContents& contents, const std::stri
     if (beside.rule == ".cls") {
       labels = ".cls";
       used.push_back(beside.rule);
-    } else if (text.empty() && (beside.ends_in(".txt") || beside.ends_in(".lab"))) {
-      text = beside.rule;
+    } else if (of_text.empty() && (beside.ends_in(".txt") || beside.ends_in(".lab")) &&
+               beside.is_rule()) {
+      of_text = beside.rule;
       used.push_back(beside.rule);
     }
   }
-  if (*labels != '\0') out.options.emplace_back("labels", labels);
-  if (!text.empty()) out.options.emplace_back("columns", fmt::format("{{text: {}}}", yaml(text)));
+  if (*labels != '\0') out.options.emplace_back("labels", word(labels));
+  if (!of_text.empty()) out.options.emplace_back("columns", map({{"text", text(of_text)}}));
   out.what = fmt::format(
       "{} of {} sound file{}{}{}{}", what, sounds.size(), sounds.size() == 1 ? "" : "s",
-      are_splits ? fmt::format(", in one for each split ({})", fmt::join(tops, ", ")) : "",
+      are_splits ? fmt::format(", in one for each split ({})", some_of({tops.begin(), tops.end()}))
+                 : "",
       std::string_view(labels).ends_with("_dir") ? ", with labels from the names of folders" : "",
       used.empty() ? "" : fmt::format(", with {} beside them", fmt::join(used, ", ")));
   return out;
@@ -77,23 +82,23 @@ std::optional<CorpusGuess> found(const CorpusContents& contents, const std::stri
 
 // Remarks on files that the options do not name.
 void note_unused(const CorpusContents& contents, const std::string& folder, CorpusGuess& out) {
-  const auto is_used = [&](const std::string& text) {
-    return std::any_of(out.options.begin(), out.options.end(), [&](const auto& option) {
-      return option.second.find(text) != std::string::npos;
-    });
+  const auto is_used = [&](const std::string& name) {
+    return std::any_of(out.options.begin(), out.options.end(),
+                       [&](const auto& option) { return mentions(option.second, name); });
   };
   Texts tables;
   for (const std::string& table : contents.tables())
-    if (!is_used(yaml((fs::path(folder) / table).string()))) tables.push_back(table);
+    if (!is_used((fs::path(folder) / table).string())) tables.push_back(table);
   for (const CorpusContents::Beside& beside : contents.beside()) {
     if (is_used(beside.rule)) continue;
-    const bool is_root = out.options.front().second == yaml(folder) || beside.is_ending();
+    const bool is_root = out.options.front().second.text() == folder || beside.is_ending();
     const std::string key = beside.rule.ends_with(".json") ? ":KEY" : "";
     out.remarks.push_back(fmt::format(
         "{} {} called like sound files, such as {}, {} not used{}", beside.count,
         beside.count == 1 ? "file" : "files", beside.example, beside.count == 1 ? "is" : "are",
-        is_root ? fmt::format("; to use them: columns: {{NAME: \"{}{}\"}}", beside.rule, key)
-                : ""));
+        is_root && beside.is_rule()
+            ? fmt::format("; to use them: columns: {{NAME: \"{}{}\"}}", beside.rule, key)
+            : ""));
   }
   if (!tables.empty())
     out.remarks.push_back(fmt::format(
@@ -141,8 +146,9 @@ void note_lists_below(const fs::path& folder, CorpusGuess& out) {
     if (!fs::is_directory(folder / name, error)) continue;
     try {
       if (const auto below = of_lists(folder / name))
-        out.remarks.push_back(fmt::format("{0} has {1}, which is not used; to use it: --from {0}",
-                                          (folder / name).string(), below->what));
+        out.remarks.push_back(fmt::format("{} has {}, which is not used; to use it: --from {}",
+                                          (folder / name).string(), below->what,
+                                          shell_word((folder / name).string())));
     } catch (const RunError&) {  // it is not what was asked for
     }
   }
@@ -152,11 +158,11 @@ void note_lists_below(const fs::path& folder, CorpusGuess& out) {
 std::optional<CorpusGuess> list(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   if (KaldiFolder::is_one(file.string())) return kaldi(folder);
-  const std::string name = yaml((folder / file.filename()).string());
+  const std::string name = (folder / file.filename()).string();
   for (const auto guess : {lj_speech, common_voice, speech_commands, vox_celeb, vctk, audio_set})
     if (auto found = guess(folder))
       for (const auto& [option, value] : found->options)
-        if (value.find(name) != value.npos) return found;
+        if (mentions(value, name)) return found;
   if (is_table(file.string())) {
     if (auto guess = lhotse_of({file.filename()}, folder)) return guess;
     for (const fs::path& root : {folder, folder / ".."})
@@ -171,7 +177,7 @@ std::optional<CorpusGuess> list(const fs::path& file) {
     if (!line.empty() && fs::is_regular_file(root / line, error))
       return CorpusGuess{
           "a list of paths",
-          {{"root", yaml(root.lexically_normal().string())}, {"manifest", yaml(file.string())}},
+          {{"root", text(root.lexically_normal().string())}, {"manifest", text(file.string())}},
           {}};
   return std::nullopt;
 }

@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/value.h"
+
 namespace melflow {
 
 struct CorpusGuess {
-  std::string what;  ///< "a data folder of Kaldi (wav.scp, segments, text)"
-  /// Options of file_list that read it, with their values as YAML in one line.
-  std::vector<std::pair<std::string, std::string>> options;
+  /// "a data folder of Kaldi (wav.scp, segments, text)". Like the remarks it may contain names from
+  /// the corpus, which are any bytes: for a terminal or a comment it has to be put on one line.
+  std::string what;
+  std::vector<std::pair<std::string, Value>> options;  ///< of file_list, which reads it by them
   std::vector<std::string> remarks = {};  ///< on what is there and not used, a sentence each
 };
 

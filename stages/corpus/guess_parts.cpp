@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/base/value.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/text_lines.h"
 
@@ -18,7 +17,29 @@ namespace melflow::guesses {
 
 namespace fs = std::filesystem;
 
-std::string yaml(const std::string& text) { return to_json(Value::scalar(text, {}, true)); }
+Value text(const std::string& text) { return Value::scalar(text, {}, true); }
+
+Value word(const std::string& word) { return Value::scalar(word); }
+
+Value words(const Texts& words) {
+  std::vector<Value> out;
+  for (const std::string& one : words) out.push_back(word(one));
+  return Value::list(std::move(out));
+}
+
+Value map(const Entries& entries) {
+  Value out = Value::map({});
+  for (const auto& [key, value] : entries) out.set(key, value);
+  return out;
+}
+
+bool mentions(const Value& value, const std::string& text) {
+  const auto is_in = [&](const Value& one) { return mentions(one, text); };
+  return (value.is_scalar() && value.text() == text) ||
+         std::any_of(value.items().begin(), value.items().end(), is_in) ||
+         std::any_of(value.entries().begin(), value.entries().end(),
+                     [&](const Value::Entry& e) { return is_in(e.value); });
+}
 
 bool has(const fs::path& path) {
   std::error_code error;
@@ -61,7 +82,7 @@ void take_columns(const std::vector<Listed>& lists, CorpusGuess& out) {
       out.remarks.push_back(fmt::format("the column {} is not used: of {} lists {} {} it ({})",
                                         column, lists.size(), names.size(),
                                         names.size() == 1 ? "has" : "have", some_of(names)));
-  if (!all.empty()) out.options.emplace_back("columns", fmt::format("[{}]", fmt::join(all, ", ")));
+  if (!all.empty()) out.options.emplace_back("columns", words(all));
 }
 
 SplitLists lists_by_split(const Texts& lists) {
@@ -88,16 +109,18 @@ SplitLists lists_by_split(const Texts& lists) {
   std::set<std::string> splits;
   for (std::size_t i = 0; i < names.size(); ++i) {
     out.emplace_back(names[i].substr(0, names[i].size() - end), lists[i]);
-    if (!is_known_split(out.back().first) || !splits.insert(out.back().first).second) return {};
+    const std::string& split = out.back().first;
+    if (!is_known_split(split) || !split_name_problem(split).empty() ||
+        !splits.insert(split).second)
+      return {};
   }
   return out;
 }
 
-std::string map_of(const SplitLists& lists) {
-  Texts out;
-  for (const auto& [split, list] : lists)
-    out.push_back(fmt::format("{}: {}", yaml(split), yaml(list)));
-  return fmt::format("{{{}}}", fmt::join(out, ", "));
+Value map_of(const SplitLists& lists) {
+  Entries out;
+  for (const auto& [split, list] : lists) out.emplace_back(split, text(list));
+  return map(out);
 }
 
 Texts named_after_splits(const Texts& lists) {

@@ -12,8 +12,15 @@ namespace melflow::guesses {
 
 using Texts = std::vector<std::string>;
 
-/// A text in quotes, as in YAML.
-std::string yaml(const std::string& text);
+/// A text of the corpus as the value of an option: whatever it is, it is read as that text.
+Value text(const std::string& text);
+/// A word of the options themselves.
+Value word(const std::string& word);
+Value words(const Texts& words);
+using Entries = std::vector<std::pair<std::string, Value>>;
+Value map(const Entries& entries);
+/// Whether a text is the value, or one in it.
+bool mentions(const Value& value, const std::string& text);
 bool has(const std::filesystem::path& path);
 /// The names in a folder, ascending; none where it cannot be listed.
 Texts names_in(const std::filesystem::path& folder);
@@ -36,7 +43,7 @@ using SplitLists = std::vector<std::pair<std::string, std::string>>;  ///< names
 /// val_manifest.json are train and val. Empty unless all are names of splits.
 SplitLists lists_by_split(const Texts& lists);
 /// The value of `manifest` for them.
-std::string map_of(const SplitLists& lists);
+Value map_of(const SplitLists& lists);
 /// Of these lists those whose names have the name of a split.
 Texts named_after_splits(const Texts& lists);
 

@@ -24,6 +24,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// `names`: of lists that are not used.
+void note_no_splits(const Texts& names, CorpusGuess& out) {
+  if (!names.empty())
+    out.remarks.push_back(
+        fmt::format("not used, since no split of its own can be called so: {}", some_of(names)));
+}
+
 // The columns of a data folder that most use.
 Listed columns_of_kaldi(const std::string& folder) {
   const KaldiFolder table(folder, {});
@@ -42,28 +49,32 @@ std::optional<CorpusGuess> kaldi(const fs::path& folder) {
       for (const char* name : {"wav.scp", "segments", "utt2spk", "text"})
         if (has(parent / name)) files.emplace_back(name);
       CorpusGuess out{fmt::format("a data folder of Kaldi ({})", fmt::join(files, ", ")),
-                      {{"manifest", yaml(parent.string())}}};
-      if (has(parent / "segments")) out.options.emplace_back("utterances", "{}");
+                      {{"manifest", text(parent.string())}}};
+      if (has(parent / "segments")) out.options.emplace_back("utterances", map({}));
       take_columns({columns_of_kaldi(parent.string())}, out);
       return out;
     }
-    Texts splits;
+    Texts splits, unused;
     SplitLists lists;
     std::vector<Listed> columns;
     bool has_segments = false;
-    for (const std::string& name : names_in(parent))
-      if (has(parent / name / "wav.scp") && split_name_problem(name).empty()) {
-        splits.push_back(name);
-        lists.emplace_back(name, (parent / name).string());
-        columns.push_back(columns_of_kaldi(lists.back().second));
-        has_segments = has_segments || has(parent / name / "segments");
+    for (const std::string& name : names_in(parent)) {
+      if (!has(parent / name / "wav.scp")) continue;
+      if (!split_name_problem(name).empty()) {
+        unused.push_back(name);
+        continue;
       }
+      splits.push_back(name);
+      lists.emplace_back(name, (parent / name).string());
+      columns.push_back(columns_of_kaldi(lists.back().second));
+      has_segments = has_segments || has(parent / name / "segments");
+    }
     if (splits.empty()) continue;
-    CorpusGuess out{
-        fmt::format("data folders of Kaldi, each a split ({})", fmt::join(splits, ", ")),
-        {{"manifest", map_of(lists)}}};
-    if (has_segments) out.options.emplace_back("utterances", "{}");
+    CorpusGuess out{fmt::format("data folders of Kaldi, each a split ({})", some_of(splits)),
+                    {{"manifest", map_of(lists)}}};
+    if (has_segments) out.options.emplace_back("utterances", map({}));
     take_columns(columns, out);
+    note_no_splits(unused, out);
     return out;
   }
   return std::nullopt;
@@ -75,13 +86,14 @@ std::optional<CorpusGuess> lj_speech(const fs::path& folder) {
   const std::string line = first_line(list);
   const auto bars = std::count(line.begin(), line.end(), '|');
   if (bars < 1 || bars > 2) return std::nullopt;
-  return CorpusGuess{"LJSpeech (metadata.csv with |, wavs/ID.wav)",
-                     {{"root", yaml(folder.string())},
-                      {"manifest", yaml(list.string())},
-                      {"delimiter", "\"|\""},
-                      {"header", bars == 2 ? "[id, text, normalized]" : "[id, text]"},
-                      {"columns_are", "{path: \"wavs/{id}.wav\"}"},
-                      {"columns", bars == 2 ? "{text: normalized}" : "[text]"}}};
+  return CorpusGuess{
+      "LJSpeech (metadata.csv with |, wavs/ID.wav)",
+      {{"root", text(folder.string())},
+       {"manifest", text(list.string())},
+       {"delimiter", text("|")},
+       {"header", bars == 2 ? words({"id", "text", "normalized"}) : words({"id", "text"})},
+       {"columns_are", map({{"path", text("wavs/{id}.wav")}})},
+       {"columns", bars == 2 ? map({{"text", word("normalized")}}) : words({"text"})}}};
 }
 
 std::optional<CorpusGuess> common_voice(const fs::path& folder) {
@@ -95,11 +107,12 @@ std::optional<CorpusGuess> common_voice(const fs::path& folder) {
     lists.emplace_back(name, list.string());
   }
   if (lists.empty()) return std::nullopt;
-  return CorpusGuess{fmt::format("Common Voice ({}, clips)", fmt::join(names, ", ")),
-                     {{"root", yaml(folder.string())},
-                      {"manifest", map_of(lists)},
-                      {"columns_are", "{path: \"clips/{path}\"}"},
-                      {"columns", "{text: sentence, speaker: client_id}"}}};
+  return CorpusGuess{
+      fmt::format("Common Voice ({}, clips)", fmt::join(names, ", ")),
+      {{"root", text(folder.string())},
+       {"manifest", map_of(lists)},
+       {"columns_are", map({{"path", text("clips/{path}")}})},
+       {"columns", map({{"text", word("sentence")}, {"speaker", word("client_id")}})}}};
 }
 
 std::optional<CorpusGuess> speech_commands(const fs::path& folder) {
@@ -110,16 +123,19 @@ std::optional<CorpusGuess> speech_commands(const fs::path& folder) {
       fmt::format("Speech Commands (validation_list.txt, testing_list.txt, all others for "
                   "training; labels from the names of folders{})",
                   has_noise ? "; without _background_noise_" : ""),
-      {{"root", yaml(folder.string())},
-       {"manifest", fmt::format("{{train: rest, validation: {}, test: {}}}",
-                                yaml(validation.string()), yaml(test.string()))},
-       {"labels", "parent_dir"},
-       {"columns", "{speaker: '/([^/_]+)_nohash_'}"}}};
-  if (has_noise) out.options.emplace_back("exclude", "[_background_noise_]");
+      {{"root", text(folder.string())},
+       {"manifest", map({{"train", word("rest")},
+                         {"validation", text(validation.string())},
+                         {"test", text(test.string())}})},
+       {"labels", word("parent_dir")},
+       {"columns", map({{"speaker", text("/([^/_]+)_nohash_")}})}}};
+  if (has_noise) out.options.emplace_back("exclude", words({"_background_noise_"}));
   return out;
 }
 
 std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
+  // The pattern of the lists begins with the folder, in which * would be one, too.
+  if (folder.string().find_first_of("*?") != std::string::npos) return std::nullopt;
   std::string example;
   const auto find = [&](const FolderScan::Found& found) {
     if (example.empty() && !found.is_folder && found.error == 0)
@@ -133,19 +149,22 @@ std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
     if (name.ends_with(".wav")) ending = ".wav";
   CorpusGuess out{fmt::format("LibriSpeech (*.trans.txt beside the files{})",
                               has(folder / "SPEAKERS.TXT") ? "; SPEAKERS.TXT" : ""),
-                  {{"root", yaml(folder.string())},
-                   {"manifest", yaml((folder / "**/*.trans.txt").string())},
-                   {"header", "[id, text]"},
-                   {"delimiter", "\" \""},
-                   {"columns_are", fmt::format("{{path: \"{{folder}}{{id}}{}\"}}", ending)},
-                   // "$$": a $ begins a variable.
-                   {"columns", "{text: text, speaker: '([0-9]+)-[0-9]+-[0-9]+[.][a-z]+$$'}"}}};
-  if (has_splits) out.options.emplace_back("splits", "top_dir");
+                  {{"root", text(folder.string())},
+                   {"manifest", text((folder / "**/*.trans.txt").string())},
+                   {"header", words({"id", "text"})},
+                   {"delimiter", text(" ")},
+                   {"columns_are", map({{"path", text("{folder}{id}" + ending)}})},
+                   {"columns", map({{"text", word("text")},
+                                    {"speaker", text("([0-9]+)-[0-9]+-[0-9]+[.][a-z]+$")}})}}};
+  if (has_splits) out.options.emplace_back("splits", word("top_dir"));
   if (const fs::path speakers = folder / "SPEAKERS.TXT"; has(speakers))
-    out.options.emplace_back(
-        "join", fmt::format("{{table: {}, delimiter: \"|\", comment: \";\", header: [id, sex, "
-                            "subset, minutes, name], on: speaker, columns: [sex]}}",
-                            yaml(speakers.string())));
+    out.options.emplace_back("join",
+                             map({{"table", text(speakers.string())},
+                                  {"delimiter", text("|")},
+                                  {"comment", text(";")},
+                                  {"header", words({"id", "sex", "subset", "minutes", "name"})},
+                                  {"on", word("speaker")},
+                                  {"columns", words({"sex"})}}));
   return out;
 }
 
@@ -154,12 +173,15 @@ std::optional<CorpusGuess> vox_celeb(const fs::path& folder) {
   if (!has(list) || !has(folder / "wav")) return std::nullopt;
   return CorpusGuess{
       "VoxCeleb1 (wav/SPEAKER/VIDEO; vox1_meta.csv has splits and speakers)",
-      {{"root", yaml((folder / "wav").string())},
-       {"labels", "top_dir"},
-       {"columns", "{speaker: top_dir, video: parent_dir}"},
-       {"join", fmt::format("{{table: {}, delimiter: \"\\t\", on: speaker, key: VoxCeleb1 ID, "
-                            "columns: {{gender: Gender}}, split: Set}}",
-                            yaml(list.string()))}}};
+      {{"root", text((folder / "wav").string())},
+       {"labels", word("top_dir")},
+       {"columns", map({{"speaker", word("top_dir")}, {"video", word("parent_dir")}})},
+       {"join", map({{"table", text(list.string())},
+                     {"delimiter", text("\t")},
+                     {"on", word("speaker")},
+                     {"key", text("VoxCeleb1 ID")},
+                     {"columns", map({{"gender", word("Gender")}})},
+                     {"split", word("Set")}})}}};
 }
 
 std::optional<CorpusGuess> vctk(const fs::path& folder) {
@@ -173,18 +195,20 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
     const bool has_letters = !line.empty() && (line.front() == 'p' || line.front() == 's');
     // Two microphones share a text in the second release, of which no rule knows.
     const bool has_texts = has(folder / "txt") && name == std::string("wav48");
+    Entries columns{
+        {"speaker", has_letters ? word("parent_dir") : text("(?:^|/)[a-z]*([^/]+)/[^/]+$")}};
+    if (has_texts) columns.emplace_back("text", text("txt/{parent_dir}/{name}.txt"));
     CorpusGuess out{
         fmt::format("VCTK ({}/SPEAKER; {}speaker-info.txt)", name, has_texts ? "txt; " : ""),
-        {{"root", yaml((has_texts ? folder : folder / name).string())},
-         {"labels", "parent_dir"},
-         // "$$": a $ begins a variable.
-         {"columns", fmt::format("{{speaker: {}{}}}",
-                                 has_letters ? "parent_dir" : "'(?:^|/)[a-z]*([^/]+)/[^/]+$$'",
-                                 has_texts ? ", text: \"txt/{parent_dir}/{name}.txt\"" : "")},
-         {"join",
-          fmt::format("{{table: {}, delimiter: \" \", comment: ID, header: [id, age, gender, "
-                      "accent], on: speaker, columns: [gender]}}",
-                      yaml(list.string()))}}};
+        {{"root", text((has_texts ? folder : folder / name).string())},
+         {"labels", word("parent_dir")},
+         {"columns", map(columns)},
+         {"join", map({{"table", text(list.string())},
+                       {"delimiter", text(" ")},
+                       {"comment", word("ID")},
+                       {"header", words({"id", "age", "gender", "accent"})},
+                       {"on", word("speaker")},
+                       {"columns", words({"gender"})}})}}};
     if (has(folder / "txt") && !has_texts)
       out.remarks.emplace_back(
           "the texts in txt are not used: they are called like the recordings without _mic1 and "
@@ -218,6 +242,7 @@ std::string path_of_audio_set(const fs::path& list, const CorpusContents& conten
       std::string rest = path.substr(at + kIdLength);
       // A time in the name may be written otherwise than in the table.
       if (rest.find_first_of("0123456789") < rest.rfind('.')) return "";
+      if (path.find_first_of("{}") != path.npos) return "";  // it would be a template of its own
       return path.substr(0, at) + "{ytid}" + rest;
     }
   return "";
@@ -228,7 +253,7 @@ std::string path_of_audio_set(const fs::path& list, const CorpusContents& conten
 std::optional<CorpusGuess> audio_set(const fs::path& folder) {
   std::optional<CorpusContents> contents;
   SplitLists lists;  // by split
-  Texts names;
+  Texts names, unused;
   std::string path;
   for (const std::string& name : names_in(folder)) {
     const fs::path list = folder / name;
@@ -242,28 +267,36 @@ std::optional<CorpusGuess> audio_set(const fs::path& folder) {
     if (!contents) contents.emplace().add_folder(folder.string());
     const std::string its = path_of_audio_set(list, *contents);
     if (its.empty() || (!path.empty() && its != path)) continue;
+    const std::string split = name.substr(0, std::min(name.find("_segments"), name.find('.')));
+    const auto is_it = [&](const auto& one) { return one.first == split; };
+    if (!split_name_problem(split).empty() || std::any_of(lists.begin(), lists.end(), is_it)) {
+      unused.push_back(name);
+      continue;
+    }
     path = its;
     names.push_back(name);
-    lists.emplace_back(name.substr(0, std::min(name.find("_segments"), name.find('.'))), list);
+    lists.emplace_back(split, list);
   }
   if (lists.empty()) return std::nullopt;
   CorpusGuess out{
-      fmt::format("AudioSet ({})", fmt::join(names, ", ")),
-      {{"root", yaml(folder.string())},
-       {"manifest", lists.size() > 1 ? map_of(lists) : yaml(lists.front().second)},
-       {"delimiter", "\", \""},
-       {"comment", "\"#\""},
-       {"header", "[ytid, start, end, labels]"},
-       {"columns_are", fmt::format("{{path: {}, label: labels}}", yaml(path))},
-       {"labels", "manifest"},
-       {"label_separator", "\",\""},
-       {"utterances", "{}"}},
+      fmt::format("AudioSet ({})", some_of(names)),
+      {{"root", text(folder.string())},
+       {"manifest", lists.size() > 1 ? map_of(lists) : text(lists.front().second)},
+       {"delimiter", text(", ")},
+       {"comment", text("#")},
+       {"header", words({"ytid", "start", "end", "labels"})},
+       {"columns_are", map({{"path", text(path)}, {"label", word("labels")}})},
+       {"labels", word("manifest")},
+       {"label_separator", text(",")},
+       {"utterances", map({})}},
       {"the files are taken for whole videos, and the segments for parts of them; where the files "
        "are the segments themselves, remove utterances"}};
   if (const fs::path classes = folder / "class_labels_indices.csv"; has(classes))
-    out.options.emplace_back("join",
-                             fmt::format("{{table: {}, on: label, key: mid, label: display_name}}",
-                                         yaml(classes.string())));
+    out.options.emplace_back("join", map({{"table", text(classes.string())},
+                                          {"on", word("label")},
+                                          {"key", word("mid")},
+                                          {"label", word("display_name")}}));
+  note_no_splits(unused, out);
   return out;
 }
 
@@ -293,10 +326,10 @@ std::optional<CorpusGuess> lhotse_of(const Texts& names, const fs::path& folder)
     return CorpusGuess{
         splits.empty() ? fmt::format("a manifest of Lhotse ({} in {})", kWhat[rank], name_of(first))
                        : fmt::format("manifests of Lhotse, each a split ({} in {})", kWhat[rank],
-                                     fmt::join(taken, ", ")),
-        {{"manifest", splits.empty() ? yaml(first) : map_of(splits)},
-         {"utterances", "{}"},
-         {"columns", rank == 2 ? "[utterance]" : "[utterance, text, speaker]"}}};
+                                     some_of(taken)),
+        {{"manifest", splits.empty() ? text(first) : map_of(splits)},
+         {"utterances", map({})},
+         {"columns", rank == 2 ? words({"utterance"}) : words({"utterance", "text", "speaker"})}}};
   }
   return std::nullopt;
 }

@@ -4,12 +4,12 @@
 #include <xxhash.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +18,9 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/value.h"
+#include "stages/corpus/split_name.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/files/json_bytes.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
@@ -32,21 +34,7 @@ constexpr std::size_t kPiece = 1 << 20;  // [bytes] written at a time
 
 std::string json(std::string_view text) {
   if (is_utf8(text)) return to_json(Value::scalar(std::string(text), {}, true));
-  std::string hex;
-  for (const unsigned char c : text) hex += fmt::format("{:02x}", c);
-  return R"({"hex": ")" + hex + "\"}";
-}
-
-std::string text_of(const Json& json) {
-  if (json.is_string()) return json.get<std::string>();
-  const auto hex = json.at("hex").get<std::string>();
-  std::string out(hex.size() / 2, '\0');
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    unsigned char c = 0;
-    std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, c, 16);
-    out[i] = static_cast<char>(c);
-  }
-  return out;
+  return R"({"hex": ")" + hex_of(text) + "\"}";
 }
 
 // JSON has no infinity, and null means NaN.
@@ -76,7 +64,7 @@ std::string names(const std::vector<std::string>& list) {
 
 std::vector<std::string> names_of(const Json& list) {
   std::vector<std::string> out;
-  for (const Json& name : list) out.push_back(text_of(name));
+  for (const Json& name : list) out.push_back(bytes_of(name));
   return out;
 }
 
@@ -128,8 +116,9 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
   throw RunError(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(error)));
 }
 
-[[noreturn]] void refuse(const std::string& path) {
-  throw RunError(path + ": this file is not what `melflow plan` wrote; plan again");
+[[noreturn]] void refuse(const std::string& path, const std::string& why = "") {
+  throw RunError(fmt::format("{}: this file is not what `melflow plan` wrote{}{}; plan again", path,
+                             why.empty() ? "" : ": ", why));
 }
 
 // Builds a manifest from the lines that are read.
@@ -139,15 +128,19 @@ class Lines {
     const Json json = Json::parse(head);
     std::vector<CorpusSource> sources;
     for (const Json& source : json.value("sources", Json::array()))
-      sources.push_back({text_of(source.at("name")), text_of(source.at("root"))});
+      sources.push_back({bytes_of(source.at("name")), bytes_of(source.at("root"))});
     corpus_.manifest =
-        sources.empty() ? Manifest(text_of(json.at("root"))) : Manifest(std::move(sources));
+        sources.empty() ? Manifest(bytes_of(json.at("root"))) : Manifest(std::move(sources));
     Manifest& manifest = corpus_.manifest;
     labels_ = names_of(json.at("labels"));
     splits_ = names_of(json.at("splits"));
+    const std::vector<std::string> texts = names_of(json.at("texts"));
+    // They become names of files and datasets, and the job may be from elsewhere.
+    for (const std::string& split : splits_) check_name(split_name_problem(split));
+    for (const std::string& text : texts) check_name(column_name_problem(text));
     manifest.set_names(labels_, splits_);
     manifest.set_target_names(names_of(json.at("targets")));
-    manifest.set_text_names(names_of(json.at("texts")));
+    manifest.set_text_names(texts);
     has_label_sets_ = json.at("several_labels").get<bool>();
     if (json.contains("spans"))
       manifest.set_span_unit(json.at("spans") == "seconds" ? Manifest::SpanUnit::seconds
@@ -156,7 +149,7 @@ class Lines {
   void add(std::string_view line) {
     const Json json = Json::parse(line);
     Manifest& manifest = corpus_.manifest;
-    const std::string path = text_of(json.at("path"));
+    const std::string path = bytes_of(json.at("path"));
     const std::size_t name =
         path.find_last_of('/', path.size() - 2) + 1;  // a folder's name ends in its slash
     const std::size_t i = manifest.size();
@@ -173,10 +166,10 @@ class Lines {
       manifest.set_target(i, column++, static_cast<float>(number_of(target)));
     column = 0;
     for (const Json& text : json.value("texts", Json::array()))
-      manifest.set_text(i, column++, text_of(text));
+      manifest.set_text(i, column++, bytes_of(text));
     if (json.contains("start"))
       manifest.set_span(i, {number_of(json.at("start")), number_of(json.at("end"))});
-    if (json.contains("problem")) manifest.set_problem(i, text_of(json.at("problem")));
+    if (json.contains("problem")) manifest.set_problem(i, bytes_of(json.at("problem")));
   }
   FrozenCorpus end() {
     corpus_.manifest.close();
@@ -184,6 +177,9 @@ class Lines {
   }
 
  private:
+  static void check_name(const std::string& problem) {
+    if (!problem.empty()) throw std::invalid_argument(problem);
+  }
   void set_labels(std::size_t i, const Json& json) {
     if (has_label_sets_) {
       std::vector<std::string_view> set;
@@ -270,6 +266,8 @@ FrozenCorpus read_manifest(const std::string& path, std::span<const ManifestRang
     return out.end();
   } catch (const Json::exception&) {
   } catch (const std::out_of_range&) {
+  } catch (const std::invalid_argument& e) {
+    refuse(path, e.what());
   }
   refuse(path);
 }

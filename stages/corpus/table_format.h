@@ -41,6 +41,10 @@ class ColumnsAre {
   };
   std::vector<Column> list;
 
+  /// Whether that text, written as a value, is the column of that name and no template.
+  [[nodiscard]] static bool is_name(std::string_view text) {
+    return !text.empty() && text != kFolder && text.find_first_of({"{}\0", 3}) == text.npos;
+  }
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
   [[nodiscard]] const Column* find(std::string_view name) const;
   /// The columns of the table that `name` is made of: its own where nothing else is written.

@@ -108,7 +108,7 @@ std::optional<std::pair<std::string, std::string>> paths_in(TableReader& table,
     }
     Texts columns = known.empty() ? table.columns() : Texts{known};
     for (const std::string& column : columns) {
-      if (table.column(column) < 0) continue;
+      if (table.column(column) < 0 || !ColumnsAre::is_name(column)) continue;
       if (auto below = folder_of_paths(folder, list, table.cell(column)))
         return std::pair(column, std::move(*below));
     }
@@ -126,18 +126,18 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
   out.guess = {
       fmt::format("{} ({}, {} columns)", out.is_nemo ? "a manifest of NeMo" : "a table with paths",
                   fs::relative(list, folder).string(), table->columns().size()),
-      {{"root", yaml((folder / below).string())}, {"manifest", yaml(list.string())}},
+      {{"root", text((folder / below).string())}, {"manifest", text(list.string())}},
       {}};
   auto& options = out.guess.options;
-  if (options.front().second.ends_with("/\""))
-    options.front().second = yaml((folder / below).parent_path().string());
-  Texts are;
+  if (options.front().second.text().ends_with('/'))
+    options.front().second = text((folder / below).parent_path().string());
+  Entries are;
   const auto name = [&](const char* role, std::initializer_list<const char*> names) {
     std::string column = one_of(*table, names);
-    if (!column.empty() && column != role) are.push_back(fmt::format("{}: {}", role, yaml(column)));
+    if (!column.empty() && column != role) are.emplace_back(role, text(column));
     return column;
   };
-  if (path != "path") are.push_back("path: " + yaml(path));
+  if (path != "path") are.emplace_back("path", text(path));
   const std::string label = one_of(*table, {"label", "category", "class", "label_name"});
   const bool has_labels = !label.empty() && texts_of(list.string(), label).size() > 1;
   if (has_labels) name("label", {label.c_str()});
@@ -148,15 +148,13 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
   const bool has_end = (has_start || (out.is_nemo && has_offsets(list))) &&
                        (!name("end", {"end", "stop", "end_time", "end_s", "end_seconds"}).empty() ||
                         table->find_column("duration") >= 0);
-  if (!has_end || out.is_nemo)
-    std::erase_if(are, [](const std::string& a) { return a.starts_with("start: "); });
+  if (!has_end || out.is_nemo) std::erase_if(are, [](const auto& a) { return a.first == "start"; });
   const auto [channel, not_used] = channel_option(list.string());
-  if (*channel != '\0') are.push_back(fmt::format("{}: channel", channel));
+  if (*channel != '\0') are.emplace_back(channel, word("channel"));
   if (!not_used.empty()) out.guess.remarks.push_back(not_used);
-  if (!are.empty())
-    options.emplace_back("columns_are", fmt::format("{{{}}}", fmt::join(are, ", ")));
-  if (has_labels) options.emplace_back("labels", "manifest");
-  if (has_end) options.emplace_back("utterances", "{}");
+  if (!are.empty()) options.emplace_back("columns_are", map(are));
+  if (has_labels) options.emplace_back("labels", word("manifest"));
+  if (has_end) options.emplace_back("utterances", map({}));
   out.list.path = list.string();
   for (const char* column :
        {"text", "sentence", "transcription", "transcript", "speaker", "client_id"})
@@ -166,6 +164,8 @@ std::optional<OfTable> of_table(const fs::path& folder, const fs::path& list) {
         fmt::format("the column {} is not used: all its texts are the same", label));
   return out;
 }
+
+bool is_same(const Entries& a, const Entries& b) { return to_json(map(a)) == to_json(map(b)); }
 
 CorpusGuess with_columns(const OfTable& table) {
   CorpusGuess out = table.guess;
@@ -207,7 +207,7 @@ std::optional<CorpusGuess> tables(const fs::path& folder) {
       OfTable& other = found.at(list);
       if (&other != &first) {
         other.guess.options[1].second = manifest;
-        if (other.guess.options != first.guess.options) return with_columns(first);
+        if (!is_same(other.guess.options, first.guess.options)) return with_columns(first);
       }
       listed.push_back(other.list);
       names.push_back(fs::relative(list, folder));

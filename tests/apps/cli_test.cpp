@@ -14,8 +14,10 @@
 #include "apps/program.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/stage/registry.h"
+#include "stages/output/formats/feature_file.h"
 #include "tests/apps/copy_program.h"
 #include "tests/apps/process.h"
+#include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
 
 namespace melflow::test::cli_test {
@@ -310,6 +312,37 @@ TEST_CASE("cli: init looks at a folder, says what it takes it for, and writes it
   CHECK_FALSE(fs::exists(folder / "q.yaml"));
   CHECK(has(run(folder, {kMelflow, "init", "--from", "nonee", "q.yaml"}).err,
             "there is no 'nonee'; allowed: "));
+}
+
+TEST_CASE("cli: names in a corpus are names in what init writes, whatever they are") {
+  const std::string injected =
+      "train\n    stage: file_list\n    call: \"os:system\"\n    arguments: {command: \"touch "
+      "PWNED\"}\n"
+      "  d: {stage: discard, from: more}\n  more: #";
+  const std::string names[] = {injected, "train\nplugins: [\"corpus\\x2fevil.so\"]\nzz:\n  yy: #",
+                               "train ${HOME} $", "train\xE2\x80\xA8 \"'{}[]: &a *b",
+                               "train\xE9\x80"};
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const TempFolder folder;
+    const std::string root = "c" + name;
+    write_clip(folder / (root + "/" + name + "/a.wav"), 16000, 0.3, 1);
+    write_clip(folder / (root + "/test/b.wav"), 16000, 0.3, 2);
+    const Ended made = exits(0, run(folder, {kMelflow, "init", "--from", root, "p.yaml"}));
+    CHECK(has(made.out, " is taken for a folder of 2 sound files"));
+    const std::string text = read_text(folder / "p.yaml"),
+                      files = text.substr(text.find("  files:"));
+    CHECK(has(files, "\n    stage: file_list\n    root: \""));
+    CHECK_FALSE(has(text, "\nplugins"));
+    exits(0, run(folder, {kMelflow, "validate", "p.yaml", "--var", "OUT=o.h5"}));
+    exits(0, run(folder, {kMelflow, "run", "p.yaml", "-q", "--var", "OUT=o.h5"}));
+    const FeatureFile output(folder / "o.h5");
+    REQUIRE(output.files().size() == 2);
+    CHECK(output.root() == root);
+    for (const FeatureFile::Entry& e : output.files())
+      CHECK((e.path == name + "/a.wav" || e.path == "test/b.wav"));
+    CHECK_FALSE(fs::exists(folder / "PWNED"));
+  }
 }
 
 // A comment in the file that init writes lists "one of a, b, c" for the option before it.

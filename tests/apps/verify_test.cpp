@@ -68,6 +68,39 @@ TEST_CASE("verify: rows that are another are found, in each format") {
   }
 }
 
+TEST_CASE("verify: an output without its hashes, or with names that lead elsewhere, is not right") {
+  const TempFolder folder;
+  make_output(folder, "npy_write, path: o.npy");
+  const std::string document = folder / "o.index.json", whole = test::read_text(document);
+  const auto with = [&](const std::string& key, const Json& value) {
+    Json about = Json::parse(whole);
+    if (value.is_null())
+      about.erase(key);
+    else
+      about[key] = value;
+    test::write_text(document, about.dump());
+  };
+  with("index_hash", nullptr);
+  const Ended none = exits(1, melflow_in(folder, {"verify", "o.npy"}));
+  CHECK(has(none.out,
+            "o.npy: its index has no hash (index_hash), so that nothing tells whether it is what "
+            "was written"));
+  CHECK(has(exits(1, melflow_in(folder, {"repair", "o.npy"})).err,
+            "its index is not what was written"));
+  for (const char* name : {"/tmp/x", "..", "a/b", "", "two\nlines"}) {
+    CAPTURE(std::string(name));
+    with("splits", Json::array({name}));
+    for (const char* verb : {"verify", "inspect", "repair", "update"})
+      CHECK(has(
+          exits(1, melflow_in(folder, {verb, verb == std::string("update") ? "p.yaml" : "o.npy"}))
+              .err,
+          "cannot be the name of a split"));
+    with("columns", Json{{name, Json::array({"", "", "", "", "", ""})}});
+    CHECK(has(exits(1, melflow_in(folder, {"verify", "o.npy"})).err,
+              "cannot be the name of a column"));
+  }
+}
+
 TEST_CASE("verify: rows are recomputed, and are the same or not") {
   for (const Row& row :
        {Row{"hdf5_write, path: o.h5", "o.h5"},

@@ -1,7 +1,9 @@
 """What the tests of the Python package share: a corpus, its pipelines, and the rows that the program writes for them."""
 
 import functools
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -9,6 +11,7 @@ import tempfile
 import unittest
 import wave
 
+import h5py
 import numpy as np
 
 RATE = 8000
@@ -73,6 +76,26 @@ def write_rows(folder, name, text):
     if ended.returncode not in (0, 3):
         raise RuntimeError(ended.stderr)
     return os.path.join(folder, name + ".h5")
+
+
+def rehash(path):
+    """Gives a changed output the hash of the index that it has now, so that it counts as intact."""
+    import melflow
+    try:
+        melflow.open(path)
+    except melflow.RunError as error:
+        now = re.search("index_hash is ([0-9a-f]{16}), not", str(error))
+        if not now:
+            return
+        if path.endswith(".npy"):
+            document = path[:-3] + "index.json"
+            with open(document, encoding="utf-8") as file:
+                about = json.load(file)
+            with open(document, "w", encoding="utf-8") as file:
+                json.dump({**about, "index_hash": now[1]}, file)
+        else:
+            with h5py.File(path, "r+") as file:
+                file.attrs["index_hash"] = now[1]
 
 
 def remarks_of(report):

@@ -351,6 +351,21 @@ class ExportsTest(corpus.CorpusTest):
                         got[number, take] = values
                     self.check(got, expected)
 
+    def test_results_have_numbers(self):
+        path = os.path.join(self.folder.name, "numbers.h5")
+        corpus.write_rows(self.folder.name, "numbers", corpus.varied(corpus.pipeline(self.root, f"stage: hdf5_write, path: {path}")))
+        with h5py.File(path, "r+") as file:
+            results = file["files/results"].asstr()[:]
+            first = next(i for i, said in enumerate(results) if said)
+            for one in (said := json.loads(results[first])):
+                one["number"] = {"repeat": "x/../../../outside"}
+            results[first] = json.dumps(said)
+            file["files/results"][:] = results
+        corpus.rehash(path)
+        for format in ("tar", "shar"):
+            with self.assertRaisesRegex(melflow.RunError, "is damaged: a result of .* has the number .*outside"):
+                melflow.export(path, os.path.join(self.folder.name, "numbers." + format), format)
+
     def test_names_by_a_column(self):
         source, folder = self.told(), os.path.join(self.folder.name, "by_id")
         melflow.export(source, folder, "tar", utterance="id")

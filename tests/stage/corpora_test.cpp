@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/value.h"
 #include "stages/corpus/corpus_guess.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
@@ -46,7 +47,7 @@ Texts warnings(List& list) {
 std::string written(const CorpusGuess& guess) {
   std::string out;
   for (const auto& [option, value] : guess.options)
-    out += (out.empty() ? "{" : ", ") + option + ": " + value;
+    out += (out.empty() ? "{" : ", ") + option + ": " + to_json(value);
   return out + "}";
 }
 
@@ -796,6 +797,72 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
   CHECK_FALSE(guess_corpus(none.path()).has_value());
 }
 
+TEST_CASE("names that would mean something else in options are not written") {
+  struct Row {
+    const char* what;
+    std::vector<std::pair<const char*, const char*>> files;
+    Texts entries, remarks = {};
+  };
+  const Row rows[] = {
+      {"a folder of 2 sound files, with labels from the names of folders",
+       {{"train\nx/a.wav", "x"}, {"test/b.wav", "x"}},
+       {"-: test/b.wav=test", "-: train\nx/a.wav=train\nx"}},
+      // A ( makes an expression, a : the name of a value.
+      {"a folder of 1 sound file",
+       {{"wav/p/a.wav", "x"}, {"(txt)/p/a.txt", "A"}},
+       {"-: wav/p/a.wav"},
+       {"1 file called like sound files, such as (txt)/p/a.txt, is not used"}},
+      {"a folder of 1 sound file",
+       {{"wav/p/a.wav", "x"}, {"x.json:y/p/a.txt", "A"}},
+       {"-: wav/p/a.wav"},
+       {"1 file called like sound files, such as x.json:y/p/a.txt, is not used"}},
+      {"a folder of 1 sound file",
+       {{"wav/p/a.wav", "x"}, {"{name}/p/a.txt", "A"}},
+       {"-: wav/p/a.wav"}},
+      {"a folder of 1 sound file",
+       {{"t.csv", "a{b},x\nf.wav,1\n"}, {"f.wav", "x"}},
+       {"-: f.wav"},
+       {"a table is not used: t.csv"}},
+      {"a table with paths (t.csv, 2 columns)",
+       {{"t.csv", "a\": $X #,x\nf.wav,1\n"}, {"f.wav", "x"}},
+       {"-: f.wav"}},
+      {"data folders of Kaldi, each a split (train)",
+       {{"train/wav.scp", "u /a.wav\n"}, {"two\nlines/wav.scp", "u /b.wav\n"}},
+       {"train: /a.wav|u"},
+       {"not used, since no split of its own can be called so: two\nlines"}},
+      {"AudioSet (eval_segments.csv)",
+       {{"eval_segments.csv", "# YTID, a\n--4gqARaEJE, 0.000, 10.000, \"/m/2\"\n"},
+        {"two\nlines_segments.csv", "# YTID, a\n--4gqARaEJE, 0.000, 10.000, \"/m/2\"\n"},
+        {"Y--4gqARaEJE.flac", "x"}},
+       {"-: Y--4gqARaEJE.flac#t=0,10=/m/2"},
+       {"the files are taken for whole videos, and the segments for parts of them; where the "
+        "files are the segments themselves, remove utterances",
+        "not used, since no split of its own can be called so: two\nlines_segments.csv",
+        "a table is not used: two\nlines_segments.csv"}},
+      {"a folder of 1 sound file",
+       {{"$(x)/train.tsv", "client_id\tpath\tsentence\nc\ta.mp3\tYes\n"},
+        {"$(x)/clips/a.mp3", "x"}},
+       {"-: $(x)/clips/a.mp3"},
+       {"@/$(x) has Common Voice (train.tsv, clips), which is not used; to use it: --from "
+        "'@/$(x)'"}},
+  };
+  for (const Row& row : rows) {
+    const TempFolder folder;
+    for (const auto& [name, text] : row.files) folder.write(name, text);
+    const auto guess = guess_corpus(folder.path());
+    REQUIRE(guess.has_value());
+    CHECK(guess->what == row.what);
+    CAPTURE(written(*guess));
+    List list(written(*guess));
+    CHECK(entries(list) == row.entries);
+    Texts remarks = row.remarks;
+    for (std::string& remark : remarks)
+      for (std::size_t at; (at = remark.find('@')) != remark.npos;)
+        remark.replace(at, 1, folder.path());
+    CHECK(guess->remarks == remarks);
+  }
+}
+
 TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
   const TempFolder folder;
   for (const char* p : {"m/dog/a.wav", "m/cat/b.wav", "n/0.flac", "n/1.flac"}) folder.write(p, "x");
@@ -805,7 +872,8 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
   folder.write("n/1.cls", "6");
   const std::string made = fmt::format(
       "cd '{}' && tar cf m.tar -C m dog cat && mkdir s && tar cf s/0.tar -C n 0.flac "
-      "0.txt 0.cls && tar cf s/1.tar -C n 1.flac 1.txt 1.cls",
+      "0.txt 0.cls && tar cf s/1.tar -C n 1.flac 1.txt 1.cls && mkdir 'x{{y}}*' && cp m.tar "
+      "'x{{y}}*'",
       folder.path());
   REQUIRE(std::system(made.c_str()) == 0);
   struct Row {
@@ -815,6 +883,9 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
   const Texts shards{"-: 0.tar/0.flac=5|nought", "-: 1.tar/1.flac=6|one"};
   const Row rows[] = {
       {"m.tar",
+       "an archive of 2 sound files, with labels from the names of folders",
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"}},
+      {"x{y}*/m.tar",
        "an archive of 2 sound files, with labels from the names of folders",
        {"-: cat/b.wav=cat", "-: dog/a.wav=dog"}},
       {"s/0.tar",

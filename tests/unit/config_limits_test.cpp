@@ -58,14 +58,14 @@ TEST_CASE(
       {"an escape code", "a: \x1b[31mred\n",
        "t.yaml:1:4: a configuration cannot have control characters in it; remove U+001B here"},
       {"Latin-1", "a: 1\nb: M\xFCnchen\n",
-       "t.yaml:2:5: the byte 0xfc is not part of UTF-8, which configurations are written in; a "
-       "path with such bytes can come from a variable: ${NAME}"},
+       "t.yaml:2:5: the byte 0xfc is not part of UTF-8, which configurations are written in; save "
+       "it as UTF-8, or where a path has this byte write ${0xFC}"},
       {"UTF-16",
        std::string("\xFF\xFE"
                    "a\0:\0",
                    6),
-       "t.yaml:1:1: the byte 0xff is not part of UTF-8, which configurations are written in; a "
-       "path with such bytes can come from a variable: ${NAME}"},
+       "t.yaml:1:1: the byte 0xff is not part of UTF-8, which configurations are written in; save "
+       "it as UTF-8, or where a path has this byte write ${0xFF}"},
       {"a nought as an escape", R"(a: "x\0y")",
        R"(t.yaml:1:4: a text cannot have the character \0 in it; remove it)"},
   };

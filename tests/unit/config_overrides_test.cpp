@@ -97,9 +97,18 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
       {"${MELFLOW_TEST_NOT_SET}",
        "the variable MELFLOW_TEST_NOT_SET is not set; give --var MELFLOW_TEST_NOT_SET=VALUE, set "
        "it in the environment, or write a default: ${MELFLOW_TEST_NOT_SET:-VALUE}"},
-      {"${}", "'${}' is not a variable; write ${NAME} or ${NAME:-default}"},
-      {"${1X}", "'${1X}' is not a variable; write ${NAME} or ${NAME:-default}"},
-      {"${A-b}", "'${A-b}' is not a variable; write ${NAME} or ${NAME:-default}"},
+      {"${}",
+       "'${}' is not a variable; write ${NAME} or ${NAME:-default}, or ${0x80} to ${0xFF} for "
+       "a byte that is not UTF-8"},
+      {"${1X}",
+       "'${1X}' is not a variable; write ${NAME} or ${NAME:-default}, or ${0x80} to ${0xFF} for "
+       "a byte that is not UTF-8"},
+      {"${A-b}",
+       "'${A-b}' is not a variable; write ${NAME} or ${NAME:-default}, or ${0x80} to ${0xFF} for "
+       "a byte that is not UTF-8"},
+      {"${0x41}",
+       "'${0x41}' is not a variable; write ${NAME} or ${NAME:-default}, or ${0x80} to ${0xFF} for "
+       "a byte that is not UTF-8"},
   };
   for (const Row& row : rows) {
     INFO(row.text);

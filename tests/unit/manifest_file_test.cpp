@@ -107,4 +107,25 @@ TEST_CASE("manifest file: what is not what was written is refused") {
   }
 }
 
+TEST_CASE("manifest file: names that would lead out of the output are refused") {
+  const TempFolder folder;
+  const std::string path = folder / "m.jsonl";
+  const Manifest m = example(false);
+  std::vector<ManifestRange> ranges(1);
+  ranges[0].end = m.size();
+  write_manifest(path, m, std::vector<FileStamp>(m.size()), ranges);
+  const std::string whole = test::read_bytes(path);
+  for (const auto& [from, to] :
+       {std::pair("\"train\"", "\"/tmp\""), {"\"speaker\"", "\"a/../b\""}}) {
+    CAPTURE(std::string(to));
+    std::string text = whole;
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    // The ranges are where they were.
+    text.insert(text.find('\n'), std::string(whole.size() - text.size(), ' '));
+    test::write_bytes(path, text);
+    CHECK_THROWS_WITH_AS((void)read_manifest(path, ranges),
+                         doctest::Contains("cannot be the name of a"), RunError);
+  }
+}
+
 }  // namespace melflow::manifest_file_test

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import tarfile
@@ -230,7 +231,15 @@ class Zarr(Format):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # texts of any length are young in Zarr 3
             for name, values in columns.items():
-                files.create_array(name.replace("/", "_"), data=values, dimension_names=["file"])
+                files.create_array(Zarr._free_name(name, files), data=values, dimension_names=["file"])
+
+    @staticmethod
+    def _free_name(name: str, group: Any) -> str:
+        """Of an array: names of targets are any texts, and Zarr takes those with / for paths and some others for its own."""
+        name = re.sub(r"\A(?=\.|__|\Z)", "of_", name.replace("/", "_"))
+        while name in group:
+            name += "_"
+        return name
 
     def read(self, source: Source, folder: str) -> Read:
         import zarr

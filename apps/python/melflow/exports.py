@@ -11,6 +11,7 @@ import collections
 import csv
 import fcntl
 import importlib
+import io
 import json
 import os
 import re
@@ -67,6 +68,13 @@ def _names_by(rows: FileRows, column: str) -> List[str]:
         if count:
             seen[name] = path
     return out
+
+
+def _csv_line(values: Iterable[Any]) -> str:
+    """Before Python 3.13 a text with a CR is put in quotes only where lines end with one."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerow(values)
+    return out.getvalue()[:-2] + "\n"
 
 
 def text(value: str) -> str:
@@ -131,7 +139,10 @@ class Source:
         out: List[Piece] = []
         end = 0
         for n, one in enumerate(said):
-            name = self._piece_name(i, n, one.get("number", {}).values())
+            numbers = one.get("number", {})
+            if not isinstance(numbers, dict) or any(type(number) is not int for number in numbers.values()):
+                raise RunError(f"{self.rows.file}: this file is damaged: a result of {self.rows.path[i]} has the number {numbers!r}")
+            name = self._piece_name(i, n, numbers.values())
             end += one["rows"]
             out.append(Piece(name, slice(end - one["rows"], end), {**record, "name": text(name), "result": one}))
         return out
@@ -153,12 +164,12 @@ class Source:
         that knows splits by such names: of letters, digits and _."""
         out: Dict[str, str] = {}
         for split in self.parts:
-            name = unique = re.sub(r"\W", "_", split) if are_words else split
+            name = unique = (re.sub(r"\W", "_", split) if are_words else split) or "rows"
             n = 1
             while unique in out.values():
                 n += 1
                 unique = f"{name}_{n}"
-            out[split] = unique or "rows"
+            out[split] = unique
         self.renamed = {split: name for split, name in out.items() if split and split != name}
         return out
 
@@ -236,15 +247,14 @@ class Source:
     def write_table(self, path: str) -> None:
         """Every recording of the file, with rows or without, and why. Names and paths have their bytes."""
         with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            out = csv.writer(file, lineterminator="\n")
             for i, count in enumerate(self.rows.count.tolist()):
                 record = {**self.record(i), "name": self.names[i], "path": self.rows.path[i]}
                 stage, reason = self._reasons.get(i, ("", ""))
                 record |= {"rows": count, "status": _STATUS[self.rows.status[i]], "stage": stage, "reason": reason,
                            "rows_hash": f"{int(self.rows._hashes[i]):016x}"}
                 if i == 0:
-                    out.writerow(record)
-                out.writerow(";".join(v) if isinstance(v, list) else "" if v is None else v for v in record.values())
+                    file.write(_csv_line(record))
+                file.write(_csv_line(";".join(v) if isinstance(v, list) else "" if v is None else v for v in record.values()))
 
 
 def _is_export(folder: str) -> bool:

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/corpus/split_name.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -47,6 +48,17 @@ void check_owners(const FeatureData& data) {
   }
   if (static_cast<std::uint64_t>(next) != data.rows())
     throw RunError(fmt::format("the files have {} rows, and there are {}", next, data.rows()));
+}
+
+// Checks names that become those of files, datasets and groups, as the writer did.
+void check_names(const FeatureData& data) {
+  const auto check = [](const std::string& problem) {
+    if (!problem.empty()) throw RunError(problem);
+  };
+  for (const std::string& split : data.splits) check(split_name_problem(split));
+  for (const std::string& column : data.columns) check(column_name_problem(column));
+  if (data.statistics && data.statistics->groups)
+    check(column_name_problem(data.statistics->groups->by));
 }
 
 void check_groups(const GroupStatistics& groups, std::uint64_t bands) {
@@ -108,6 +120,7 @@ void check_contents(const FeatureData& data) {
                                  s.mean.size(), s.std.size(), data.bands()));
     if (s.groups) check_groups(*s.groups, data.bands());
   }
+  check_names(data);
   for (const FeatureData::Entry& e : data.files) check_entry(data, e);
   check_owners(data);
 }

@@ -123,8 +123,10 @@ struct FeatureContents {
 void check_format(const std::string& path, const FeatureData& data);
 /// Throws RunError for a shape with more or fewer axes than such rows have.
 void check_axes(const FeatureData& data);
-/// Checks that the numbers in a file agree with each other: rows have values, each row belongs to
-/// at most one file, every list has the right length. Throws RunError naming what does not agree.
+/// Checks what all that read a file rely on: names that become those of files and datasets are as
+/// the writer allows them (split_name.h), and numbers agree with each other: rows have values, each
+/// row belongs to at most one file, every list has the right length. Throws RunError naming what is
+/// wrong.
 void check_contents(const FeatureData& data);
 /// The product of `factors`. Throws RunError, naming `what`, when it does not fit 64 bits.
 std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what);

@@ -119,11 +119,6 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   }
 }
 
-std::string FeatureFile::hash() const {
-  const std::string known = text(kIndexHash);
-  return known.empty() ? index_hash(data()) : known;
-}
-
 NumberType FeatureFile::type() const {
   if (const auto type = number_type(dtype())) return *type;
   throw RunError(fmt::format("{}: this file has rows of type {}, which melflow does not know",
@@ -146,18 +141,22 @@ std::string FeatureFile::flaw() const {
         "{}: this file is not complete (its attribute 'complete' is {}, not 1): the run was "
         "ended; the same melflow run goes on with it",
         path_, integer("complete").value_or(0));
+  if (hash().empty())
+    return fmt::format(
+        "{}: its index has no hash ({}), so that nothing tells whether it is what was written; "
+        "copy it again, or rebuild it (overwrite: true)",
+        path_, kIndexHash);
   if (!is_index_as_written())
     return fmt::format(
         "{}: this file is damaged: its index is not what was written "
         "({} is {}, not {}); copy it again, or rebuild it (overwrite: true)",
-        path_, kIndexHash, index_hash(data()), text(kIndexHash));
+        path_, kIndexHash, index_hash(data()), hash());
   return {};
 }
 
-bool FeatureFile::is_index_as_written() const {
-  const std::string known = text(kIndexHash);
-  return known.empty() || known == index_hash(data());
-}
+std::string FeatureFile::hash() const { return text(kIndexHash); }
+
+bool FeatureFile::is_index_as_written() const { return hash() == index_hash(data()); }
 
 std::shared_ptr<const FinishStep> FeatureFile::scaling_step(const Entry& entry) const {
   const auto& groups = statistics()->groups;

@@ -73,13 +73,12 @@ class FeatureFile {
   /// The positions of the stored values. Throws RunError where some of them are not in the file.
   [[nodiscard]] RowPlaces places() const;
   /// Returns what makes the rows and index unfit for use, as a message: the file is not complete,
-  /// or the index differs from what was written; "" for nothing.
+  /// or the index has no hash or differs from what was written; "" for nothing.
   [[nodiscard]] std::string flaw() const;
 
-  /// index_hash() as the file has it, or of its contents where an earlier program made it.
+  /// index_hash() as the file has it; "" where it has none.
   [[nodiscard]] std::string hash() const;
-  /// False where the file's index or attributes differ from what was written. True for outputs of
-  /// earlier programs, which have no hash.
+  /// False where the file's index or attributes differ from what was written, or nothing tells.
   [[nodiscard]] bool is_index_as_written() const;
 
  private:

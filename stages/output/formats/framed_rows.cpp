@@ -47,8 +47,12 @@ std::vector<NamedRows> named_rows(std::size_t files,
     std::int64_t first = of.first;
     for (const StoredJson& result : parse_stored(std::string(of.results))) {
       std::string numbered = name;
-      for (const StoredJson& n : result.value("number", StoredJson::object()))
-        numbered += "-" + n.dump();
+      const StoredJson numbers = result.value("number", StoredJson::object());
+      // They become part of names, and so of paths.
+      if (!numbers.is_object() || !std::all_of(numbers.begin(), numbers.end(),
+                                               [](const auto& n) { return n.is_number_integer(); }))
+        throw RunError(fmt::format("a result of a recording has the number {}", numbers.dump()));
+      for (const StoredJson& n : numbers) numbered += "-" + n.dump();
       const auto rows = result.at("rows").get<std::int64_t>();
       if (rows < 1 || rows > of.first + of.count - first)
         throw RunError(fmt::format("a recording of {} rows has a result of {}", of.count, rows));

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -58,6 +61,42 @@ std::vector<double> numbers_or_nan(const Json& list) {
   std::vector<double> out;
   for (const Json& n : list)
     out.push_back(n.is_null() ? std::numeric_limits<double>::quiet_NaN() : n.get<double>());
+  return out;
+}
+
+// Stands for the byte of the next character: U+FDD0, which is no character of any text.
+constexpr std::string_view kByteMark = "\xEF\xB7\x90";
+
+void restore_bytes(Json& json) {
+  if (json.is_string()) {
+    auto& text = json.get_ref<std::string&>();
+    for (std::size_t at = 0; (at = text.find(kByteMark, at)) != text.npos; ++at) {
+      const std::size_t next = at + kByteMark.size();  // U+0080 to U+00FF has two bytes
+      if (next + 1 >= text.size() || (text[next] & 0xFE) != 0xC2) continue;
+      const auto byte = static_cast<char>((text[next] & 3) << 6 | (text[next + 1] & 0x3F));
+      text.replace(at, next + 2 - at, 1, byte);
+    }
+  } else if (json.is_structured()) {
+    for (Json& one : json) restore_bytes(one);
+  }
+}
+
+// The document with the bytes of texts that are not UTF-8, which it has as \udc80 to \udcff.
+Json parse_with_bytes(const std::string& document) {
+  if (document.find(kByteMark) != document.npos)
+    return parse_stored(without_escaped_bytes(document));
+  const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+  std::string marked;
+  for (std::string_view rest = document; !rest.empty();) {
+    const bool is_escape = rest.starts_with('\\');  // also of a pair, whose second begins none
+    const bool is_byte = rest.size() > 6 && rest.starts_with("\\udc") && rest[4] >= '8' &&
+                         is_hex(rest[4]) && is_hex(rest[5]);
+    const std::size_t taken = is_byte ? 4 : is_escape ? 2 : 1;
+    marked.append(is_byte ? "\\ufdd0\\u00" : rest.substr(0, taken));
+    rest.remove_prefix(std::min(taken, rest.size()));
+  }
+  Json out = parse_stored(marked);
+  restore_bytes(out);
   return out;
 }
 
@@ -217,8 +256,13 @@ FeatureContents read_beside(
                     path, ending, has_name ? fmt::format(" (there is no {})", document) : ""));
   FeatureContents out;
   FeatureData& data = out.data;
-  Json about;
-  or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
+  Json about, with_bytes;
+  or_damaged(path, [&] {
+    const std::string text = read_all(document);
+    about = parse_stored(without_escaped_bytes(text));
+    if (text.find("\\udc") != text.npos) with_bytes = parse_with_bytes(text);
+  });
+  const Json& names = with_bytes.is_null() ? about : with_bytes;
   read_format(about, data);
   if (!data.integer("format"))
     throw RunError(document + ": this is not an index that melflow wrote");
@@ -230,8 +274,8 @@ FeatureContents read_beside(
     check_axes(data);
     about.at("dtype").get_to(data.dtype);
     about.at("unit").get_to(data.unit);
-    about.at("root").get_to(data.root);
-    about.at("labels").get_to(data.labels);
+    names.at("root").get_to(data.root);
+    names.at("labels").get_to(data.labels);
     about.at("splits").get_to(data.splits);
     if (about.contains("targets")) about.at("targets").get_to(data.targets);
     if (about.contains("statistics")) {
@@ -244,18 +288,18 @@ FeatureContents read_beside(
       out_s.std = numbers_or_nan(s.at("std"));
     }
     if (data.statistics && about.contains("statistics_by"))
-      data.statistics->groups = read_groups(about.at("statistics_by"));
+      data.statistics->groups = read_groups(names.at("statistics_by"));
     data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
     read_index(beside(path, npy_index_path), data);
-    if (about.contains("columns")) read_texts(about.at("columns"), data);
-    for (const Json& r : about.at("remarks")) {
+    if (about.contains("columns")) read_texts(names.at("columns"), data);
+    for (const Json& r : names.at("remarks")) {
       const auto file = static_cast<std::size_t>(integer_of(r.at("file")));
       const FeatureData::Entry& entry = data.files.at(file);  // its path has the bytes of the name
       data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
                               r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
     }
     if (about.contains("warnings"))
-      data.warnings = about.at("warnings").get<std::vector<std::string>>();
+      data.warnings = names.at("warnings").get<std::vector<std::string>>();
     out.rows = open(data);
   });
   return out;
