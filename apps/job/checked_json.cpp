@@ -13,6 +13,7 @@
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -72,7 +73,7 @@ bool write_new(const std::string& path, Json json, const std::string& beside) {
 std::optional<Json> read_checked(const std::string& path) {
   InputFile file(path);
   if (file.is_missing()) return std::nullopt;
-  Json json = Json::parse(file.read_all(kMostBytes), nullptr, false);
+  Json json = parse_shallow<Json>(file.read_all(kMostBytes));
   if (!json.is_object() || !json.contains(kCheck)) refuse_checked(path);
   const Json check = json[kCheck];
   json.erase(kCheck);

@@ -28,6 +28,7 @@
 #include "apps/report/report_json.h"
 #include "apps/usage_errors.h"
 #include "config/plugins.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "stages/version.h"
 
@@ -163,6 +164,15 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+// The descriptor of a file that is opened for reading. Raises OSError.
+int open_input(const std::string& path, bool may_be_pipe) {
+  InputFile file(path, may_be_pipe ? Pipes::by_descriptor : Pipes::refused);
+  if (file.error() == 0) return file.release();
+  const char* why = file.error() == EINVAL ? file.problem().c_str() : std::strerror(file.error());
+  PyErr_SetObject(PyExc_OSError, nb::make_tuple(file.error(), why, path).ptr());
+  throw nb::python_error();
+}
+
 // Returns what a verb printed, its progress or None, and whether it has ended.
 nb::tuple news_of(VerbCall& call, double seconds) {
   VerbCall::News news;
@@ -196,6 +206,7 @@ NB_MODULE(_melflow, m) {
   bind_host(m);
   m.attr("version") = kVersion;
   m.def("with_arguments", &with_arguments);
+  m.def("open_input", &open_input, nb::arg("path"), nb::arg("may_be_pipe"));
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;
     if (const std::string wrong = load_plugin(path); !wrong.empty()) throw ConfigError(wrong);

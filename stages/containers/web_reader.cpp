@@ -18,6 +18,7 @@
 
 #include "pipeline/base/memory.h"
 #include "stages/containers/container.h"
+#include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
 #include "stages/path_advice.h"
 #include "stages/version.h"

@@ -1,6 +1,7 @@
 #include "stages/corpus/manifest_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <cerrno>
@@ -22,6 +23,7 @@
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -136,7 +138,7 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
 class Lines {
  public:
   explicit Lines(const std::string& head) {
-    const Json json = Json::parse(head);
+    const Json json = parse_shallow(head);
     std::vector<CorpusSource> sources;
     for (const Json& source : json.value("sources", Json::array()))
       sources.push_back({text_of(source.at("name")), text_of(source.at("root"))});
@@ -154,7 +156,7 @@ class Lines {
                                                            : Manifest::SpanUnit::samples);
   }
   void add(std::string_view line) {
-    const Json json = Json::parse(line);
+    const Json json = parse_shallow(line);
     Manifest& manifest = corpus_.manifest;
     const std::string path = text_of(json.at("path"));
     const std::size_t name =
@@ -201,6 +203,9 @@ class Lines {
 };
 
 std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint64_t bytes) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0) fail(path, "read", errno);
+  if (bytes > static_cast<std::uint64_t>(st.st_size)) refuse(path);
   std::string out(bytes, '\0');
   if (const int error = read_whole(fd, out.data(), bytes, at)) {
     if (error == EIO) refuse(path);  // the file is too short

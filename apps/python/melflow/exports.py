@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 import numpy as np
 
-from . import arguments
+from . import arguments, inputs
 from ._melflow import RunError, rows_hash
 from .rows import FileRows
 
@@ -249,9 +249,8 @@ class Source:
 
 def _is_export(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, _ABOUT), encoding="utf-8") as file:
-            return "melflow_export" in json.load(file)
-    except (OSError, ValueError):
+        return "melflow_export" in json.loads(inputs.read(os.path.join(folder, _ABOUT), inputs.DOCUMENT))
+    except (OSError, ValueError, RecursionError):
         return False
 
 
