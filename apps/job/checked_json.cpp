@@ -38,7 +38,9 @@ std::string text_of(Json json) {
 }
 
 void write_whole_file(const std::string& path, Json json) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  // Others may write to the folder of a job, too: no link is followed, and no reader waited for.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const UniqueFd fd(::open(path.c_str(), kFlags, 0666));
   if (!fd) fail(path, "made", errno);
   const std::string text = text_of(std::move(json));
   int error = write_whole(fd.get(), text.data(), text.size(), 0);

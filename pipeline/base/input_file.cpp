@@ -21,8 +21,7 @@ namespace melflow {
 namespace {
 
 bool is_descriptor(const std::string& path) {
-  return path == "/dev/stdin" || path.starts_with("/dev/fd/") ||
-         path.starts_with("/proc/self/fd/");
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
 }  // namespace

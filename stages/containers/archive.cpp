@@ -81,8 +81,8 @@ Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
     st = state_of(unpacked_.get(), path_);
   }
   state_of_file_ = FileState(st);
-  ArchiveBytes bytes(unpacked_ ? unpacked_.get() : fd.get(),
-                     static_cast<std::uint64_t>(st.st_size), path_);
+  ArchiveBytes bytes(unpacked_ ? unpacked_.get() : fd.get(), static_cast<std::uint64_t>(st.st_size),
+                     path_);
   if (is_zip_)
     ZipIndex(*this, bytes).read();
   else

@@ -59,8 +59,8 @@ class Archive final : public Container {
   [[nodiscard]] const Member* find(std::string_view name) const;
   [[nodiscard]] std::string_view text(const Member& m) const { return names_.c_str() + m.name; }
 
-  std::string path_, file_;  // what was given; what has the members' bytes
-  std::int64_t modified_ = -1;     // as FileStamp::modified
+  std::string path_, file_;     // what was given; what has the members' bytes
+  std::int64_t modified_ = -1;  // as FileStamp::modified
   FileState state_, state_of_file_;
   UniqueFd unpacked_;  // file_, where it is a temporary one
   bool is_zip_ = false;

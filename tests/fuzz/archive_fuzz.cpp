@@ -144,14 +144,12 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
     seed("tar_as_it_is", '\0' + tar);
     seed("tgz", '\2' + packed(tar));
     seed("tar_to_pack", '\7' + tar);
-    seed("zip", '\1' + zip_of("a.wav", text, text.size(),
-                              crc_of(0, reinterpret_cast<const std::byte*>(text.data()),
-                                     text.size()),
-                              0));
+    seed("zip",
+         '\1' + zip_of("a.wav", text, text.size(),
+                       crc_of(0, reinterpret_cast<const std::byte*>(text.data()), text.size()), 0));
     const std::string gzip = packed(text);
-    seed("deflated", '\1' + zip_of("b.wav", gzip.substr(10, gzip.size() - 18), text.size(),
-                                   crc_of(0, reinterpret_cast<const std::byte*>(text.data()),
-                                          text.size()),
-                                   8));
+    seed("deflated",
+         '\1' + zip_of("b.wav", gzip.substr(10, gzip.size() - 18), text.size(),
+                       crc_of(0, reinterpret_cast<const std::byte*>(text.data()), text.size()), 8));
   });
 }

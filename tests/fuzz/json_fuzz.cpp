@@ -38,10 +38,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return write_seeds([](const auto& seed) {
-    const std::string lines = R"({"path":"a.wav","label":["x","y"],"n":-1.5e3,"none":null,"b":true})"
-                              "\n"
-                              R"({"path":"b.wav","late":"caf\u00e9","n":18446744073709551616})"
-                              "\n\n[1]\n{\"path\":{\"a\":[[]]}}\n";
+    const std::string lines =
+        R"({"path":"a.wav","label":["x","y"],"n":-1.5e3,"none":null,"b":true})"
+        "\n"
+        R"({"path":"b.wav","late":"caf\u00e9","n":18446744073709551616})"
+        "\n\n[1]\n{\"path\":{\"a\":[[]]}}\n";
     seed("lines", "late\n\n" + lines);
     seed("required", "label\npath\n" + lines);
     seed("one", "a\n\n{\"a\":[1,\"\\ud83d\\ude00\",null]}");

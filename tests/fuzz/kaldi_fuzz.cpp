@@ -18,9 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   write_files(pieces, {"wav.scp", segments, "text", speakers, "utt2lang", "reco2dur"});
   const std::string path = folder() / ((how & 4U) != 0 ? "wav.scp" : "");
   try {
-    KaldiFolder table(path, {},
-                      (how & 8U) != 0 ? KaldiFolder::OtherCommands::keep
-                                      : KaldiFolder::OtherCommands::fail);
+    KaldiFolder table(
+        path, {},
+        (how & 8U) != 0 ? KaldiFolder::OtherCommands::keep : KaldiFolder::OtherCommands::fail);
     read_all(table, false);  // paths are bytes
     static_cast<void>(table.remarks({0, 1, 5, 6, 7, 8}));
   } catch (const RunError&) {
@@ -34,8 +34,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
     const std::string segments = "u1 r1 0.5 1.5\nu2 r1 1.5 -1\nu3 r2 0 2\n",
                       text = "u1 some words\nu3 others\n", languages = "u1 en\nu2 de\n",
                       durations = "r1 2.5\nr2 2\n";
-    seed("segments", "\3" +
-                         std::string("r1 a/r1.wav\nr2 flac -dcs \"b c.flac\" |\n\1") + segments +
+    seed("segments", "\3" + std::string("r1 a/r1.wav\nr2 flac -dcs \"b c.flac\" |\n\1") + segments +
                          "\1" + text + "\1u1 s1\nu2 s1\nu3 s2\n\1" + languages + "\1" + durations);
     seed("commands",
          std::string(1, '\11') +

@@ -26,16 +26,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return write_seeds([](const auto& seed) {
-    const std::string recording =
-        R"({"id":"r1","sources":[{"type":"file","channels":[0,1],"source":"a.wav"}],"sampling_rate":16000,"num_samples":32000,"duration":2.0})",
-                      supervision =
-                          R"({"id":"s1","recording_id":"r1","start":0.5,"duration":1.0,"channel":0,"text":"some words","language":"en","speaker":"s","gender":"f","custom":{"a":[1,{"b":null}]}})";
+    const std::string
+        recording =
+            R"({"id":"r1","sources":[{"type":"file","channels":[0,1],"source":"a.wav"}],"sampling_rate":16000,"num_samples":32000,"duration":2.0})",
+        supervision =
+            R"({"id":"s1","recording_id":"r1","start":0.5,"duration":1.0,"channel":0,"text":"some words","language":"en","speaker":"s","gender":"f","custom":{"a":[1,{"b":null}]}})";
     seed("recordings", recording + '\n' + recording + '\n');
     seed("supervisions", supervision + "\n\n" + supervision + "\n\1" + recording + '\n');
-    seed("cuts", R"({"id":"c1","start":0,"duration":2.0,"channel":[0,1],"type":"MultiCut","recording":)" +
-                     recording + R"(,"supervisions":[)" + supervision + "," + supervision +
-                     "]}\n" + R"({"id":"c2","type":"MixedCut","tracks":[]})" + '\n');
-    seed("odd", R"({"id":{"a":["é"]},"recording_id":[1],"start":"x","duration":1e400,"channel":[[0]]})" +
-                    std::string("\n\1") + R"({"id":7,"sources":[],"sampling_rate":0,"transforms":[1]})");
+    seed("cuts",
+         R"({"id":"c1","start":0,"duration":2.0,"channel":[0,1],"type":"MultiCut","recording":)" +
+             recording + R"(,"supervisions":[)" + supervision + "," + supervision + "]}\n" +
+             R"({"id":"c2","type":"MixedCut","tracks":[]})" + '\n');
+    seed("odd",
+         R"({"id":{"a":["é"]},"recording_id":[1],"start":"x","duration":1e400,"channel":[[0]]})" +
+             std::string("\n\1") + R"({"id":7,"sources":[],"sampling_rate":0,"transforms":[1]})");
   });
 }

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     TableFormat format;
     std::vector<std::string> required{"path"};
-    if ((how & 1U) != 0) format.columns_are.list.push_back({"end", "duration", {"", "duration", ""}});
+    if ((how & 1U) != 0)
+      format.columns_are.list.push_back({"end", "duration", {"", "duration", ""}});
     if ((how & 2U) != 0) {
       const ColumnsAre::Source source{"wavs/", "audio_filepath", ".wav"};
       format.columns_are.list.push_back({"path", "wavs/{audio_filepath}.wav", source});
@@ -43,6 +44,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
         "\n";
     for (const char how : {'\0', '\1', '\7', '\37'})
       seed("lines_" + std::to_string(int{how}), how + lines);
-    seed("late", '\30' + std::string("{\"audio_filepath\":\"a.wav\"}\n{\"text\":\"\\u00e9\",\"offset\":null}\n"));
+    seed("late",
+         '\30' + std::string(
+                     "{\"audio_filepath\":\"a.wav\"}\n{\"text\":\"\\u00e9\",\"offset\":null}\n"));
   });
 }

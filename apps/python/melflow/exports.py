@@ -272,7 +272,8 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
     try:
         os.mkdir(part)
     except FileExistsError:
-        is_ours = os.path.isdir(part) and not os.path.islink(part) and (os.path.exists(mark) or not os.listdir(part))
+        has_mark = os.path.isfile(mark) and not os.path.islink(mark)
+        is_ours = os.path.isdir(part) and not os.path.islink(part) and (has_mark or not os.listdir(part))
         if not is_ours:
             raise RunError(f"{part}: is in the way, and no export of melflow began it; remove it, or name another folder") from None
     except OSError as error:

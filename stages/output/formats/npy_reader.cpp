@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/files/whole_io.h"
@@ -31,6 +32,8 @@ std::string beside(const std::string& rows, std::string (*name)(const std::strin
   if (!rows.ends_with(kPart)) return name(rows);
   return name(rows.substr(0, rows.size() - std::strlen(kPart))) + kPart;
 }
+
+constexpr std::size_t kMostDocument = 1 << 30;  // [bytes]
 
 std::string read_all(const std::string& path) {
   std::uint64_t bytes = 0;
@@ -218,7 +221,9 @@ FeatureContents read_beside(
   FeatureContents out;
   FeatureData& data = out.data;
   Json about;
-  or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
+  or_damaged(path, [&] {
+    about = parse_stored(without_escaped_bytes(InputFile(document).read_all(kMostDocument)));
+  });
   read_format(about, data);
   if (!data.integer("format"))
     throw RunError(document + ": this is not an index that melflow wrote");
