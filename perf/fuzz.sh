@@ -67,7 +67,6 @@ seeds_of_npy() {
 
 fuzz() {
   local target=$1 folder=build/fuzz/$1 extra=(-max_len=16384) begin=$SECONDS covered
-  make -s -j "${JOBS:-2}" -f tests/fuzz/Makefile CXX="$compiler" "$folder/fuzz"
   [[ ! -e tests/fuzz/corpora/$target ]] || unpack "tests/fuzz/corpora/$target" "$folder/corpus"
   case $target in
     config) extra=(-dict=tests/fuzz/config.dict -max_len=20000) && cp config/pipelines/*.yaml "$folder/corpus" ;;
@@ -88,6 +87,9 @@ fuzz() {
   echo "$target: $(grep 'number_of_executed_units' "$folder/log" | grep -o '[0-9]*$') executions, $covered, $((SECONDS - begin)) s, nothing found"
 }
 
+programs=("${targets[@]/#/build/fuzz/}")
+programs=("${programs[@]/%//fuzz}")
+make -s -j "${JOBS:-2}" -f tests/fuzz/Makefile CXX="$compiler" "${programs[@]}"
 status=0 running=()
 for target in "${targets[@]}"; do
   mkdir -p "build/fuzz/$target/corpus"

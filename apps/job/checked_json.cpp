@@ -1,6 +1,5 @@
 #include "apps/job/checked_json.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -38,9 +37,7 @@ std::string text_of(Json json) {
 }
 
 void write_whole_file(const std::string& path, Json json) {
-  // Others may write to the folder of a job, too: no link is followed, and no reader waited for.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const UniqueFd fd(::open(path.c_str(), kFlags, 0666));
+  const UniqueFd fd = create_empty(path);
   if (!fd) fail(path, "made", errno);
   const std::string text = text_of(std::move(json));
   int error = write_whole(fd.get(), text.data(), text.size(), 0);

@@ -1,6 +1,5 @@
 #include "stages/corpus/manifest_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -218,7 +217,7 @@ std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint
 
 void write_manifest(const std::string& path, const Manifest& manifest,
                     std::span<const FileStamp> stamps, std::span<ManifestRange> ranges) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const UniqueFd fd = create_empty(path);
   if (!fd) fail(path, "made", errno);
   std::uint64_t at = 0;
   const auto put = [&](std::string& bytes) {

@@ -20,17 +20,22 @@ class FileState {
         links_(st.st_nlink) {}
 
   /// Whether the file has the same bytes, as far as the system can tell. A write whose time was
-  /// reset shows in the inode's change time, and another file of the same size and time in its
-  /// inode; a new change time does not count if permissions, owner or number of links have changed
-  /// too (as by a backup).
+  /// reset, and another file that has got the name, show in the inode's change time. A new one does
+  /// not count if permissions, owner or number of links of the same file have changed too (as by a
+  /// backup). A new inode alone does not count: some file systems number files again.
   [[nodiscard]] bool is_same_content(const FileState& other) const {
-    return device_ == other.device_ && inode_ == other.inode_ && size_ == other.size_ &&
-           is_equal(modified_, other.modified_) &&
-           (is_equal(changed_, other.changed_) || mode_ != other.mode_ || owner_ != other.owner_ ||
-            group_ != other.group_ || links_ != other.links_);
+    return size_ == other.size_ && is_equal(modified_, other.modified_) &&
+           (is_equal(changed_, other.changed_) || (is_same_inode(other) && is_otherwise(other)));
   }
 
  private:
+  [[nodiscard]] bool is_same_inode(const FileState& other) const {
+    return device_ == other.device_ && inode_ == other.inode_;
+  }
+  [[nodiscard]] bool is_otherwise(const FileState& other) const {
+    return mode_ != other.mode_ || owner_ != other.owner_ || group_ != other.group_ ||
+           links_ != other.links_;
+  }
   static bool is_equal(const timespec& a, const timespec& b) {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
   }

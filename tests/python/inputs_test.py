@@ -1,5 +1,6 @@
 """Paths of the user and of data that lead to no file: neither waited for nor read without an end."""
 
+import importlib.util
 import os
 import resource
 import socket
@@ -20,6 +21,12 @@ SCRIPTS = {
     "an item's function": """
         g = melflow.Graph()
         node = g.items([{"path": "a", "audio": lambda: path}]).disk_read().decode()
+        report = node.discard().graph.run()
+        print(report["remarks"])
+        """,
+    "an item's URL": """
+        g = melflow.Graph()
+        node = g.items([{"path": "a", "audio": "file://" + path}]).disk_read().decode()
         report = node.discard().graph.run()
         print(report["remarks"])
         """,
@@ -65,6 +72,8 @@ class InputsTest(unittest.TestCase):
     def test_what_is_no_file_is_refused_at_once(self):
         for what, script in SCRIPTS.items():
             for kind in ("fifo", "zero"):
+                if "URL" in what and importlib.util.find_spec("fsspec") is None:
+                    continue
                 with self.subTest(what=what, kind=kind), tempfile.TemporaryDirectory() as work:
                     code = "import os, sys, melflow\npath = sys.argv[1]\n" + textwrap.dedent(script)
                     done = subprocess.run([sys.executable, "-c", code, os.path.join(self.folder, kind)], cwd=work, timeout=60,
