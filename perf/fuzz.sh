@@ -6,6 +6,7 @@
 #     config, tables: YAML, tables and patterns; archive; kaldi, lhotse, nemo, json: lists; sound: recordings;
 #     npy, chunk, cache, journal, undo: files that melflow writes; rows: blocks in any order.
 #     sound needs ffmpeg, which makes its seeds; npy needs melflow in build/release, which makes outputs.
+#     tests/fuzz/corpora/TARGET has inputs of earlier runs, which each run begins with, a line of base64 for each.
 #     CXX: the clang++ to use, such as "ccache clang++".
 # Out: for each target its executions, coverage and time; build/fuzz/TARGET has its corpus, which the next
 #      call continues, and the findings. Exit status 0 when there are none.
@@ -50,7 +51,6 @@ seeds_of_sound() {
     ffmpeg -v error -y -f lavfi -i "sine=440:r=8000:d=0.15" "$1/seed.$ending" </dev/null
   done
 }
-# Inputs that were kept: a line of base64 each.
 unpack() {
   local line n=0
   while read -r line; do base64 -d <<<"$line" >"$2/kept_$((n += 1))"; done <"$1"
@@ -81,7 +81,7 @@ fuzz() {
     npy) seeds_of_npy "$folder/corpus" ;;
   esac
   MELFLOW_FUZZ_SEEDS=$folder/corpus "$folder/fuzz" -runs=0 >"$folder/log" 2>&1 || { tail -n 30 "$folder/log"; return 1; }
-  "$folder/fuzz" "${limits[@]}" -timeout=20 -seed=1 -print_final_stats=1 -artifact_prefix="$folder/" "${extra[@]}" \
+  "$folder/fuzz" "${limits[@]}" -timeout=120 -seed=1 -print_final_stats=1 -artifact_prefix="$folder/" "${extra[@]}" \
     "$folder/corpus" >"$folder/log" 2>&1 || { tail -n 30 "$folder/log"; echo "$target: FOUND SOMETHING: $folder"; return 1; }
   covered=$(grep -o 'cov: [0-9]*' "$folder/log" | tail -n 1)
   echo "$target: $(grep 'number_of_executed_units' "$folder/log" | grep -o '[0-9]*$') executions, $covered, $((SECONDS - begin)) s, nothing found"
