@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -90,6 +91,8 @@ std::string load(const std::string& path) {
   const fs::path file = fs::canonical(path, error);
   if (error == std::errc::no_such_file_or_directory) return no_such_file(path, {".so"});
   if (error) return "cannot be loaded: " + error.message();
+  // The system's loader would wait for a FIFO's writer.
+  if (const InputFile input(file); input.error() == EINVAL) return input.problem();
   const std::lock_guard lock(loading);
   if (const auto known = loaded.find(file); known != loaded.end()) return known->second;
   void* library = nullptr;

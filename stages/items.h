@@ -21,6 +21,7 @@
 #include "pipeline/base/memory.h"
 #include "pipeline/base/number_type.h"
 #include "stages/features/mel/utterance_steps.h"
+#include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -33,7 +34,7 @@ struct FilePart {
   std::string file;                       ///< path
   std::uint64_t begin = 0, stored = 0;    ///< [bytes]
   bool is_deflated = false;               ///< then `stored` bytes become FileRef::size
-  std::int64_t size = -1, modified = -1;  ///< of the file, when its index was read
+  std::optional<FileState> state = {};    ///< of the file, when its index was read
   std::string problem = {};               ///< why it cannot be read; "" if it can
   std::optional<std::uint32_t> crc = {};  ///< CRC-32 of the recording's bytes
 };

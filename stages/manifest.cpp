@@ -330,7 +330,11 @@ FileStamp stamp_of(const std::string& path, int* error) {
   struct stat st {};
   const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
   if (error != nullptr) *error = failed;
-  if (failed != 0 || !S_ISREG(st.st_mode)) return {};
+  return failed != 0 ? FileStamp() : stamp_of(st);
+}
+
+FileStamp stamp_of(const struct stat& st) {
+  if (!S_ISREG(st.st_mode)) return {};
   return {static_cast<std::int64_t>(st.st_size),
           static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
 }

@@ -3,6 +3,7 @@
 // text that differs from the previous file's.
 #pragma once
 
+#include <sys/stat.h>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -209,6 +210,7 @@ struct FileStamp {
 /// Returns the present stamp of the file, -1 in both members where there is no file; follows
 /// symbolic links. `error` gets the errno where the system cannot tell, else 0.
 FileStamp stamp_of(const std::string& path, int* error = nullptr);
+FileStamp stamp_of(const struct stat& st);
 /// Whether this errno means that the file does not exist, not that it cannot be reached.
 bool is_gone(int error);
 

@@ -1,6 +1,5 @@
 #include "apps/job/checked_json.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -13,6 +12,7 @@
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -37,7 +37,7 @@ std::string text_of(Json json) {
 }
 
 void write_whole_file(const std::string& path, Json json) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const UniqueFd fd = create_empty(path);
   if (!fd) fail(path, "made", errno);
   const std::string text = text_of(std::move(json));
   int error = write_whole(fd.get(), text.data(), text.size(), 0);
@@ -72,7 +72,7 @@ bool write_new(const std::string& path, Json json, const std::string& beside) {
 std::optional<Json> read_checked(const std::string& path) {
   InputFile file(path);
   if (file.is_missing()) return std::nullopt;
-  Json json = Json::parse(file.read_all(kMostBytes), nullptr, false);
+  Json json = parse_shallow<Json>(file.read_all(kMostBytes));
   if (!json.is_object() || !json.contains(kCheck)) refuse_checked(path);
   const Json check = json[kCheck];
   json.erase(kCheck);

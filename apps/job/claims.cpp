@@ -83,7 +83,8 @@ std::optional<WorkerSign::Seen> WorkerSign::look(const Job& job, const std::stri
     return std::nullopt;
   }
   if (boot.empty() || boot != RunJournal::boot_now()) return out;
-  const UniqueFd lock(::open(job.in("workers/" + id + ".lock").c_str(), O_RDWR | O_CLOEXEC));
+  const UniqueFd lock(::open(job.in("workers/" + id + ".lock").c_str(),
+                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   out.is_gone = lock && lock_file(lock.get()) == Lock::held;
   return out;
 }

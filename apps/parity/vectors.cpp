@@ -11,6 +11,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -20,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostVectors = 256 << 20;  // [bytes]
 
 Json parse(const std::string& text) {
-  Json out = Json::parse(text, nullptr, false);
+  Json out = parse_shallow<Json>(text);
   if (out.is_discarded() || !out.is_object())
     throw RunError("this is not a JSON document, or is damaged");
   return out;

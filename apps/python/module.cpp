@@ -28,6 +28,7 @@
 #include "apps/report/report_json.h"
 #include "apps/usage_errors.h"
 #include "config/plugins.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
 #include "stages/version.h"
@@ -165,6 +166,15 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+// The descriptor of a file that is opened for reading. Raises OSError.
+int open_input(const std::string& path, bool may_be_pipe) {
+  InputFile file(path, may_be_pipe ? Pipes::by_descriptor : Pipes::refused);
+  if (file.error() == 0) return file.release();
+  const char* why = file.error() == EINVAL ? file.problem().c_str() : std::strerror(file.error());
+  PyErr_SetObject(PyExc_OSError, nb::make_tuple(file.error(), why, path).ptr());
+  throw nb::python_error();
+}
+
 // Returns what a verb printed, its progress or None, and whether it has ended.
 nb::tuple news_of(VerbCall& call, double seconds) {
   VerbCall::News news;
@@ -200,6 +210,7 @@ NB_MODULE(_melflow, m) {
   m.def("with_arguments", &with_arguments);
   m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
   m.def("with_escaped_user", &with_escaped_user);
+  m.def("open_input", &open_input, nb::arg("path"), nb::arg("may_be_pipe"));
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;
     if (const std::string wrong = load_plugin(path); !wrong.empty()) throw ConfigError(wrong);

@@ -12,6 +12,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -28,7 +29,7 @@ PlainJson parsed(const std::string& path) {
   if (std::filesystem::is_directory(path, error))
     throw RunError(fmt::format("{}: this is a folder; {}", path, kAdvice));
   const std::string text = InputFile(path, Pipes::by_descriptor).read_all(kMostDocument);
-  PlainJson out = PlainJson::parse(without_escaped_bytes(text), nullptr, false);
+  PlainJson out = parse_shallow(without_escaped_bytes(text));
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
         "{}: this is not a report of melflow; `melflow run PIPELINE --json=FILE` writes one",

@@ -1,5 +1,4 @@
 // melflow plan: divides a corpus into a job on which any number of machines can work.
-#include <fcntl.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -97,7 +96,7 @@ std::vector<JobPart> cut(const Manifest& manifest, const std::vector<FileStamp>&
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const UniqueFd fd = create_empty(path);
   int error = fd ? write_whole(fd.get(), text.data(), text.size(), 0) : errno;
   if (error == 0) error = close_error(fd.get());
   if (error != 0)

@@ -1,6 +1,4 @@
 // melflow work: computes parts of a job until none is left.
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -37,6 +35,7 @@
 #include "pipeline/run/runner.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
+#include "stages/files/whole_io.h"
 #include "stages/output/merge_planner.h"
 #include "stages/output/output_part.h"
 #include "stages/run_task.h"
@@ -253,16 +252,12 @@ RunReport Worker::compute(std::size_t part, OutputPart& made) {
 
 void Worker::publish(std::size_t part, const RunReport& report, const OutputPart& made) {
   const std::string& path = made.path;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat st {};
-  if (!fd || ::fstat(fd.get(), &st) != 0)
-    throw RunError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   PartRecord record;
+  const UniqueFd fd = open_regular(path, record.bytes);
   record.ok = report.counts.ok;
   record.skipped = report.counts.skipped;
   record.failed = report.counts.failed;
   record.rows = made.rows;
-  record.bytes = static_cast<std::uint64_t>(st.st_size);
   record.hash = hash_of_file(fd.get(), path);
   if (made.sums) record.sums = made.sums->text();
   record.worker = sign_.id();

@@ -21,34 +21,36 @@ namespace melflow {
 namespace {
 
 bool is_descriptor(const std::string& path) {
-  return path == "/dev/stdin" || path.starts_with("/dev/fd/") ||
-         (path.starts_with("/proc/") && path.find("/fd/") != path.npos);
-}
-
-const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "folder";
-  if (S_ISFIFO(mode)) return "FIFO";
-  return S_ISSOCK(mode) ? "socket" : "device";
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
 }  // namespace
 
+std::string not_a_file(mode_t mode) {
+  if (S_ISREG(mode)) return "";
+  return fmt::format("a {}, not a file", S_ISDIR(mode)    ? "folder"
+                                         : S_ISFIFO(mode) ? "FIFO"
+                                         : S_ISSOCK(mode) ? "socket"
+                                                          : "device");
+}
+
 InputFile::InputFile(std::string path, Pipes pipes) : path_(std::move(path)) {
   do {
-    fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd_ = ::open(path_.c_str(), kInputFlags);
   } while (fd_ < 0 && errno == EINTR);
   int error = fd_ < 0 ? errno : 0;
-  is_missing_ = error == ENOENT;
   struct stat st {};
   if (error == 0 && ::fstat(fd_, &st) != 0) error = errno;
   // open() fails for a socket.
   if (error == ENXIO && ::stat(path_.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) error = 0;
   if (error != 0) fail(error);
   if (error != 0 || S_ISREG(st.st_mode)) return;
-  if (fd_ < 0 || S_ISDIR(st.st_mode) || pipes == Pipes::refused || !is_descriptor(path_))
-    problem_ = fmt::format("this is a {}, not a file", kind_of(st.st_mode));
-  else if (::fcntl(fd_, F_SETFL, 0) != 0)  // its writer may take its time
+  if (fd_ < 0 || S_ISDIR(st.st_mode) || pipes == Pipes::refused || !is_descriptor(path_)) {
+    problem_ = "this is " + not_a_file(st.st_mode);
+    error_ = EINVAL;
+  } else if (::fcntl(fd_, F_SETFL, 0) != 0) {  // its writer may take its time
     fail(errno);
+  }
 }
 
 InputFile::~InputFile() {
@@ -56,6 +58,7 @@ InputFile::~InputFile() {
 }
 
 void InputFile::fail(int error) {
+  error_ = error;
   problem_ = fmt::format("cannot be read: {}", std::strerror(error));
 }
 
@@ -77,8 +80,10 @@ std::string InputFile::read(std::size_t most) {
 
 std::string InputFile::read_all(std::size_t most) {
   std::string out = read(most + 1);
-  if (out.size() > most)
+  if (out.size() > most) {
+    error_ = EFBIG;
     problem_ = fmt::format("is longer than {} MiB, more than such a file may have", most >> 20);
+  }
   require_sound();
   return out;
 }

@@ -1,12 +1,24 @@
-// Reads files that a user or another program names: configurations, lists, documents of runs.
-// Refuses inputs that may never end: a FIFO without a writer, or a device.
+// Opens and reads the files that a user, another program or data names: configurations, lists,
+// documents of runs, models. Refuses what may never answer or end: a FIFO without a writer, or a
+// device. Everything that is read is opened here, or with kInputFlags and then not_a_file(), where
+// an engine opens it or the file stays open for writing.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace melflow {
+
+/// Opens without waiting for the writer of a FIFO, and no terminal becomes that of this process.
+inline constexpr int kInputFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+/// What an opened file is where it is no regular file: "a FIFO, not a file"; else "".
+std::string not_a_file(mode_t mode);
 
 /// Whether a path that names a descriptor may also lead to a pipe or a device: /dev/stdin, or the
 /// /dev/fd/63 of a shell's <(...).
@@ -24,7 +36,9 @@ class InputFile {
   /// file"; "" if it can.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// Whether nothing of that name exists.
-  [[nodiscard]] bool is_missing() const { return is_missing_; }
+  [[nodiscard]] bool is_missing() const { return error_ == ENOENT; }
+  /// The errno of the problem, EINVAL for what is no file; 0 without one.
+  [[nodiscard]] int error() const { return error_; }
 
   /// Reads the next `most` bytes, fewer at the end of the file or if there is a problem().
   std::string read(std::size_t most);
@@ -39,7 +53,7 @@ class InputFile {
 
   std::string path_;
   int fd_ = -1;
-  bool is_missing_ = false;
+  int error_ = 0;
   std::string problem_;
 };
 

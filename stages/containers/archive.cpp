@@ -1,6 +1,5 @@
 #include "stages/containers/archive.h"
 
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -8,17 +7,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <shared_mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "stages/containers/archive_index.h"
-#include "stages/containers/kept_index.h"
 #include "stages/files/inflater.h"
+#include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
 
 namespace melflow {
@@ -54,6 +53,13 @@ Opened& opened() {
   return of_process;
 }
 
+struct stat state_of(int fd, const std::string& path) {
+  struct stat out {};
+  if (fstat(fd, &out) != 0)
+    throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  return out;
+}
+
 bool is_gzip_name(std::string_view path) {
   return ends_in(path, ".tar.gz") || ends_in(path, ".tgz");
 }
@@ -65,27 +71,18 @@ bool is_archive_name(std::string_view path) {
 }
 
 Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
-  stamp_ = stamp_of_file_ = stamp_of(path_);
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) throw RunError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
-  if (stamp_.size < 0) throw RunError(path_ + ": is no file");
+  const UniqueFd fd(InputFile(path_).release());
+  struct stat st = state_of(fd.get(), path_);
+  state_ = FileState(st);
+  modified_ = stamp_of(st).modified;
   is_zip_ = ends_in(path_, ".zip");
-  const bool is_packed = is_gzip_name(path_);
-  if (is_packed) unpack(fd.get());
-  // The index of a small archive is made as fast as it is found.
-  constexpr std::int64_t kLarge = 16 << 20;  // [bytes]
-  const bool is_kept = stamp_.size >= kLarge && !is_packed;
-  const KeptIndex kept(is_kept ? path_ : "");
-  if (kept.load(*this)) return;
-  make_index(is_packed ? unpacked_.get() : fd.get());
-  // A file that is still being written may have the same time again.
-  const auto age = std::chrono::system_clock::now().time_since_epoch() -
-                   std::chrono::nanoseconds(stamp_.modified);
-  if (age > std::chrono::seconds(2) && is_current()) kept.store(*this);
-}
-
-void Archive::make_index(int fd) {
-  ArchiveBytes bytes(fd, static_cast<std::uint64_t>(stamp_of_file_.size), path_);
+  if (is_gzip_name(path_)) {
+    unpack(fd.get());
+    st = state_of(unpacked_.get(), path_);
+  }
+  state_of_file_ = FileState(st);
+  ArchiveBytes bytes(unpacked_ ? unpacked_.get() : fd.get(), static_cast<std::uint64_t>(st.st_size),
+                     path_);
   if (is_zip_)
     ZipIndex(*this, bytes).read();
   else
@@ -128,7 +125,6 @@ void Archive::unpack(int fd) {
       "save the time",
       path_, at));
   file_ = fmt::format("/proc/self/fd/{}", unpacked_.get());
-  stamp_of_file_ = stamp_of(file_);
 }
 
 void Archive::add(std::string_view name, Member member, std::string problem) {
@@ -180,7 +176,10 @@ std::string Archive::problem(std::size_t i) const {
   return members_[i].problem == 0 ? "" : problems_[members_[i].problem - 1];
 }
 
-bool Archive::is_current() const { return stamp_of(path_) == stamp_; }
+bool Archive::is_current() const {
+  struct stat st {};
+  return stat(path_.c_str(), &st) == 0 && FileState(st).is_same_content(state_);
+}
 
 // The time is that of the archive: those of members are often all the same.
 FileStamp Archive::stamp(const std::string& name) const {
@@ -199,11 +198,10 @@ FileStamp Archive::locate(const std::string& name, FileRef& file) const {
                        .begin = m->begin,
                        .stored = m->stored,
                        .is_deflated = m->is_deflated != 0,
-                       .size = stamp_of_file_.size,
-                       .modified = stamp_of_file_.modified,
+                       .state = state_of_file_,
                        .problem = problem(static_cast<std::size_t>(m - members_.data()))};
   if (is_zip_) file.part->crc = m->crc;
-  return {static_cast<std::int64_t>(m->size), stamp_.modified};
+  return {static_cast<std::int64_t>(m->size), modified_};
 }
 
 std::shared_ptr<const Archive> archive_at(const std::string& path) {

@@ -50,28 +50,18 @@ class Archive final : public Container {
   FileStamp locate(const std::string& name, FileRef& file) const override;
 
  private:
-  friend class KeptIndex;
   friend class TarIndex;
   friend class ZipIndex;
-  void make_index(int fd);
   void unpack(int fd);
-  // The index: what is kept of it.
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visitor) {
-    visitor(self.members_);
-    visitor(self.names_);
-    visitor(self.damages_);
-    visitor(self.problems_);
-    visitor(self.remarks_);
-  }
   void add(std::string_view name, Member member, std::string problem = "");
   void add_damage(std::uint64_t begin, std::uint64_t end) { damages_.push_back({begin, end}); }
   void sort();
   [[nodiscard]] const Member* find(std::string_view name) const;
   [[nodiscard]] std::string_view text(const Member& m) const { return names_.c_str() + m.name; }
 
-  std::string path_, file_;  // what was given; what has the members' bytes
-  FileStamp stamp_, stamp_of_file_;
+  std::string path_, file_;     // what was given; what has the members' bytes
+  std::int64_t modified_ = -1;  // as FileStamp::modified
+  FileState state_, state_of_file_;
   UniqueFd unpacked_;  // file_, where it is a temporary one
   bool is_zip_ = false;
   mutable std::atomic<std::size_t> found_{0};  // the member that was found last
@@ -83,7 +73,8 @@ class Archive final : public Container {
 
 /// Whether a path ends in .tar, .tar.gz, .tgz or .zip, in upper or lower case.
 bool is_archive_name(std::string_view path);
-/// Returns the index of an archive, which is kept while the file stays the same. Throws RunError.
+/// Returns the index of an archive, which this process keeps while the file stays the same. Throws
+/// RunError.
 std::shared_ptr<const Archive> archive_at(const std::string& path);
 /// The member that a path names, /data/corpus.tar/a.wav; no container where there is no archive.
 ContainedItem archived_item(const std::string& path);

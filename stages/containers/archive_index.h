@@ -2,6 +2,7 @@
 // (PKWARE's APPNOTE 6.3, with Zip64).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@ namespace melflow {
 class ArchiveBytes {
  public:
   ArchiveBytes(int fd, std::uint64_t size, const std::string& path)
-      : fd_(fd), size_(size), path_(path), window_(1 << 20) {}
+      : fd_(fd), size_(size), path_(path), window_(std::min<std::uint64_t>(size, 1 << 20)) {}
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// Returns the `count` bytes at `at`, fewer at the end of the file; valid until the next call.

@@ -1,13 +1,11 @@
 #include "stages/containers/container.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -20,7 +18,7 @@
 #include "stages/containers/archive.h"
 #include "stages/containers/file_channel.h"
 #include "stages/files/content_hash.h"
-#include "stages/files/whole_io.h"
+#include "stages/files/temporary_file.h"
 
 namespace melflow {
 namespace {
@@ -114,17 +112,6 @@ FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp) {
   }
   if (stamp != nullptr) *stamp = now;
   return out;
-}
-
-UniqueFd temporary_file(std::span<const std::byte> bytes) {
-  std::error_code ignored;
-  std::string folder = std::filesystem::temp_directory_path(ignored);
-  if (folder.empty()) folder = "/tmp";
-  UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!fd) return fd;
-  const int error = write_whole(fd.get(), bytes.data(), bytes.size(), 0);
-  errno = error;
-  return error == 0 ? std::move(fd) : UniqueFd();
 }
 
 Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> file,

@@ -69,9 +69,6 @@ FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp = 
 Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> file,
                                                std::span<const std::byte> bytes, BufferPool& pool,
                                                std::uint64_t whole);
-/// A file without a name, in $TMPDIR or /tmp, with these bytes; without a value, with errno, where
-/// that is not possible.
-UniqueFd temporary_file(std::span<const std::byte> bytes);
 
 /// The hash of a recording's bytes, of a file or in a container; as content_hash_of().
 std::uint64_t recording_hash(const std::string& path, int* error = nullptr);

@@ -19,6 +19,7 @@
 #include "pipeline/base/memory.h"
 #include "pipeline/base/secrets.h"
 #include "stages/containers/container.h"
+#include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
 #include "stages/version.h"
 

@@ -147,6 +147,10 @@ bool ZipIndex::read_directory(const Directory& directory) {
   return at == end;
 }
 
+// Bytes that look like a header may claim any name, so that short stretches of an archive would give
+// long names again and again.
+constexpr std::size_t kLongestName = 4096;
+
 // Without a directory, the headers in front of the members are all that is known.
 void ZipIndex::search_headers() {
   constexpr std::size_t kStep = 1 << 19;
@@ -166,7 +170,8 @@ void ZipIndex::search_headers() {
     if (header.size() < kLocalSize) break;
     const std::size_t name = u16(header, 26), extra = u16(header, 28);
     std::uint64_t stored = u32(header, 18), size = u32(header, 22);
-    const bool is_whole = kLocalSize + name + extra <= header.size() && name > 0;
+    const bool is_whole =
+        kLocalSize + name + extra <= header.size() && name > 0 && name <= kLongestName;
     if (!is_whole) {
       at += 4;
       continue;
@@ -194,7 +199,7 @@ void ZipIndex::search_headers() {
                     .is_deflated = method == 8 ? 1U : 0U},
                    std::move(problem));
     is_found = true;
-    at = is_usable ? data + stored : at + kLocalSize;
+    at = is_usable ? data + stored : at + kLocalSize + name;
     lost_from = at;
   }
   if (!is_found)

@@ -139,11 +139,12 @@ std::optional<CorpusGuess> of_lists(const fs::path& folder) {
   return std::nullopt;
 }
 
-// Where the lists are in a folder below, it should be given.
+// Where the lists are in a folder below, it should be given. A link may lead anywhere, and is not
+// followed.
 void note_lists_below(const fs::path& folder, CorpusGuess& out) {
   for (const std::string& name : names_in(folder)) {
     std::error_code error;
-    if (!fs::is_directory(folder / name, error)) continue;
+    if (fs::is_symlink(folder / name, error) || !fs::is_directory(folder / name, error)) continue;
     try {
       if (const auto below = of_lists(folder / name))
         out.remarks.push_back(fmt::format("{} has {}, which is not used; to use it: --from {}",

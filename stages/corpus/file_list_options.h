@@ -85,7 +85,8 @@ struct FileListOptions {
       "**/*.aiff", "**/*.aifc", "**/*.au",  "**/*.caf", "**/*.w64",  "**/*.rf64", "**/*.sph",
       "**/*.nist", "**/*.snd",  "**/*.voc", "**/*.paf", "**/*.pvf",  "**/*.avr",  "**/*.sf",
       "**/*.8svx", "**/*.svx",  "**/*.mp2", "**/*.m4a", "**/*.aac",  "**/*.wma",  "**/*.webm",
-      "**/*.mka",  "**/*.amr",  "**/*.wv"};
+      "**/*.mka",  "**/*.amr",  "**/*.wv",  "**/*.mp4", "**/*.m4b",  "**/*.m4v",  "**/*.mov",
+      "**/*.3gp",  "**/*.mkv",  "**/*.wmv", "**/*.ogv", "**/*.spx",  "**/*.ape",  "**/*.tta"};
   std::vector<std::string> exclude;
   CorpusLists manifest;
   Commands commands = Commands::refuse;

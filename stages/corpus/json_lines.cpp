@@ -11,6 +11,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -43,7 +44,7 @@ const char* problem_of(const OrderedJson& value, std::string& cell) {
 }  // namespace
 
 std::string json_value(std::string_view object, std::string_view name, std::string& out) {
-  const OrderedJson parsed = OrderedJson::parse(object, nullptr, false);
+  const OrderedJson parsed = parse_shallow<OrderedJson>(object);
   if (!parsed.is_object()) return "is no JSON object";
   const auto it = parsed.find(name);
   if (it == parsed.end()) return {};
@@ -85,7 +86,7 @@ bool JsonLinesReader::is_in_file(std::string_view name) const {
   TextLines lines(lines_.path());
   for (std::string line; lines.next(line);)
     if (line.find(quoted) != line.npos) {
-      const OrderedJson object = OrderedJson::parse(line, nullptr, false);
+      const OrderedJson object = parse_shallow<OrderedJson>(line);
       if (object.is_object() && object.contains(name)) return true;
     }
   return false;
@@ -127,7 +128,7 @@ std::string JsonLinesReader::parse() {
   };
   for (std::string& cell : row_) cell.clear();
   require_utf8(text_, lines_.path(), line());
-  const OrderedJson object = OrderedJson::parse(text_, nullptr, false);
+  const OrderedJson object = parse_shallow<OrderedJson>(text_);
   if (!object.is_object())
     return bad(std::string("this is not a JSON object; one per line is expected") +
                (text_.starts_with('[') ? " (jq -c '.[]' writes a list so)" : ""));

@@ -12,6 +12,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/file_channel.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -25,6 +26,8 @@ std::string text_at(const Json& object, const char* name) {
   return it->is_string() ? it->get<std::string>() : it->dump();
 }
 
+constexpr double kMostChannels = 1 << 16;
+
 double number_at(const Json& object, const char* name) {
   const auto it = object.find(name);
   return it != object.end() && it->is_number() ? it->get<double>() : 0;
@@ -36,7 +39,8 @@ std::vector<int> channels_at(const Json& object, const char* name) {
   std::vector<int> out;
   if (it == object.end()) return out;
   for (const Json& one : it->is_array() ? *it : Json::array({*it}))
-    if (one.is_number_integer()) out.push_back(one.get<int>());
+    if (one.is_number_integer())  // what no file has is no channel of it
+      out.push_back(static_cast<int>(std::clamp(one.get<double>(), -1.0, kMostChannels)));
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -60,7 +64,7 @@ bool is_cut(const Json& object) {
 }
 
 Json parsed(const std::string& line) {
-  Json object = Json::parse(line, nullptr, false);
+  Json object = parse_shallow(line);
   return object.is_object() ? object : Json();
 }
 

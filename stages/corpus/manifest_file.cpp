@@ -1,6 +1,6 @@
 #include "stages/corpus/manifest_file.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <cerrno>
@@ -24,6 +24,7 @@
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
@@ -125,7 +126,7 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
 class Lines {
  public:
   explicit Lines(const std::string& head) {
-    const Json json = Json::parse(head);
+    const Json json = parse_shallow(head);
     std::vector<CorpusSource> sources;
     for (const Json& source : json.value("sources", Json::array()))
       sources.push_back({bytes_of(source.at("name")), bytes_of(source.at("root"))});
@@ -147,7 +148,7 @@ class Lines {
                                                            : Manifest::SpanUnit::samples);
   }
   void add(std::string_view line) {
-    const Json json = Json::parse(line);
+    const Json json = parse_shallow(line);
     Manifest& manifest = corpus_.manifest;
     const std::string path = bytes_of(json.at("path"));
     const std::size_t name =
@@ -197,6 +198,9 @@ class Lines {
 };
 
 std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint64_t bytes) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0) fail(path, "read", errno);
+  if (bytes > static_cast<std::uint64_t>(st.st_size)) refuse(path);
   std::string out(bytes, '\0');
   if (const int error = read_whole(fd, out.data(), bytes, at)) {
     if (error == EIO) refuse(path);  // the file is too short
@@ -209,7 +213,7 @@ std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint
 
 void write_manifest(const std::string& path, const Manifest& manifest,
                     std::span<const FileStamp> stamps, std::span<ManifestRange> ranges) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const UniqueFd fd = create_empty(path);
   if (!fd) fail(path, "made", errno);
   std::uint64_t at = 0;
   const auto put = [&](std::string& bytes) {

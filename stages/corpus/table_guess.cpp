@@ -1,7 +1,6 @@
 #include "stages/corpus/table_guess.h"
 
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/corpus/table_reader.h"
+#include "stages/corpus/text_lines.h"
 
 namespace melflow::guesses {
 
@@ -24,8 +24,8 @@ namespace {
 
 // Whether a manifest of NeMo has parts of recordings, maybe in its last lines only.
 bool has_offsets(const fs::path& list) {
-  std::ifstream in(list);
-  for (std::string line; std::getline(in, line);)
+  TextLines lines(list.string());
+  for (std::string line; lines.next(line);)
     if (line.find("\"offset\"") != line.npos) return true;
   return false;
 }

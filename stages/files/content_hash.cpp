@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "pipeline/base/input_file.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -42,11 +43,14 @@ std::uint64_t content_hash(int fd, std::uint64_t begin, std::uint64_t size) {
 }
 
 std::uint64_t content_hash_of(const std::string& path, int* error) {
-  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // a FIFO has no content to wait for
-  UniqueFd fd(::open(path.c_str(), kFlags | O_NOATIME));
-  if (!fd && errno == EPERM) fd = UniqueFd(::open(path.c_str(), kFlags));
-  const std::uint64_t hash = fd ? content_hash(fd.get()) : 0;
-  if (error != nullptr) *error = hash == 0 ? errno : 0;
+  InputFile file(path);
+  if (error != nullptr) *error = file.error();
+  if (file.error() != 0) return 0;
+  const UniqueFd fd(file.release());
+  // Only of one's own files.
+  static_cast<void>(::fcntl(fd.get(), F_SETFL, O_NOATIME));
+  const std::uint64_t hash = content_hash(fd.get());
+  if (error != nullptr && hash == 0) *error = errno;
   return hash;
 }
 

@@ -98,6 +98,15 @@ bool is_same_file(const std::string& a, const std::string& b) {
          x.st_dev == y.st_dev;
 }
 
+UniqueFd create_empty(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd fd(::open(path.c_str(), kFlags, 0666));
+  struct stat st {};
+  if (!fd || fstat(fd.get(), &st) != 0 || S_ISREG(st.st_mode)) return fd;
+  errno = EEXIST;
+  return {};
+}
+
 int rename_file(const std::string& from, const std::string& to, unsigned flags) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return 0;
   if (errno == EINVAL && !has_name(to) && ::rename(from.c_str(), to.c_str()) == 0) return 0;

@@ -188,8 +188,13 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
   };
   refused({"--dir", "nowhere"}, "--dir nowhere: No such file or directory");
   refused({"--dir", "file"}, "--dir file: this is not a folder");
-  // Folders in which not even root can write.
-  refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ", 1);
+  // Not even root can write where a path would be too long.
+  constexpr std::size_t kLongestPath = 4095, kRoom = 4, kPiece = 200;
+  std::string full = folder.path();
+  while (full.size() + kRoom < kLongestPath)
+    full += '/' + std::string(std::min(kPiece, kLongestPath - kRoom - full.size()), 'd');
+  fs::create_directories(full);
+  refused({"--dir", full}, ": no folder can be made there: File name too long", 1);
   refused({"--json=no/b.json"}, "--json: no/b.json", 1);
   refused({"--seconds", "0"},
           "--seconds: '0' is not a time; write one above 0, such as 90s or 1.5h");

@@ -52,13 +52,14 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
       else
         REQUIRE(mkfifo((folder / path).c_str(), 0600) == 0);
     };
-    for (const char* name :
-         {"odd.yaml", "odd.txt", "odd.csv", "odd.jsonl", "odd.json", "kaldi/wav.scp"})
+    for (const char* name : {"odd.yaml", "odd.txt", "odd.csv", "odd.jsonl", "odd.json", "odd.so",
+                             "odd.npy", "odd.h5", "odd.tar", "odd.zip", "kaldi/wav.scp"})
       odd(name);
     pipeline("txt.yaml", "root: data, manifest: odd.txt");
     pipeline("csv.yaml", "root: data, manifest: odd.csv");
     pipeline("jsonl.yaml", "root: data, manifest: odd.jsonl");
     pipeline("scp.yaml", "root: data, manifest: kaldi/segments");
+    pipeline("zip.yaml", "root: odd.zip");
     pipeline("labels.yaml", "root: data, labels: file, label_file: odd.csv");
     struct Row {
       const char* words;
@@ -76,6 +77,10 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
         {"run jsonl.yaml", "odd.jsonl"},
         {"run scp.yaml", "kaldi/wav.scp"},
         {"run labels.yaml", "odd.csv"},
+        {"run whole.yaml --plugin odd.so", "odd.so"},
+        {"run zip.yaml", "odd.zip"},
+        {"inspect odd.h5", "odd.h5"},
+        {"verify odd.npy", "odd.npy"},
         {"report odd.json odd.json", "odd.json"},
         {"verify-parity --vectors odd.json", "odd.json"},
     };

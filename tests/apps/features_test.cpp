@@ -46,7 +46,7 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
                                      pipeline("demo"), "--json",
                                      "--set",          "read.engine=io_uring",
                                      "--set",          "write.overwrite=true"};
-    if (!allowed) command.insert(command.begin(), MELFLOW_WITHOUT_URING);
+    if (!allowed) command.insert(command.begin(), {MELFLOW_WITHOUT, "io_uring"});
     const Ended e = exits(0, run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}}));
     CHECK(nlohmann::json::parse(e.out)["files"]["ok"] == 20);
     if (!allowed)

@@ -154,7 +154,7 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);
   REQUIRE(mkfifo((folder / "pipe.h5").c_str(), 0600) == 0);
   const Ended e = exits(1, run(folder, {kMelflow, "inspect", "pipe.h5"}));
-  CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
+  CHECK(has(e.err, "pipe.h5: this is a FIFO, not a file"));
 }
 
 }  // namespace melflow::test::spoiled_output_test

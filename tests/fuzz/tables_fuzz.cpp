@@ -1,6 +1,6 @@
 // Feeds any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are
-// CSV or a table with tabs, with or without quotes, JSON lines, or a pattern (the first line) for
-// paths (the other lines).
+// CSV or a table with tabs, with or without quotes, or a pattern (the first line) for paths (the
+// other lines).
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +12,6 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/corpus/csv.h"
-#include "stages/corpus/json_lines.h"
-#include "stages/corpus/lhotse_manifest.h"
 #include "stages/corpus/path_parts.h"
 
 namespace {
@@ -74,22 +72,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return 0;
     }
     const File file(data + 1, size - 1);
-    if (data[0] % 4 == 2) {
-      melflow::JsonLinesReader table(file.path(), {});
-      read_all(table);
-      melflow::LhotseManifest entries(file.path(), {});
-      read_all(entries);
-    } else {
-      const bool is_csv = data[0] % 4 == 0;
-      constexpr const char* kDelimiters[] = {",", "\t", ", ", " "};
-      melflow::TableFormat format;
-      format.delimiter = kDelimiters[data[0] / 16 % 2 * 2 + (is_csv ? 0 : 1)];
-      format.quoting = is_csv != (data[0] % 8 > 3) ? melflow::Quoting::csv : melflow::Quoting::none;
-      if (data[0] / 32 % 2 == 1) format.header = {"a", "b"};
-      if (data[0] / 64 % 2 == 1) format.comment = "#";
-      melflow::CsvReader table(file.path(), {}, format);
-      read_all(table);
-    }
+    const bool is_csv = data[0] % 2 == 0;
+    constexpr const char* kDelimiters[] = {",", "\t", ", ", " "};
+    melflow::TableFormat format;
+    format.delimiter = kDelimiters[data[0] / 16 % 2 * 2 + (is_csv ? 0 : 1)];
+    format.quoting = is_csv != (data[0] % 8 > 3) ? melflow::Quoting::csv : melflow::Quoting::none;
+    if (data[0] / 32 % 2 == 1) format.header = {"a", "b"};
+    if (data[0] / 64 % 2 == 1) format.comment = "#";
+    melflow::CsvReader table(file.path(), {}, format);
+    read_all(table);
   } catch (const melflow::RunError&) {
     // An unreadable table is reported.
   }

@@ -61,12 +61,20 @@ TEST_CASE("FFmpeg: every kind gives the samples that FFmpeg's program gives") {
                       {"c.m4a", "stereo", "alac"},     {"d.webm", "stereo", "libopus"},
                       {"e.webm", "mono", "libvorbis"}, {"f.wma", "stereo", "wmav2"},
                       {"g.aac", "mono", "aac"},        {"h.oga", "mono", "flac"},
-                      {"i.mka", "mono", "pcm_s16le"},  {"j.wv", "stereo", "wavpack"}};
+                      {"i.mka", "mono", "pcm_s16le"},  {"j.wv", "stereo", "wavpack"},
+                      {"k.mp4", "mono", "aac"},        {"l.mov", "stereo", "pcm_s16le"},
+                      {"m.mkv", "mono", "flac"},       {"n.3gp", "mono", "aac"},
+                      {"o.tta", "stereo", "tta"}};
+  const auto is_video = [](std::string_view name) {
+    return name.ends_with(".mp4") || name.ends_with(".mov") || name.ends_with(".mkv");
+  };
+  constexpr const char* kPicture = "-f lavfi -i color=s=16x16:r=5:d=1 -c:v mpeg4";
   std::size_t made = 0;
   for (const Row& row : rows) {
     const std::string path = folder.file(std::string("clips/") + row.name);
-    if (std::system(fmt::format("ffmpeg -nostdin -v quiet -y -i '{}' -c:a {} '{}'",
-                                folder / (row.source + std::string(".wav")), row.codec, path)
+    if (std::system(fmt::format("ffmpeg -nostdin -v quiet -y -i '{}' {} -c:a {} '{}'",
+                                folder / (row.source + std::string(".wav")),
+                                is_video(row.name) ? kPicture : "", row.codec, path)
                         .c_str()) != 0) {
       MESSAGE("not made here: " << row.name);  // this FFmpeg has no such encoder
       std::remove(path.c_str());

@@ -427,54 +427,6 @@ class ArchivesTest(Corpus):
             del os.environ["TMPDIR"]
             os.environ.update({} if before is None else {"TMPDIR": before})
 
-    def test_the_index_of_a_large_archive_is_kept(self):
-        path = self.tar("large.tar")
-        with tarfile.open(path, "a") as out:
-            info = tarfile.TarInfo("large.bin")
-            info.size = 17 << 20
-            out.addfile(info, io.BytesIO(bytes(info.size)))
-        with tarfile.open(path) as archive:
-            place = next(m for m in archive.getmembers() if m.name == self.whole[5])
-        os.utime(path, (1_000_000_000, 1_000_000_000))
-        cache = os.path.join(self.folder.name, "cache")
-        before = os.environ.get("XDG_CACHE_HOME")
-        os.environ["XDG_CACHE_HOME"] = cache
-
-        def listed():  # in another process: this one keeps the index in memory
-            code = "import melflow, sys; melflow.Graph().file_list(root=sys.argv[1]).disk_read().decode().mel(sample_rate=8000, n_fft=256, hop=80, " \
-                   "n_mels=20).hdf5_write(path=sys.argv[2], overwrite=True).graph.run()"
-            out = os.path.join(self.folder.name, "large.h5")
-            subprocess.run([sys.executable, "-c", code, path, out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            return [n for n in melflow.open(out).path if "@" not in n]
-
-        try:
-            self.assertEqual(listed(), self.names)
-            (index,) = [os.path.join(cache, "melflow/archives", n) for n in os.listdir(os.path.join(cache, "melflow/archives"))]
-            with open(path, "r+b") as file:  # a header is damaged, and the time is the same
-                file.seek(place.offset_data - 512)
-                header = file.read(512)
-                file.seek(place.offset_data - 512)
-                file.write(b"\xff" * 512)
-            os.utime(path, (1_000_000_000, 1_000_000_000))
-            self.assertEqual(listed(), self.names)
-            with open(index, "rb") as file:
-                whole = file.read()
-            for at in (0, 20, len(whole) // 2, len(whole) - 1):  # a damaged index is made again
-                with open(index, "wb") as file:
-                    file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
-                self.assertEqual(listed(), [n for n in self.names if n != place.name])
-            with open(path, "r+b") as file:
-                file.seek(place.offset_data - 512)
-                file.write(header)
-            os.utime(path, (1_000_000_001, 1_000_000_001))
-            self.assertEqual(listed(), self.names)  # another time, another index
-            os.chmod(os.path.dirname(index), 0o500)
-            self.assertEqual(listed(), self.names)
-        finally:
-            os.chmod(os.path.join(cache, "melflow/archives"), 0o700)
-            del os.environ["XDG_CACHE_HOME"]
-            os.environ.update({} if before is None else {"XDG_CACHE_HOME": before})
-
     def test_files_beside_recordings(self):
         folder = os.path.join(self.folder.name, "beside")
         os.mkdir(folder)

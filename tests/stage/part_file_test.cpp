@@ -136,6 +136,23 @@ TEST_CASE("own file: what is another user's, or has a second name, is not truste
   }
 }
 
+TEST_CASE("own file: a file that is made or emptied follows no link and waits for nobody") {
+  const TempFolder folder;
+  const std::string precious = folder.write("precious", "precious"), path = folder / "job.json.plan";
+  std::filesystem::create_symlink(precious, path);
+  CHECK_FALSE(create_empty(path));
+  CHECK(read_bytes(precious) == "precious");
+  std::filesystem::remove(path);
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK_FALSE(create_empty(path));
+  const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  CHECK_FALSE(create_empty(path));
+  std::filesystem::remove(path);
+  folder.write("job.json.plan", "what was left");
+  CHECK(create_empty(path));
+  CHECK(read_bytes(path).empty());
+}
+
 TEST_CASE("part file: only files are replaced") {
   const TempFolder folder;
   const std::string fifo = folder / "fifo";

@@ -1,15 +1,19 @@
 // The index of archives. They are made by the program tar and by Python's zipfile.
 #include "stages/containers/archive.h"
 
+#include <sys/stat.h>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <random>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "pipeline/base/memory.h"
 #include "pipeline/base/problem.h"
+#include "stages/audio/reading/file_reader.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
@@ -103,6 +107,61 @@ TEST_CASE("an index has all members with their bytes") {
     CHECK(found.members == expected);
     CHECK(found.is_warned == (name == "w.tar"));  // two archives in one
   }
+}
+
+TEST_CASE("an archive that was replaced by one of the same size and time is another one") {
+  const TempFolder folder;
+  const auto make = [&](const std::string& name, const std::string& order) {
+    return std::system(fmt::format("cd {} && tar --mtime=@0 -cf {} {} && touch -d @0 {}",
+                                   folder.path(), name, order, name)
+                           .c_str()) == 0;
+  };
+  write(folder / "a.bin", "of a");
+  write(folder / "b.bin", "of b");
+  const std::string path = folder / "x.tar";
+  const FileReader reader({.buffer = 4096, .whole = 4096});
+  BufferPool pool(0);
+  const auto text_of = [&](const std::shared_ptr<const FileRef>& file) {
+    const auto read = reader.read(file, pool);
+    return read ? std::string(reinterpret_cast<const char*>((*read)->data.data()), (*read)->size)
+                : read.error().reason;
+  };
+  for (const char* command : {"mv", "cp -p"}) {
+    CAPTURE(std::string(command));
+    REQUIRE(make("x.tar", "a.bin b.bin"));
+    struct stat x {
+    }, y{};
+    do {  // until the clock of the file system goes on
+      REQUIRE(make("y.tar", "b.bin a.bin"));
+      REQUIRE((stat(path.c_str(), &x) == 0 && stat((folder / "y.tar").c_str(), &y) == 0));
+    } while (x.st_ctim.tv_sec == y.st_ctim.tv_sec && x.st_ctim.tv_nsec == y.st_ctim.tv_nsec);
+    REQUIRE(x.st_size == y.st_size);
+    const auto listed = std::make_shared<const FileRef>(located(path + "/a.bin"));
+    CHECK(text_of(listed) == "of a");
+    const auto before = archive_at(path);
+    CHECK(before->is_current());
+    CHECK(archive_at(path) == before);
+    REQUIRE(std::system(fmt::format("cd {} && {} y.tar x.tar", folder.path(), command).c_str()) ==
+            0);
+    CHECK_FALSE(before->is_current());
+    CHECK(text_of(listed) == "its archive has changed since it was listed");
+    CHECK(text_of(std::make_shared<const FileRef>(located(path + "/a.bin"))) == "of a");
+  }
+}
+
+TEST_CASE("bytes that look like headers of a zip do not take more memory than they are") {
+  const TempFolder folder;
+  constexpr int kHeaders = 20'000;
+  std::string bytes;
+  for (int i = 0; i < kHeaders; ++i)  // each claims a name of 0xf10 bytes
+    bytes += fmt::format("PK\3\4{:022}\x10\x0f\1\1", i);
+  const std::string path = folder / "a.zip";
+  write(path, bytes);
+  const Archive archive(path);
+  std::size_t names = 0;
+  for (std::size_t i = 0; i < archive.size(); ++i) names += archive.name(i).size();
+  CHECK(names > 0);
+  CHECK(names <= bytes.size());
 }
 
 TEST_CASE("no member of a damaged archive is missing without a warning") {

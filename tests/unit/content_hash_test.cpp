@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <string>
 
 #include "stages/files/unique_fd.h"
@@ -64,6 +65,12 @@ TEST_CASE("content hash: of what cannot be read there is none") {
   const TempFolder folder;
   CHECK(content_hash_of(folder / "none") == 0);
   CHECK(content_hash_of(folder.path()) == 0);
+  REQUIRE(mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  for (const std::string& path : {folder / "fifo", std::string("/dev/null")}) {
+    int error = 0;
+    CHECK(content_hash_of(path, &error) == 0);
+    CHECK(error == EINVAL);
+  }
   CHECK(content_hash(-1) == 0);
 }
 

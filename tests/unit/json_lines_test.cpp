@@ -140,6 +140,47 @@ TEST_CASE("json lines: a name that only later lines have is a column where it is
                                  ": 2 of 3 lines have no 'n' (lines 1, 4); it is empty there"});
 }
 
+// Code that copies or writes JSON by recursion would run out of stack.
+TEST_CASE("tables: JSON that is nested without end is no object, and its line fails alone") {
+  constexpr std::size_t kDeep = 1'000'000;
+  const std::string deep = std::string(kDeep, '[') + std::string(kDeep, ']'),
+                    recording = R"("sources":[{"type":"file","channels":[0],"source":"a.wav"}],)"
+                                R"("sampling_rate":8000,"duration":1})",
+                    part = R"("recording_id":"r","start":0,"duration":1,"channel":0)";
+  struct Row {
+    const char* what;
+    std::string line, end;
+  };
+  const Row rows[] = {
+      {"a cell", R"({"path":)" + deep + "}\n", R"({"path":"a.wav"})"},
+      {"a custom value", "{" + part + R"(,"id":"s","custom":)" + deep + "}\n",
+       "{" + part + R"(,"id":"t"})"},
+      {"a channel",
+       R"({"id":"s","recording_id":"r","start":0,"duration":1,"channel":)" + deep + "}\n",
+       "{" + part + R"(,"id":"t"})"},
+      {"an id", R"({"id":)" + deep + "," + recording + "\n", R"({"id":"t",)" + recording},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const TempFolder folder;
+    folder.write("recordings.jsonl", R"({"id":"r",)" + recording + "\n");
+    std::string value;
+    CHECK(json_value(row.line, "path", value) == "is no JSON object");
+    // In front of it, so that the kind of the list is known.
+    const auto table =
+        open_table(folder.write("supervisions.jsonl", row.end + '\n' + row.line + row.end), {});
+    CHECK(table->next());
+    CHECK_THROWS_AS(table->next(), BadLine);
+    CHECK(table->next());
+    CHECK(table->cell("path") == "a.wav");
+  }
+  std::string value;
+  const std::string shallow =
+      R"({"a":"[[[\"{{{","b":)" + std::string(90, '[') + std::string(90, ']');
+  CHECK(json_value(shallow + "}", "a", value) == "");
+  CHECK(value == "[[[\"{{{");
+}
+
 TEST_CASE("tables: the ending says which") {
   for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "a.json", "a.csv.gz",
                            "b.JSONL.GZ", "x.csv/y.Tsv"})

@@ -14,7 +14,7 @@ import numpy as np
 from ._melflow import AudioRows as _AudioRows
 from ._melflow import RunError
 from ._melflow import version as _version
-from . import arguments
+from . import arguments, inputs
 from .rows import Rows
 
 _OUTCOMES = ("ok", "skipped", "failed")  # in the order of the numbers in files/status of an output
@@ -148,7 +148,9 @@ class AudioRows(Rows):
         if self.index is None or not os.path.exists(self.index):
             return {}
         try:
-            with open(self.index, "rb") as index, np.load(index, allow_pickle=False) as file:
+            with inputs.opened(self.index, inputs.INDEX) as index, np.load(index, allow_pickle=False) as file:
+                if any(part.compress_type for part in file.zip.infolist()):
+                    raise ValueError("it is packed")
                 if str(file["identity"]) != self._identity():
                     return {}
                 texts = {k: bytes(file[k]).decode("utf-8", "surrogateescape").split("\0")

@@ -22,7 +22,7 @@ import types
 import weakref
 from typing import Any, Callable, Dict, Tuple
 
-from . import _melflow
+from . import _melflow, inputs
 from ._melflow import RunError
 from .call_processes import Children
 from .call_results import described, of_thread
@@ -100,8 +100,7 @@ def _imported(name: str) -> Any:
         if where.endswith(".py"):
             path = os.path.abspath(where)
             known = "melflow_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
-            with open(path, "rb") as file:
-                source = file.read()
+            source = inputs.read(path, inputs.SOURCE)
             module = sys.modules.get(known)
             if module is None or module.__dict__.get("_melflow_source") != source:
                 # Not by importlib: its bytecode is that of an earlier file which has the same size and second.
@@ -127,8 +126,7 @@ def _imported(name: str) -> Any:
 
 
 def _file_hash(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()[:32]
+    return hashlib.sha256(inputs.read(path, inputs.SOURCE)).hexdigest()[:32]
 
 
 def _code_hash(target: Any) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 import numpy as np
 
-from . import arguments
+from . import arguments, inputs
 from ._melflow import RunError, rows_hash
 from .rows import FileRows
 
@@ -259,9 +259,8 @@ class Source:
 
 def _is_export(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, _ABOUT), encoding="utf-8") as file:
-            return "melflow_export" in json.load(file)
-    except (OSError, ValueError):
+        return "melflow_export" in json.loads(inputs.read(os.path.join(folder, _ABOUT), inputs.DOCUMENT))
+    except (OSError, ValueError, RecursionError):
         return False
 
 
@@ -283,7 +282,8 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
     try:
         os.mkdir(part)
     except FileExistsError:
-        is_ours = os.path.isdir(part) and not os.path.islink(part) and (os.path.exists(mark) or not os.listdir(part))
+        has_mark = os.path.isfile(mark) and not os.path.islink(mark)
+        is_ours = os.path.isdir(part) and not os.path.islink(part) and (has_mark or not os.listdir(part))
         if not is_ours:
             raise RunError(f"{part}: is in the way, and no export of melflow began it; remove it, or name another folder") from None
     except OSError as error:

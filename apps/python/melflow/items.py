@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _melflow, call_results, calls, stores
+from . import _melflow, call_results, calls, inputs, stores
 from ._melflow import RunError
 
 _OWN = ("audio", "sample_rate", "sampling_rate", "version", "bytes", "path")
@@ -82,8 +82,7 @@ def _is_url(path: str) -> bool:
 
 def _fetched(path: str) -> bytes:
     if not _is_url(path):
-        with open(path, "rb") as file:
-            return file.read()
+        return inputs.read(path, inputs.SOUND)
     return stores.fetched(path)
 
 

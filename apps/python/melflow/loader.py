@@ -6,7 +6,7 @@ import json
 from typing import Any, Dict, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
-from . import arguments
+from . import arguments, inputs
 from .epochs import Batch, Epochs
 
 
@@ -150,8 +150,7 @@ class Loader(Epochs):
     def _deciding(self) -> Dict[str, Any]:
         text = self._yaml.encode("utf-8", "surrogateescape")
         if not self._yaml:
-            with open(self._pipeline, "rb") as file:
-                text = file.read()
+            text = inputs.read(self._pipeline, inputs.PIPELINE, may_be_pipe=True)
         names = ["shuffle", "bucket", "seed", "dtype"]
         names += ["batch_size", "max_rows", "drop_last"] if self._has_buckets else []
         return {"pipeline": arguments.digest(text), "vars": arguments.digest(self._vars),

@@ -13,13 +13,16 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
+from . import inputs
+
 
 def _hash_of_file(path: str) -> str:
     found = hashlib.sha256()
     for part in (path, path + "_data", path + ".data"):  # weights may be in a file beside it
         if part == path or os.path.exists(part):
-            with open(part, "rb") as file:
-                found.update(file.read())
+            with inputs.opened(part, inputs.MODEL) as file:
+                while piece := file.read(1 << 20):
+                    found.update(piece)
     return found.hexdigest()[:32]
 
 
@@ -28,6 +31,7 @@ def _session(path: str, threads: int) -> Any:
         import onnxruntime
     except ImportError:
         raise ImportError("onnxruntime is not installed (pip install onnxruntime)") from None
+    inputs.opened(path, inputs.MODEL).close()  # onnxruntime would wait for a FIFO, and read a device without an end
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads  # the run's workers call it at once
     options.inter_op_num_threads = 1
@@ -47,15 +51,15 @@ class Onnx:
     def __init__(self, model: str, output: "int | str" = 0, batch: Optional[bool] = None, frames: Optional[int] = None,
                  at_once: int = 16, threads: int = 1) -> None:
         self._session = _session(model, threads)
-        inputs = self._session.get_inputs()
-        if inputs[0].type != "tensor(float)":
-            raise TypeError(f"{model}: its input {inputs[0].name} is {inputs[0].type}, and samples and rows are tensor(float)")
-        if len(inputs) > 1:
-            raise TypeError(f"{model}: has the inputs {', '.join(i.name for i in inputs)}; models with one input are supported")
+        given = self._session.get_inputs()
+        if given[0].type != "tensor(float)":
+            raise TypeError(f"{model}: its input {given[0].name} is {given[0].type}, and samples and rows are tensor(float)")
+        if len(given) > 1:
+            raise TypeError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
         names = [one.name for one in self._session.get_outputs()]
         if isinstance(output, int) and not 0 <= output < len(names) or isinstance(output, str) and output not in names:
             raise ValueError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
-        self._name, self._shape = inputs[0].name, inputs[0].shape
+        self._name, self._shape = given[0].name, given[0].shape
         self._output = names[output] if isinstance(output, int) else output
         self._batch, self._frames, self._at_once = batch, frames, at_once
 

@@ -13,6 +13,7 @@ import time
 import urllib.parse
 from typing import Any, Callable, Dict, Iterator, Optional
 
+from . import inputs
 from ._melflow import RunError, with_escaped_user, without_secrets
 
 _WEB = ("http://", "https://")
@@ -45,7 +46,8 @@ def _version(info: Dict[str, Any]) -> Optional[str]:
 
 def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -> bytes:
     """The bytes of an object. Raises OSError where they are not those of the object that was listed."""
-    data = store.cat_file(name)
+    is_local = "file" in (store.protocol if isinstance(store.protocol, (tuple, list)) else [store.protocol])
+    data = inputs.read(name, inputs.SOUND) if is_local else store.cat_file(name)
     if size is not None and len(data) != size:
         raise OSError(f"{len(data)} bytes came, of {size}")
     # The ETag of most objects is a hash; where it is none, or another one, the store says whether the object has changed.

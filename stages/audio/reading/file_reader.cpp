@@ -9,23 +9,14 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/input_file.h"
 #include "stages/containers/archive.h"
 #include "stages/files/inflater.h"
+#include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
 
 namespace melflow {
 namespace {
-
-std::string kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder, not a file";
-  if (S_ISFIFO(mode)) return "a FIFO, not a file";
-  if (S_ISSOCK(mode)) return "a socket, not a file";
-  return "a device, not a file";
-}
-
-std::int64_t modified(const struct stat& st) {
-  return static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec;
-}
 
 ItemError changed(const FileRef& file, std::uint64_t size) {
   return ItemError::failed(
@@ -39,10 +30,8 @@ ItemError damaged() {
 }  // namespace
 
 int FileReader::flags() const {
-  // O_NONBLOCK: a FIFO among the files must not block the run until somebody writes to it.
-  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   const bool noatime = settings_.noatime && !noatime_refused_.load(std::memory_order_relaxed);
-  return noatime ? flags | O_NOATIME : flags;
+  return noatime ? kInputFlags | O_NOATIME : kInputFlags;
 }
 
 bool FileReader::retry(int error, int flags) const {
@@ -92,11 +81,10 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
                                               BufferPool& pool) const {
   struct stat st {};
   if (fstat(fd.get(), &st) != 0) return read_error(errno);
-  if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + kind_of(st.st_mode));
+  if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + not_a_file(st.st_mode));
   const FilePart* part = file->part ? &*file->part : nullptr;
   const auto in_file = static_cast<std::uint64_t>(st.st_size);
-  if (part != nullptr && part->size >= 0 &&
-      (st.st_size != part->size || modified(st) != part->modified))
+  if (part != nullptr && part->state && !FileState(st).is_same_content(*part->state))
     return ItemError::failed("its archive has changed since it was listed");
   if (part != nullptr && (part->begin > in_file || part->stored > in_file - part->begin))
     return ItemError::failed("its archive is damaged here");

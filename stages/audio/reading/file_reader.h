@@ -5,7 +5,6 @@
 // Out: RawBytes with memory for the file, or with the open file if it is large; or an ItemError.
 #pragma once
 
-#include <sys/stat.h>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,43 +13,11 @@
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/result.h"
+#include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 #include "stages/items.h"
 
 namespace melflow {
-
-class FileState {
- public:
-  FileState() = default;
-  explicit FileState(const struct stat& st)
-      : size_(st.st_size),
-        modified_(st.st_mtim),
-        changed_(st.st_ctim),
-        mode_(st.st_mode),
-        owner_(st.st_uid),
-        group_(st.st_gid),
-        links_(st.st_nlink) {}
-
-  /// Whether the file has the same bytes, as far as the system can tell. A write whose time was
-  /// reset shows in the inode's change time; a new change time does not count if permissions, owner
-  /// or number of links have changed too (as by a backup).
-  [[nodiscard]] bool is_same_content(const FileState& other) const {
-    return size_ == other.size_ && is_equal(modified_, other.modified_) &&
-           (is_equal(changed_, other.changed_) || mode_ != other.mode_ || owner_ != other.owner_ ||
-            group_ != other.group_ || links_ != other.links_);
-  }
-
- private:
-  static bool is_equal(const timespec& a, const timespec& b) {
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-  }
-  off_t size_ = -1;
-  timespec modified_{}, changed_{};
-  mode_t mode_ = 0;
-  uid_t owner_ = 0;
-  gid_t group_ = 0;
-  nlink_t links_ = 0;
-};
 
 enum class Advise { none, sequential, willneed };
 

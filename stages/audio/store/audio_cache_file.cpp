@@ -47,7 +47,11 @@ AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& key, Access acc
 
 void AudioCacheFile::open_for_writing() {
   for (;;) {
-    fd_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    constexpr int kFlags = (kInputFlags & ~O_ACCMODE) | O_RDWR | O_CREAT;
+    fd_ = UniqueFd(::open(path_.c_str(), kFlags, 0644));
+    struct stat st {};
+    if (fd_ && fstat(fd_.get(), &st) == 0 && !S_ISREG(st.st_mode))
+      throw RunError(fmt::format("{}: this is {}", path_, not_a_file(st.st_mode)));
     if (!fd_) {
       note_ = fmt::format("cannot be written: {}", std::strerror(errno));
       return open_for_reading();

@@ -1,6 +1,5 @@
 #include "stages/audio/store/feed_choice.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/available_memory.h"
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/options/schema.h"
 #include "stages/audio/decoders/sound_file.h"
@@ -50,10 +50,11 @@ class Look {
   void at(const std::string& path) {
     const FileRef file = located(path);
     if (file.container || (file.part && file.part->is_deflated)) return;
-    const UniqueFd fd(
-        ::open((file.part ? file.part->file : path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    InputFile opened(file.part ? file.part->file : path);
     struct stat st {};
-    if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
+    if (opened.error() != 0) return;
+    const UniqueFd fd(opened.release());
+    if (fstat(fd.get(), &st) != 0 || st.st_size == 0) return;
     const std::uint64_t begin = file.part ? file.part->begin : 0,
                         size = file.part ? file.size : static_cast<std::uint64_t>(st.st_size);
     for (int i = 0; i < kProbes; ++i) {  // before anything is read

@@ -100,7 +100,7 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   }
   if (S_ISDIR(st.st_mode))
     throw RunError(path_ + ": this is a folder; name the .h5, .npy or .ark file in it");
-  if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": this is a pipe or a device, not a file");
+  if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": this is " + not_a_file(st.st_mode));
   if (const std::string rows = rows_of_index(path_); !rows.empty())
     throw RunError(fmt::format("{}: this is the index of {}; name that", path_, rows));
   file_bytes_ = static_cast<std::uint64_t>(st.st_size);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/files/whole_io.h"
@@ -34,6 +35,8 @@ std::string beside(const std::string& rows, std::string (*name)(const std::strin
   if (!rows.ends_with(kPart)) return name(rows);
   return name(rows.substr(0, rows.size() - std::strlen(kPart))) + kPart;
 }
+
+constexpr std::size_t kMostDocument = 1 << 30;  // [bytes]
 
 std::string read_all(const std::string& path) {
   std::uint64_t bytes = 0;
@@ -258,7 +261,7 @@ FeatureContents read_beside(
   FeatureData& data = out.data;
   Json about, with_bytes;
   or_damaged(path, [&] {
-    const std::string text = read_all(document);
+    const std::string text = InputFile(document).read_all(kMostDocument);
     about = parse_stored(without_escaped_bytes(text));
     if (text.find("\\udc") != text.npos) with_bytes = parse_with_bytes(text);
   });

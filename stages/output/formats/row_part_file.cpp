@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/rows/row_hash.h"
 
@@ -165,14 +166,8 @@ void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t cou
 
 void RowPartFile::Spill::put(const void* data, std::size_t bytes, std::uint64_t at) {
   if (!fd_) {
-    fd_ =
-        UniqueFd(::open(folder_of(beside_.target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
-    if (!fd_) {  // a file system without O_TMPFILE
-      std::string name = beside_.part_path() + ".XXXXXX";
-      fd_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
-      if (!fd_) beside_.fail("no temporary file can be made beside it", errno);
-      unlink(name.c_str());
-    }
+    fd_ = temporary_file_in(folder_of(beside_.target()));
+    if (!fd_) beside_.fail("no temporary file can be made beside it", errno);
   }
   beside_.put(fd_.get(), data, bytes, at);
 }

@@ -6,21 +6,17 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/shallow_json.h"
 
 namespace melflow {
 
 using StoredJson = nlohmann::ordered_json;
 
-/// Parses a JSON text. Throws RunError when it is no JSON or is nested more than 100 levels deep,
-/// which melflow never writes; so recursive code can walk through the result.
+/// Parses a JSON text. Throws RunError when it is no JSON or is nested too deeply (shallow_json.h).
 inline StoredJson parse_stored(const std::string& text) {
-  constexpr int kDeepest = 100;
-  const auto check_depth = [](int depth, StoredJson::parse_event_t, StoredJson&) {
-    if (depth > kDeepest) throw RunError("JSON that is nested too deeply");
-    return true;
-  };
+  if (is_deep_json(text)) throw RunError("JSON that is nested too deeply");
   try {
-    return StoredJson::parse(text, check_depth);
+    return StoredJson::parse(text);
   } catch (const StoredJson::exception& e) {
     throw RunError(e.what());
   }

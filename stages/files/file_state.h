@@ -1,0 +1,52 @@
+// What the system says about a file's content without reading it: whether it may be another one.
+#pragma once
+
+#include <sys/stat.h>
+
+namespace melflow {
+
+class FileState {
+ public:
+  FileState() = default;
+  explicit FileState(const struct stat& st)
+      : device_(st.st_dev),
+        inode_(st.st_ino),
+        size_(st.st_size),
+        modified_(st.st_mtim),
+        changed_(st.st_ctim),
+        mode_(st.st_mode),
+        owner_(st.st_uid),
+        group_(st.st_gid),
+        links_(st.st_nlink) {}
+
+  /// Whether the file has the same bytes, as far as the system can tell. A write whose time was
+  /// reset, and another file that has got the name, show in the inode's change time. A new one does
+  /// not count if permissions, owner or number of links of the same file have changed too (as by a
+  /// backup). A new inode alone does not count: some file systems number files again.
+  [[nodiscard]] bool is_same_content(const FileState& other) const {
+    return size_ == other.size_ && is_equal(modified_, other.modified_) &&
+           (is_equal(changed_, other.changed_) || (is_same_inode(other) && is_otherwise(other)));
+  }
+
+ private:
+  [[nodiscard]] bool is_same_inode(const FileState& other) const {
+    return device_ == other.device_ && inode_ == other.inode_;
+  }
+  [[nodiscard]] bool is_otherwise(const FileState& other) const {
+    return mode_ != other.mode_ || owner_ != other.owner_ || group_ != other.group_ ||
+           links_ != other.links_;
+  }
+  static bool is_equal(const timespec& a, const timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+  }
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  off_t size_ = -1;
+  timespec modified_{}, changed_{};
+  mode_t mode_ = 0;
+  uid_t owner_ = 0;
+  gid_t group_ = 0;
+  nlink_t links_ = 0;
+};
+
+}  // namespace melflow

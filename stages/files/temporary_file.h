@@ -1,0 +1,17 @@
+// Files without a name, for what does not fit into memory: they end with their descriptor.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "stages/files/unique_fd.h"
+
+namespace melflow {
+
+/// Makes an empty file in `folder`. On failure the result is empty, and errno says why.
+UniqueFd temporary_file_in(const std::string& folder);
+/// Makes a file with these bytes in $TMPDIR or /tmp; likewise.
+UniqueFd temporary_file(std::span<const std::byte> bytes);
+
+}  // namespace melflow
