@@ -376,6 +376,7 @@ void bind_host(nb::module_& m) {
       .def("__iter__", [](nb::object self) { return self; })
       .def("__next__", &KaldiRows::next);
   m.def("main", &main_of, nb::arg("arguments"));
+  m.def("end_with_parent", &end_with_parent, nb::arg("parent"));
   static Host host;
   set_python_host(&host);
 }
