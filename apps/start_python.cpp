@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,12 +19,31 @@
 namespace melflow {
 namespace {
 
+// What Python runs first: takes the current folder, in which it looks for modules before any other,
+// out of sys.path. Its option -P would do so, too, but is unknown before 3.11.
+constexpr const char* kWithoutFolder = "import sys; sys.path[:1] = filter(None, sys.path[:1])";
+
+// Takes empty entries, which name the current folder, out of a list of folders.
+std::string without_empty(std::string_view folders) {
+  std::string out;
+  while (!folders.empty()) {
+    const std::string_view entry = folders.substr(0, folders.find(':'));
+    folders.remove_prefix(std::min(entry.size() + 1, folders.size()));
+    if (!entry.empty()) out.append(out.empty() ? "" : ":").append(entry);
+  }
+  return out;
+}
+
 // Returns the version of the Python package, or "".
 std::string version_in(const std::string& python) {
-  setenv("MELFLOW_PYTHON", python.c_str(), 1);  // for the shell
-  std::FILE* out = popen(
-      "\"$MELFLOW_PYTHON\" -c 'import melflow; print(melflow.__version__)' 2>/dev/null </dev/null",
-      "re");
+  constexpr const char* kAsked = "MELFLOW_ASKED_PYTHON";  // for the shell
+  setenv(kAsked, python.c_str(), 1);
+  std::FILE* out = popen(fmt::format("\"${}\" -c '{}; import melflow; print(melflow.__version__)' "
+                                     "2>/dev/null </dev/null",
+                                     kAsked, kWithoutFolder)
+                             .c_str(),
+                         "re");
+  unsetenv(kAsked);
   if (out == nullptr) return {};
   char line[64] = {};
   const bool has_line = std::fgets(line, sizeof(line), out) != nullptr;
@@ -49,16 +70,30 @@ void restore_input() {
 
 }  // namespace
 
+std::string own_python() {
+  for (const char* variable : {"MELFLOW_PYTHON", "MELFLOW_OWN_PYTHON"}) {
+    const char* named = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+    if (named != nullptr && *named != '\0') return named;
+  }
+  return "python3";
+}
+
+void clean_python_path() {
+  const char* folders = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
+  if (folders != nullptr) setenv("PYTHONPATH", without_empty(folders).c_str(), 1);
+}
+
 std::string start_in_python(int argc, char** argv) {
-  const char* named = std::getenv("MELFLOW_PYTHON");  // NOLINT(concurrency-mt-unsafe)
-  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  const std::string python = own_python();
+  clean_python_path();
   if (const std::string version = version_in(python); version != kVersion)
     return fmt::format(
         "this needs Python with the package melflow {}, and {} has {}; install it "
         "there (pip install), or name another Python by MELFLOW_PYTHON",
         kVersion, python, version.empty() ? "none" : "melflow " + version);
   restore_input();
-  std::string words[] = {python, "-m", "melflow"};
+  std::string words[] = {python, "-c",
+                         fmt::format("{}; from melflow import __main__", kWithoutFolder)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.insert(arguments.end(), argv + 1, argv + argc);

@@ -17,6 +17,7 @@
 
 #include "apps/json_value.h"
 #include "apps/shipped.h"
+#include "apps/start_python.h"
 #include "apps/temporary_folder.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
@@ -173,6 +174,7 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
   const TemporaryFolder folder;
   const std::string request = request_of(folder, library, options, changed, recordings).dump();
   write_file(folder / "request.json", request.data(), request.size());
+  clean_python_path();
   const int status =
       run_child({python, script.string(), folder / "request.json", folder / "answer.json"},
                 folder / "output");

@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/threads.h"
 
 namespace melflow {
 namespace {
@@ -49,6 +53,22 @@ void check_process() {
 bool is_forked_off() {
   const pid_t first = process;
   return first != 0 && first != getpid();
+}
+
+// A thread without Python's lock, which a function may hold for ever. PR_SET_PDEATHSIG would be
+// about the end of the thread that started the process, and workers of a run end before it. The
+// kernel gives a process whose parent has ended another parent at once, so this needs no
+// descriptor, which a function might close.
+void end_with_parent(pid_t parent) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for Python's threads
+  std::thread([parent] {
+    name_this_thread(thread_name("parent", 1));
+    while (getppid() == parent) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    kill(0, SIGKILL);
+  }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // Also while Python ends: the threads that are within Python need the lock to leave it.

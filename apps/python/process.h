@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Python.h>
+#include <sys/types.h>
 
 #include <condition_variable>
 #include <memory>
@@ -22,6 +23,10 @@ struct UnlessForkedOff {
   }
 };
 using Condition = std::unique_ptr<std::condition_variable, UnlessForkedOff>;
+
+/// From now on this process, and all of its process group, is killed when its parent `parent` has
+/// ended, whatever its threads do. To be called in the leader of the group.
+void end_with_parent(pid_t parent);
 
 /// Silently ends the Python thread in which it is thrown.
 struct PythonEnds {};

@@ -17,6 +17,8 @@
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
+#include "stages/containers/web_address.h"
+#include "stages/containers/web_limits.h"
 #include "stages/corpus/kaldi_folder.h"
 #include "stages/python/python_functions.h"
 
@@ -295,12 +297,13 @@ class Items final : public PythonItems {
 
 class Host final : public PythonHost {
  public:
-  std::shared_ptr<PythonItems> open_items(const std::string& function,
-                                          const std::string& arguments) override {
+  std::shared_ptr<PythonItems> open_items(const std::string& function, const std::string& arguments,
+                                          const WebLimits& web) override {
     const WithinPython python;
     if (!python) throw RunError("Python is shutting down");
     try {
-      return std::make_shared<Items>(class_of_items()(function, arguments));
+      return std::make_shared<Items>(class_of_items()(
+          function, arguments, web.largest.count, web.least_speed.count, web.patience, web.time));
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }
@@ -376,6 +379,8 @@ void bind_host(nb::module_& m) {
       .def("__iter__", [](nb::object self) { return self; })
       .def("__next__", &KaldiRows::next);
   m.def("main", &main_of, nb::arg("arguments"));
+  m.def("is_private_address", &is_private_address, nb::arg("text"));
+  m.def("end_with_parent", &end_with_parent, nb::arg("parent"));
   static Host host;
   set_python_host(&host);
 }

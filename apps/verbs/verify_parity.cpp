@@ -14,6 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/shipped.h"
+#include "apps/start_python.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
@@ -55,7 +56,7 @@ Example:
 struct ParityArguments {
   ParityQuestion question;
   std::string vectors;
-  std::string python;              ///< "": python3
+  std::string python;              ///< "": own_python()
   std::vector<std::string> files;  ///< the first is the pipeline, if one is given
   bool all = false, json = false;
 };
@@ -130,7 +131,7 @@ int verify_files(const ParityArguments& arguments, const ParityQuestion& questio
   const int rate = options.mel.sample_rate;
   const auto recordings = recordings_of(files, rate);
   const ReferenceAnswer answer =
-      ask_reference(arguments.python.empty() ? "python3" : arguments.python, options.library,
+      ask_reference(arguments.python.empty() ? own_python() : arguments.python, options.library,
                     options.mel, options.changed, recordings);
   if (!arguments.json && !options.node.empty())
     say(stdout, "{} of {}, beside {}{}{}\n", options.node, question.pipeline, options.library,
@@ -245,8 +246,10 @@ Action add_verify_parity(CLI::App& verb) {
   verb.add_option("--node", question.node,
                   "which mel node of the pipeline, where its settings differ from another's")
       ->type_name("NAME");
-  verb.add_option("--python", arguments->python,
-                  "the Python interpreter that has the library; by default python3")
+  verb.add_option(
+          "--python", arguments->python,
+          "the Python interpreter that has the library; by default what MELFLOW_PYTHON names, that "
+          "of melflow's package, or python3")
       ->type_name("PATH");
   question.overrides.add_to(verb);
   verb.get_option("--set")->description(

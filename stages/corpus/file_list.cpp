@@ -337,7 +337,8 @@ class FileList final : public Source<FileRef>,
     std::shared_ptr<PythonCorpus> given = nullptr;  // the recordings of `call`, from start() on
 
     [[nodiscard]] std::shared_ptr<PythonCorpus> opened() const {
-      return PythonCorpus::open(options.call, options.arguments.map);
+      return PythonCorpus::open(options.call, options.arguments.map,
+                                options.web.value_or(WebLimits{}));
     }
   };
   std::vector<Corpus> corpora_;

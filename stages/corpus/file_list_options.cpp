@@ -69,6 +69,9 @@ void FileListOptions::describe(Schema& s) {
       "(another one: changed) and any other columns, as a manifest has");
   s.field("arguments", arguments, "arguments of the function, by their names")
       .used_with("call", [this] { return !call.empty(); });
+  s.group("web", web, "limits of what is read from http, https and, in part, other URLs")
+      .tuning()
+      .used_with("call or a root that is a URL", [this] { return !call.empty() || is_url(root); });
   table.describe(s, [this] {
     const auto has_cells = [this](const std::string& path) {
       return has_separators(path) || (table.is_given() && !path.empty() && !is_table(path));

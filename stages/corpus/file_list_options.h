@@ -11,6 +11,7 @@
 
 #include "pipeline/options/schema.h"
 #include "pipeline/stage/stage.h"
+#include "stages/containers/web_limits.h"
 #include "stages/corpus/corpus_lists.h"
 #include "stages/corpus/joined_table.h"
 #include "stages/corpus/split_by_ratio.h"
@@ -116,6 +117,7 @@ struct FileListOptions {
   /// A function of Python that gives the recordings, and its arguments.
   std::string call;
   PythonArguments arguments;
+  std::optional<WebLimits> web;
   bool is_store = false;      ///< `root` was a URL, which take_python() has made a call of
   CorpusLists lists_of_call;  ///< data folders of Kaldi that it has made a call of
 

@@ -73,10 +73,11 @@ std::string PythonCorpus::path_of(const std::string& call, const Value& argument
   return fmt::format("{}{}", kPythonScheme, name);
 }
 
-std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments) {
+std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments,
+                                                 const WebLimits& web) {
   if (python_host() == nullptr) throw NeedsPython{call};
   std::shared_ptr<PythonCorpus> out(new PythonCorpus(
-      path_of(call, arguments), python_host()->open_items(call, to_json(arguments))));
+      path_of(call, arguments), python_host()->open_items(call, to_json(arguments), web), web));
   out->self_ = out;
   return out;
 }

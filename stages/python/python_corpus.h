@@ -19,7 +19,8 @@ class PythonCorpus final : public Container {
   /// The path of the container for such a call: "python:corpora:clips".
   static std::string path_of(const std::string& call, const Value& arguments);
   /// Calls the function. Throws RunError, also with the function's exception.
-  static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments);
+  static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments,
+                                            const WebLimits& web);
 
   /// Reads the items, of which this object keeps where they are. Once only.
   std::unique_ptr<TableReader> table();
@@ -45,8 +46,8 @@ class PythonCorpus final : public Container {
     FileStamp stamp;
     std::string file;  // with its bytes, or their URL; "": Python gives them
   };
-  explicit PythonCorpus(std::string path, std::shared_ptr<PythonItems> items)
-      : path_(std::move(path)), items_(std::move(items)) {}
+  PythonCorpus(std::string path, std::shared_ptr<PythonItems> items, const WebLimits& web)
+      : path_(std::move(path)), items_(std::move(items)), web_(web) {}
   // The next item; its cells are moved out.
   std::optional<PythonItem> next();
 

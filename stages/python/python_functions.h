@@ -14,6 +14,8 @@
 
 namespace melflow {
 
+struct WebLimits;
+
 /// An array of float32 that a function gets.
 struct PythonArray {
   std::vector<float> values;
@@ -113,10 +115,11 @@ class PythonHost {
   virtual ~PythonHost() = default;
   /// Imports a function. Throws RunError with the reason.
   virtual std::shared_ptr<const PythonFunction> open(const PythonCall& call) = 0;
-  /// Calls a function that gives the recordings of a corpus. `arguments`: a JSON object. Throws
-  /// RunError with the reason.
+  /// Calls a function that gives the recordings of a corpus. `arguments`: a JSON object; `web`: of
+  /// what Python reads from the web. Throws RunError with the reason.
   virtual std::shared_ptr<PythonItems> open_items(const std::string& function,
-                                                  const std::string& arguments) = 0;
+                                                  const std::string& arguments,
+                                                  const WebLimits& web) = 0;
   /// `melflow export`: returns what it prints. `arguments`: those of melflow.export, a JSON object.
   /// Throws RunError.
   virtual std::string export_rows(const std::string& arguments) = 0;

@@ -9,6 +9,7 @@ import mmap
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from . import _melflow, module_search
 from .call_results import Answer
 from .callers import Here
 
@@ -61,10 +63,10 @@ class _Child:
         ours, theirs = socketpair()
         self.arrays = _SharedArrays(os.memfd_create("melflow arrays"))
         handed = [theirs.fileno(), self.arrays.descriptor]
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        start, path = module_search.for_child()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from melflow import call_processes; call_processes.serve(*{handed})"], pass_fds=handed,
-            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+            [sys.executable, "-c", f"import sys; sys.path[:] = {start!a}; from melflow import call_processes; "
+             f"call_processes.serve({os.getpid()}, {path!a}, *{handed})"], pass_fds=handed, stdin=subprocess.DEVNULL,
             start_new_session=True)  # Ctrl-C is for this process, which lets calls end
         theirs.close()
         self.connection = Connection(ours.detach())
@@ -76,13 +78,18 @@ class _Child:
             raise TimeoutError
         self.connection.recv_bytes()
 
+    def kill(self) -> None:
+        """With the processes that the function has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def end(self) -> str:
         """How it has ended, if by itself."""
         self.connection.close()
         try:
             status = self.process.wait(1)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.kill()
             status = self.process.wait()
         return f"by signal {-status}" if status < 0 else f"with exit status {status}"
 
@@ -137,7 +144,7 @@ class Children:
             return [(outcome, reason, list(itertools.islice(results, count)), notes) for outcome, reason, count, notes in answers]
         except TimeoutError:
             if child is not None:
-                child.process.kill()
+                child.kill()
                 child.end()
             child = None
             raise _Gone(f"the function takes longer than {self._timeout:g} s (timeout)") from None
@@ -173,10 +180,12 @@ def _used() -> Tuple[float, float]:
     return time.process_time(), wait / 1e9
 
 
-def serve(descriptor: int, memory: int) -> None:
-    """In a process of Children."""
+def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
+    """In a process of Children. path: the parent's sys.path."""
     from . import calls
 
+    _melflow.end_with_parent(parent)
+    sys.path[:] = path
     connection, arrays = Connection(descriptor), _SharedArrays(memory)
     call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
     function = Here(calls._load(call), arguments, gives, batch)

@@ -22,7 +22,7 @@ import types
 import weakref
 from typing import Any, Callable, Dict, Tuple
 
-from . import _melflow, inputs
+from . import _melflow, inputs, module_search
 from ._melflow import RunError
 from .call_processes import Children
 from .call_results import described, of_thread
@@ -107,11 +107,13 @@ def _imported(name: str) -> Any:
                 module = sys.modules[known] = types.ModuleType(known)
                 module.__dict__.update(__file__=path, _melflow_source=source)
                 try:
-                    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+                    with module_search.find_beside(path):
+                        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
                 except BaseException:
                     del sys.modules[known]
                     raise
         else:
+            module_search.find_here(where)
             module = importlib.import_module(where)
     except FileNotFoundError:
         raise RunError(f"{where}: there is no such file in {os.getcwd()}") from None
@@ -121,7 +123,9 @@ def _imported(name: str) -> Any:
     for part in inner.split("."):
         target = getattr(target, part, None)
     if not callable(target):
-        raise RunError(f"{where} has no function {inner!r}")
+        here = where.replace(".", "/") + ".py"
+        is_here = not where.endswith(".py") and os.path.exists(here)
+        raise RunError(f"{where} has no function {inner!r}" + is_here * f"; to call one of the file here, write {here}:{inner}")
     return target
 
 

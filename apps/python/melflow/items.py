@@ -106,11 +106,13 @@ def encoded(audio: Any, rate: Any = None) -> Union[bytes, bytearray, memoryview]
 class Items:
     """The corpus of a call. next() lists it; read() gives the bytes of an item by its path."""
 
-    def __init__(self, function: str, arguments: str) -> None:
+    def __init__(self, function: str, arguments: str, *web: int) -> None:
+        self._limits = stores.Limits(*web)
         self._kept: Any = None  # a file with what an iterable has given
         target = calls._load(function)
         try:
-            self._corpus = target(**json.loads(arguments))
+            with stores.within(self._limits):
+                self._corpus = target(**json.loads(arguments))
         except Exception as error:
             raise RunError(f"{function}: {call_results.described(error)}") from None
         corpus = self._corpus
@@ -141,7 +143,8 @@ class Items:
     def next(self) -> Optional[Tuple[str, List[Tuple[str, str]], int, int, str, str]]:
         """path, cells, size, time, file or URL, and problem of the next item."""
         try:
-            key, item = next(self._pairs)
+            with stores.within(self._limits):
+                key, item = next(self._pairs)
             self._count += 1
         except StopIteration:
             return None
@@ -210,6 +213,10 @@ class Items:
 
     def read(self, path: str) -> Tuple[Any, str, bool]:
         """The bytes of the item, or None, why there are none, and whether it is left out. From any thread."""
+        with stores.within(self._limits):
+            return self._read(path)
+
+    def _read(self, path: str) -> Tuple[Any, str, bool]:
         try:
             how, what = self._at[path]
             if how == "index":
