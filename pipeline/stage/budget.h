@@ -85,7 +85,7 @@ class Reservation {
   MemoryBudget& budget_;
   mutable std::atomic<std::size_t> bytes_{0};
   mutable std::atomic<int> node_{0};
-  bool is_listed_ = false;  // in the budget
+  bool is_listed_ = false;                             // in the budget
   Reservation *next_ = nullptr, *previous_ = nullptr;  // under the lock of the budget
 };
 

@@ -99,7 +99,7 @@ class Ledger {
   std::vector<std::string> stages_;
   std::vector<const std::string*> reasons_;          // by number; 0 is ""
   std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
-  Counts counts_;  // without the counts in plain_
+  Counts counts_;                                    // without the counts in plain_
   std::deque<Time> closings_;
   std::atomic<bool> notes_closings_{false};  // not protected by the mutex
 };
