@@ -149,6 +149,7 @@ bool fails_small(size_t bytes) {
   if (!is_in_main || (fault().bytes != 0 && bytes != fault().bytes)) return false;
   if (++counts[kMemory] != fault().n || fault().kind != kMemory) return false;
   log_callers();
+  while (fault().hangs) pause();
   errno = ENOMEM;
   return true;
 }
