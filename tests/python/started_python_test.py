@@ -163,6 +163,30 @@ class StartedPythonTest(unittest.TestCase):
                 limit.cancel()
                 self.assertFalse(late, "children outlive the program")
 
+    def test_commands_end_with_a_killed_program(self):
+        """With all parts of a pipe, which hold a named one open."""
+        ready = os.path.join(self.folder, "ready")
+        os.mkfifo(ready)
+        os.mkdir(os.path.join(self.folder, "data"))
+        self.file(self.folder, "data/wav.scp", f"a exec 5>{ready}; echo ready >&5; sleep 1000 | cat |\n")
+        text = self.file(self.folder, "p.yaml", f"""
+            version: 1
+            graph:
+              files: {{stage: file_list, manifest: {self.folder}/data, commands: allow}}
+              read: {{stage: disk_read, from: files}}
+              out: {{stage: discard, from: read}}
+            """)
+        with subprocess.Popen([STARTED, "run", "-q", text], stderr=subprocess.DEVNULL, cwd=self.current) as killed, open(ready, "rb", 0) as pipe:
+            late = []
+            limit = threading.Timer(60, end_all, [pipe, late])
+            limit.start()
+            self.assertEqual(pipe.read(6), b"ready\n")
+            killed.kill()
+            while pipe.read(1):
+                pass
+            limit.cancel()
+            self.assertFalse(late, "commands outlive the program")
+
     def test_what_a_function_has_started_ends_with_a_call_that_takes_too_long(self):
         own = self.file(self.mods, "own.py", """
             import subprocess

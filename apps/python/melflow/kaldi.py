@@ -16,10 +16,25 @@ from ._melflow import KaldiRows
 _LONGEST = 600  # [s] of a command
 
 
+# Runs $1. What waits beside it kills both, with all that was started, once this process is there no more, also if it was killed.
+_WATCHED = 'exec 3<&0 </dev/null; { read -r x <&3; kill -s KILL -- -$$; } >/dev/null 2>&1 & exec 3<&-; c=$1; shift; eval "$c"'
+
+
+@contextlib.contextmanager
+def _life() -> Iterator[int]:
+    """A pipe that ends with this process."""
+    theirs, ours = os.pipe()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
 def _output(command: str, folder: str) -> Union[bytes, memoryview]:
     """What a command prints, in a temporary file. Raises OSError."""
-    with tempfile.TemporaryFile() as printed:
-        with subprocess.Popen(command, shell=True, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, cwd=folder or None,
+    with tempfile.TemporaryFile() as printed, _life() as life:
+        with subprocess.Popen(["/bin/sh", "-c", _WATCHED, "sh", command], stdin=life, stdout=printed, stderr=subprocess.PIPE, cwd=folder or None,
                               start_new_session=True) as process:  # Ctrl-C is for this process, which lets recordings end
             try:
                 _, errors = process.communicate(timeout=_LONGEST)
