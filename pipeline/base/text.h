@@ -25,7 +25,7 @@ std::string shortened(std::string_view text, std::size_t most);
 
 constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 
-/// Prepares a value for a message: shortened, printable, on one line.
+/// Prepares a value for a message: without secrets of URLs, shortened, printable, on one line.
 std::string excerpt(std::string_view text, std::size_t most = 100);
 
 /// Replaces each byte of a JSON text that is not part of UTF-8 by the escape of a lone surrogate,
