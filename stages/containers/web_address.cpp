@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 
@@ -42,9 +44,9 @@ bool is_private_6(const std::array<std::uint8_t, 16>& a) {
   const auto begins = [&a](std::initializer_list<std::uint8_t> bytes) {
     return std::equal(bytes.begin(), bytes.end(), a.begin());
   };
-  const auto v4 = [&a](int at) {
+  const auto v4 = [&a](std::size_t at) {
     std::uint32_t out = 0;
-    for (int i = 0; i < 4; ++i) out = out << 8 | a[static_cast<std::size_t>(at + i)];
+    for (std::size_t i = at; i < at + 4; ++i) out = out << 8 | a[i];
     return out;
   };
   if (begins({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}) ||   // mapped
