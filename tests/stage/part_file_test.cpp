@@ -138,7 +138,8 @@ TEST_CASE("own file: what is another user's, or has a second name, is not truste
 
 TEST_CASE("own file: a file that is made or emptied follows no link and waits for nobody") {
   const TempFolder folder;
-  const std::string precious = folder.write("precious", "precious"), path = folder / "job.json.plan";
+  const std::string precious = folder.write("precious", "precious"),
+                    path = folder / "job.json.plan";
   std::filesystem::create_symlink(precious, path);
   CHECK_FALSE(create_empty(path));
   CHECK(read_bytes(precious) == "precious");
