@@ -35,7 +35,8 @@ Words words_of(const File& file) {
 int main(int, char** argv) {
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(argv[1]))
-    if (entry.is_regular_file() && entry.path().extension() == ".txt") files.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().extension() == ".txt")
+      files.push_back(entry.path());
 
   std::map<std::string, int> total;
   melflow::Compose graph;

@@ -304,7 +304,10 @@ class FfmpegDecoder final : public SoundDecoder {
     if (fault_ || info_.samplerate == 0) return;
     constexpr double kSlack = 0.5;  // [s] tolerance for the lengths that encoders write
     const double there = static_cast<double>(count_ + there_) / info_.samplerate;
-    if (stream_->nb_frames > packets_)
+    // A packet of PCM has many of what a header counts as its frames.
+    const AVCodecID codec = stream_->codecpar->codec_id;
+    const bool is_pcm = codec >= AV_CODEC_ID_FIRST_AUDIO && codec < AV_CODEC_ID_ADPCM_IMA_QT;
+    if (!is_pcm && stream_->nb_frames > packets_)
       fault_ =
           Fault{count_, fmt::format("ends after {} of {} packets", packets_, stream_->nb_frames)};
     else if (const double all = seconds_by_header(); all > there + kSlack)
