@@ -24,9 +24,9 @@ class HeldSignals {
 class StopOnSignal {
  public:
   /// Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second calls `leave` and ends the
-  /// process with kInterrupted, after half a second also where `stop` or `leave` hangs. One object at a time. To be created before the threads of a run,
-  /// which then block these signals, so that their system calls are not interrupted; threads of
-  /// libraries that are there already need not.
+  /// process with kInterrupted, after half a second also where `stop` or `leave` hangs. One object
+  /// at a time. To be created before the threads of a run, which then block these signals, so that
+  /// their system calls are not interrupted; threads of libraries that are there already need not.
   StopOnSignal(std::function<void()> stop, std::function<void()> leave);
   ~StopOnSignal();
   StopOnSignal(const StopOnSignal&) = delete;

@@ -62,9 +62,9 @@ class MemoryBudget {
 /// Holds bytes of the budget and returns them on destruction.
 class Reservation {
  public:
-  /// Takes bytes of the budget; returns null when there is no room now. Leaves `others` of the bytes
-  /// kept for the oldest source item to its blocks in other stages: the requester may come after
-  /// those in the order of the item. Releases nothing, so it may be called with a lock held.
+  /// Takes bytes of the budget; returns null when there is no room now. Leaves `others` of the
+  /// bytes kept for the oldest source item to its blocks in other stages: the requester may come
+  /// after those in the order of the item. Releases nothing, so it may be called with a lock held.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                      Claim claim, std::size_t others = 0);
   /// Holds nothing yet, and is of no use: try_make() makes those that hold something.

@@ -147,8 +147,8 @@ bool ZipIndex::read_directory(const Directory& directory) {
   return at == end;
 }
 
-// Bytes that look like a header may claim any name, so that short stretches of an archive would give
-// long names again and again.
+// Bytes that look like a header may claim any name, so that short stretches of an archive would
+// give long names again and again.
 constexpr std::size_t kLongestName = 4096;
 
 // Without a directory, the headers in front of the members are all that is known.

@@ -23,8 +23,8 @@ bool has_name(const std::string& path);
 /// Whether both paths exist and are the same file.
 bool is_same_file(const std::string& a, const std::string& b);
 
-/// Makes a file, or empties one, in a folder to which others may write, too: no link is followed, and
-/// a FIFO's reader not waited for. On failure the result is empty, and errno says why.
+/// Makes a file, or empties one, in a folder to which others may write, too: no link is followed,
+/// and a FIFO's reader not waited for. On failure the result is empty, and errno says why.
 UniqueFd create_empty(const std::string& path);
 /// Renames a file; returns 0 or the errno. `flags` are those of renameat2; where the file system
 /// does not support RENAME_NOREPLACE, checks for an existing `to` first.
