@@ -121,7 +121,7 @@ TEST_CASE("plug-in: what is none is refused, with a reason") {
   for (const Row& row : {
            Row{"loudnes.so", "loudnes.so: there is no such file. Did you mean 'loudness.so'?"},
            {"text.so", "text.so: cannot be loaded: file too short"},
-           {"folder.so", "folder.so: cannot be loaded: cannot read file data: Is a directory"},
+           {"folder.so", "folder.so: this is a folder, not a file"},
            {"p.yaml/x.so", "p.yaml/x.so: cannot be loaded: Not a directory"},
            {"other.so", "other.so: is no plug-in of melflow: it registers no stage"},
            {"version.so",
