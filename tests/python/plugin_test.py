@@ -102,7 +102,7 @@ class PluginTest(unittest.TestCase):
             with self.assertRaisesRegex(melflow.ConfigError, r"give your own with melflow\.load_plugin\(FILE\)"):
                 distributed.run(path, client, job=job)
             melflow.load_plugin(self.plugin)
-            self.assertEqual(distributed.run(path, client, job=job)["done"], 1)
+            self.assertEqual(distributed.run(path, client, job=job, merge=False)["done"], 1)  # which would write beside the job
 
 
 if __name__ == "__main__":
