@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -23,13 +24,15 @@ namespace {
 // out of sys.path. Its option -P would do so, too, but is unknown before 3.11.
 constexpr const char* kWithoutFolder = "import sys; sys.path[:1] = filter(None, sys.path[:1])";
 
-// Takes empty entries, which name the current folder, out of a list of folders.
-std::string without_empty(std::string_view folders) {
+// Takes what leads to the current folder, as empty entries do, out of a list of folders.
+std::string without_current(std::string_view folders) {
   std::string out;
   while (!folders.empty()) {
     const std::string_view entry = folders.substr(0, folders.find(':'));
     folders.remove_prefix(std::min(entry.size() + 1, folders.size()));
-    if (!entry.empty()) out.append(out.empty() ? "" : ":").append(entry);
+    std::error_code none;
+    if (!entry.empty() && !std::filesystem::equivalent(entry, ".", none))
+      out.append(out.empty() ? "" : ":").append(entry);
   }
   return out;
 }
@@ -80,7 +83,7 @@ std::string own_python() {
 
 void clean_python_path() {
   const char* folders = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
-  if (folders != nullptr) setenv("PYTHONPATH", without_empty(folders).c_str(), 1);
+  if (folders != nullptr) setenv("PYTHONPATH", without_current(folders).c_str(), 1);
 }
 
 std::string start_in_python(int argc, char** argv) {

@@ -70,6 +70,9 @@ struct RunTask {
   /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
   std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
+  /// Throws RunError for a file of an output, with links followed, that may not be written; empty:
+  /// all may be. Called before anything is changed.
+  std::function<void(const std::string& file)> check_place = {};
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
   Resume resume = {};
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -42,6 +43,26 @@ std::optional<Json> read_or_none(const std::string& path) {
   } catch (const RunError&) {
     return std::nullopt;
   }
+}
+
+// The names of a worker and of its files in work/ and workers/. A job from elsewhere may have any
+// text there, which must not become a path.
+bool is_name(const std::string& text) {
+  return !text.empty() && text.front() != '.' && text.size() <= 200 &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.'; });
+}
+
+// Reads a claim, or what is left of one; one with other names than melflow gives counts as missing.
+std::optional<Claims::Claim> claim_in(const std::string& path) {
+  const auto json = read_or_none(path);
+  if (!json) return std::nullopt;
+  const auto text = [&json](const char* key) {
+    const auto it = json->find(key);
+    return it != json->end() && it->is_string() ? it->get<std::string>() : std::string();
+  };
+  Claims::Claim out{text("worker"), text("work")};
+  return is_name(out.worker) && is_name(out.work) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace
@@ -90,9 +111,7 @@ std::optional<WorkerSign::Seen> WorkerSign::look(const Job& job, const std::stri
 }
 
 std::optional<Claims::Claim> Claims::read(const Job& job, std::size_t part) {
-  const auto json = read_or_none(job.in("claims/" + job.name(part) + ".json"));
-  if (!json || !json->contains("worker") || !json->contains("work")) return std::nullopt;
-  return Claim{(*json)["worker"].get<std::string>(), (*json)["work"].get<std::string>()};
+  return claim_in(job.in("claims/" + job.name(part) + ".json"));
 }
 
 Claims::State Claims::state_of(const std::string& worker) {
@@ -122,8 +141,7 @@ std::optional<Claims::Taken> Claims::take(std::size_t part) {
         ::unlink(job_.in("workers/" + before->worker + ending).c_str());
     }
   } else if (rename_file(left, aside, 0) == 0) {
-    if (const auto json = read_or_none(aside); json && json->contains("work"))
-      work = (*json)["work"].get<std::string>();
+    if (const auto before = claim_in(aside)) work = before->work;
     ::unlink(aside.c_str());
   }
   if (!write_new(claim, {{"worker", worker_}, {"work", work}},

@@ -60,30 +60,22 @@ bool is_below(const std::filesystem::path& path, const std::filesystem::path& fo
   return end == folder.end();
 }
 
-// Throws RunError where the job's pipeline writes its output to another place than the folders that
-// the user named: the current one, `here`, and the job's. The program is in the job's working
-// folder.
-void check_path(const Job& job, const Plan& plan, const std::filesystem::path& here) {
+// Throws RunError for a file of the output that is in another place than the folders that the user
+// named: the current one, `here`, and the job's. The program is in the job's working folder.
+void check_place(const Job& job, const std::string& file, const std::filesystem::path& here) {
   namespace fs = std::filesystem;
-  for (const PlanNode& node : plan.nodes) {
-    if (node.name != job.sink) continue;
-    const Value options = node.config->schema().echo();
-    const Value* path = options.find("path");
-    const fs::path place = path == nullptr ? "" : fs::weakly_canonical(fs::absolute(path->text()));
-    if (is_below(place, here) || is_below(place, fs::weakly_canonical(job.folder))) continue;
-    throw RunError(fmt::format("{}: {}.path: {} {}", job.folder, job.sink,
-                               excerpt(place.string(), kLongestPath),
-                               Trust::refusal(Effect::write)));
-  }
+  const fs::path place = fs::weakly_canonical(fs::absolute(file));
+  if (is_below(place, here) || is_below(place, fs::weakly_canonical(job.folder))) return;
+  throw RunError(fmt::format("{}: {}.path: {} {}", job.folder, job.sink,
+                             excerpt(place.string(), kLongestPath), Trust::refusal(Effect::write)));
 }
 
-// Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
+// Makes the plan of a run that, while `job` exists, writes the job's output from its parts, to the pipeline's path, or
 // to `output` unless that is "". Throws RunError that names the parts which are not done, or a part
 // of another plan.
 Plan merging_plan(const Job& job, const LoadOptions& options, const std::string& output,
                   const std::filesystem::path& here) {
   Plan plan = job.load(options, output);
-  if (output.empty() && !options.trust.allows(Effect::write)) check_path(job, plan, here);
   std::vector<FinishedPart> parts;
   std::vector<std::size_t> missing;
   const int columns = columns_of(plan);
@@ -113,9 +105,12 @@ Plan merging_plan(const Job& job, const LoadOptions& options, const std::string&
   const std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
   auto corpus = std::make_shared<FrozenCorpus>(read_manifest(job.in(kJobManifest), ranges));
   corpus->remarks = job.remarks;
-  set_task(plan.services, {.corpus = std::move(corpus), .planner = [parts = std::move(parts)] {
-                             return std::make_unique<MergePlanner>(parts);
-                           }});
+  const auto task =
+      set_task(plan.services, {.corpus = std::move(corpus), .planner = [parts = std::move(parts)] {
+                                 return std::make_unique<MergePlanner>(parts);
+                               }});
+  if (output.empty() && !options.trust.allows(Effect::write))
+    task->check_place = [&job, here](const std::string& file) { check_place(job, file, here); };
   return plan;
 }
 

@@ -152,11 +152,20 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   put(out, text);
 }
 
-// Returns FILE with its arguments, as on the command line.
-std::string given_text(const PlanArguments& plan) {
+// Returns FILE with its arguments, as on the command line, but for values that are secrets, so that
+// the stored configuration `stored` does not have them.
+std::string given_text(const PlanArguments& plan, const Value& stored) {
   std::string out = shell_word(plan.file);
-  for (const std::string& s : plan.overrides.sets) out += " --set " + shell_word(s);
-  for (const std::string& v : plan.overrides.vars) out += " --var " + shell_word(v);
+  const std::string known = to_json(stored);
+  const auto add = [&](const char* option, const std::string& text, bool may_be_secret) {
+    const std::size_t value = text.find('=') + 1;
+    const bool is_shown = !may_be_secret || known.find(text.substr(value)) != known.npos;
+    out +=
+        fmt::format(" {} {}", option, shell_word(is_shown ? text : text.substr(0, value) + "..."));
+  };
+  for (const std::string& s : plan.overrides.sets)
+    add("--set", s, s.substr(0, s.find('=')).find(".arguments") != s.npos);
+  for (const std::string& v : plan.overrides.vars) add("--var", v, true);
   return excerpt(out, 4096);
 }
 
@@ -168,7 +177,7 @@ std::string what_to_do_text(const RunReport& report, const Plan& plan,
          (plan.settings.sinks > 1
               ? std::string(".\n")
               : fmt::format("; `melflow update {}` then computes what has changed.\n",
-                            given_text(arguments)));
+                            given_text(arguments, plan.settings.config)));
 }
 
 int preview(const RunArguments& arguments, Plan plan, Documents& documents) {

@@ -21,6 +21,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {
@@ -102,11 +103,12 @@ std::string text_of(const Job& job, const JobProgress& progress) {
                        plural(progress.failed_files, "file"));
   for (const JobProgress::Running& running : progress.running)
     out += fmt::format("  part {}: {} of {} files, by {}{}\n", job.name(running.part),
-                       count_text(running.files), count_text(running.of_files), running.worker,
+                       count_text(running.files), count_text(running.of_files),
+                       one_line(running.worker),
                        running.is_gone ? ", which has ended: the next worker goes on with it" : "");
   for (const auto& [part, why] : progress.failed)
-    out += fmt::format("  part {} failed: {}\n", job.name(part), why);
-  for (const std::string& damaged : progress.damaged) out += "  " + damaged + "\n";
+    out += fmt::format("  part {} failed: {}\n", job.name(part), one_line(why));
+  for (const std::string& damaged : progress.damaged) out += "  " + one_line(damaged) + "\n";
   if (progress.seconds_left)
     out += fmt::format("  about {} to go\n", seconds_text(*progress.seconds_left));
   return out;

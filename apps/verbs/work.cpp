@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -196,6 +197,10 @@ void Worker::make(std::size_t part, const Claims::Taken& taken) {
   OutputPart made;
   made.path = path_of(work);
   if (!taken.before.empty()) made.before = path_of(taken.before);
+  for (const std::string& path : {made.path, made.before})
+    if (std::error_code ignored; std::filesystem::is_symlink(path, ignored))
+      throw RunError(path +
+                     ": is a link, and the part would be written to where it leads; remove it");
   try {
     const RunReport report = compute(part, made);
     if (report.ending == Ending::stopped) return claims_.leave(part, work);

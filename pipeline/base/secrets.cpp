@@ -30,7 +30,8 @@ bool is_host_and_port(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || colon + 1 == text.size()) return false;
   const std::string_view host = text.substr(0, colon);
-  const bool is_host = host == "localhost" || host.starts_with('[') || host.find('.') != host.npos;
+  const bool is_host = host == "localhost" || host.starts_with('[') ||
+                       (!host.empty() && host.find_first_not_of("0123456789.") == host.npos);
   return is_host && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(colon) + 1, text.end(),
                                 [](unsigned char c) { return std::isdigit(c) != 0; });
 }
@@ -94,28 +95,46 @@ bool is_secret_name(std::string_view name) {
                                          [&](const char* end) { return plain.ends_with(end); });
 }
 
-bool is_secret(const std::string& name, const Value& value) {
+// Whether a value below an argument with such a name is a secret.
+bool is_secret(const Value& value) {
   return value.is_scalar() && !value.text().empty() && value.text() != "true" &&
-         value.text() != "false" && is_secret_name(name);
+         value.text() != "false";
 }
 
+// Where a value is: in settings, in the arguments of a function, or below one that is a secret.
+enum class Within { settings, arguments, secret };
+
 constexpr const char* kArguments = "arguments";
+
+Within within(Within outer, const std::string& key) {
+  if (outer == Within::arguments && is_secret_name(key)) return Within::secret;
+  return outer == Within::settings && key == kArguments ? Within::arguments : outer;
+}
+
+Value without_secrets_within(const Value& settings, Within where) {
+  if (where == Within::secret && is_secret(settings))
+    return Value::scalar("***", settings.mark(), true);
+  Value out = settings;
+  for (Value& item : out.items()) item = without_secrets_within(item, where);
+  for (Value::Entry& e : out.entries())
+    e.value = without_secrets_within(e.value, within(where, e.key));
+  if (!settings.is_scalar() || !next_url(settings.text(), 0, true)) return out;
+  return Value::scalar(without_secrets(settings.text(), true), settings.mark(), settings.quoted());
+}
 
 // Writes settings as they are stored; `name` becomes that of a variable.
 class Stored {
  public:
   explicit Stored(std::vector<Secret>& secrets) : secrets_(secrets) {}
 
-  Value of(const Value& value, const std::string& name, bool are_arguments) {
+  Value of(const Value& value, const std::string& name, Within where) {
+    if (where == Within::secret && is_secret(value))
+      return with_text(value, variable(name, value.text()));
     Value out = value;
     for (std::size_t i = 0; i < out.items().size(); ++i)
-      out.items()[i] = of(out.items()[i], fmt::format("{}_{}", name, i), are_arguments);
-    for (Value::Entry& e : out.entries()) {
-      const std::string own = name.empty() ? e.key : name + "_" + e.key;
-      e.value = are_arguments && is_secret(e.key, e.value)
-                    ? with_text(e.value, variable(own, e.value.text()))
-                    : of(e.value, own, are_arguments || e.key == kArguments);
-    }
+      out.items()[i] = of(out.items()[i], fmt::format("{}_{}", name, i), where);
+    for (Value::Entry& e : out.entries())
+      e.value = of(e.value, name.empty() ? e.key : name + "_" + e.key, within(where, e.key));
     return value.is_scalar() ? with_text(value, text_of(value.text(), name)) : out;
   }
 
@@ -179,21 +198,14 @@ std::string without_secrets(std::string_view text) {
 }
 
 Value without_secrets(const Value& settings, bool are_arguments) {
-  Value out = settings;
-  for (Value& item : out.items()) item = without_secrets(item, are_arguments);
-  for (Value::Entry& e : out.entries())
-    e.value = are_arguments && is_secret(e.key, e.value)
-                  ? Value::scalar("***", e.value.mark(), true)
-                  : without_secrets(e.value, are_arguments || e.key == kArguments);
-  if (!settings.is_scalar() || !next_url(settings.text(), 0, true)) return out;
-  return Value::scalar(without_secrets(settings.text(), true), settings.mark(), settings.quoted());
+  return without_secrets_within(settings, are_arguments ? Within::arguments : Within::settings);
 }
 
 Value stored_settings(const Value& configuration, std::vector<Secret>& secrets) {
   Value out = configuration;
   Stored stored(secrets);
   for (Value::Entry& e : out.entries())
-    e.value = stored.of(e.value, e.key == "graph" ? "" : e.key, false);
+    e.value = stored.of(e.value, e.key == "graph" ? "" : e.key, Within::settings);
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include "stages/output/row_sink.h"
+#include "stages/files/own_file.h"
 
 #include <atomic>
 #include <chrono>
@@ -207,6 +208,8 @@ std::vector<std::string> RowSink::all_files() const {
 // All outputs have been started, so that all their files are known.
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   const RunTask& task = task_of(run);
+  if (task.check_place)
+    for (const std::string& file : all_files()) task.check_place(without_links(file));
   for (const std::string& path :
        run.services.find<JointPublication>()->recover(task.plans == nullptr))
     run.warn(fmt::format(

@@ -38,6 +38,8 @@ TEST_CASE("secrets: a message has neither user, password nor query of a URL") {
                         {"http://usr:p?w#d@host/a.wav", "http://host/a.wav"},
                         {"http://usr:p w@host/a.wav", "http://host/a.wav"},
                         {"http://usr:12/3@host/a.wav", "http://host/a.wav"},
+                        {"http://john.doe:2024/w@host/a.wav", "http://host/a.wav"},
+                        {"http://:12/3@host/a.wav", "http://host/a.wav"},
                         {"https://host/a.wav?sig=abc#t", "https://host/a.wav"},
                         {"s3://key:secret@bucket/x?a=b", "s3://bucket/x"},
                         {"simplecache::https://u:p@host/x", "simplecache::https://host/x"},
@@ -61,7 +63,7 @@ TEST_CASE("secrets: a message has neither user, password nor query of a URL") {
 TEST_CASE("secrets: what is stored has variables in their place and reads back as the same") {
   const std::string given = R"({"version": 1, "graph": {
     "files": {"stage": "file_list", "root": "http://usr:p@s$/w@host/${x}/?sig=$1",
-              "arguments": {"token": "abc$", "keys": ["a", "b"], "pad_token": "<pad>", "max_tokens": 5,
+              "arguments": {"token": "abc$", "keys": ["a", "b"], "password": ["p1", {"of": "p2"}], "pad_token": "<pad>", "max_tokens": 5,
                             "options": {"client_secret": "s", "anon": true, "use_auth_token": false},
                             "urls": ["https://h/a?x=1", "https://h/b?x=2"]}},
     "a-b": {"stage": "python", "arguments": {"password": "one"}},
@@ -76,6 +78,9 @@ TEST_CASE("secrets: what is stored has variables in their place and reads back a
   const Value& arguments = *files.find("arguments");
   CHECK(arguments.find("token")->text() == "${FILES_ARGUMENTS_TOKEN}");
   CHECK(arguments.find("pad_token")->text() == "<pad>");
+  const Value& passwords = *arguments.find("password");
+  CHECK(passwords.items()[0].text() == "${FILES_ARGUMENTS_PASSWORD_0}");
+  CHECK(passwords.items()[1].find("of")->text() == "${FILES_ARGUMENTS_PASSWORD_1_OF}");
   CHECK(arguments.find("options")->find("client_secret")->text() ==
         "${FILES_ARGUMENTS_OPTIONS_CLIENT_SECRET}");
   CHECK(arguments.find("urls")->items()[1].text() == "https://h/b?${FILES_ARGUMENTS_URLS_1_QUERY}");

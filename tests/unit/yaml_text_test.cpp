@@ -55,7 +55,7 @@ TEST_CASE("yaml text: whatever bytes a text has, it is in one line, and read as 
   const std::string often = "\n\r\"'\\$${}[]#:,&*!|> \xC3\xA9\xE2\x80\xA8\xFF";
   for (int i = 0; i < 2000; ++i) {
     std::string& text = texts.emplace_back();
-    for (unsigned n = 1 + draw() % 12; n > 0; --n)
+    for (auto n = 1 + draw() % 12; n > 0; --n)
       text += draw() % 2 == 0 ? often[draw() % often.size()] : static_cast<char>(1 + draw() % 255);
   }
   for (const std::string& text : texts) {
