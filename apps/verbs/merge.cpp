@@ -70,9 +70,9 @@ void check_place(const Job& job, const std::string& file, const std::filesystem:
                              excerpt(place.string(), kLongestPath), Trust::refusal(Effect::write)));
 }
 
-// Makes the plan of a run that, while `job` exists, writes the job's output from its parts, to the pipeline's path, or
-// to `output` unless that is "". Throws RunError that names the parts which are not done, or a part
-// of another plan.
+// Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
+// to `output` unless that is "". `job` has to exist as long as the plan. Throws RunError that names
+// the parts which are not done, or a part of another plan.
 Plan merging_plan(const Job& job, const LoadOptions& options, const std::string& output,
                   const std::filesystem::path& here) {
   Plan plan = job.load(options, output);
