@@ -187,21 +187,40 @@ class StartedPythonTest(unittest.TestCase):
             limit.cancel()
             self.assertFalse(late, "commands outlive the program")
 
-    def test_what_a_function_has_started_ends_with_a_call_that_takes_too_long(self):
-        own = self.file(self.mods, "own.py", """
-            import subprocess
-            def waits(samples):
-                subprocess.run(["sleep", "1000"])
-            """) + ":waits"
-        with subprocess.Popen([STARTED, "run", self.pipeline(own, 2, ", timeout: 1")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              cwd=self.current) as started:
+    def said_when_all_have_ended(self, text, seconds):
+        """What a run and all that it has started say; fails where some of them go on."""
+        with subprocess.Popen([STARTED, "run", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.current) as started:
             late = []
-            limit = threading.Timer(60, end_all, [started.stdout, late])
+            limit = threading.Timer(seconds, end_all, [started.stdout, late])
             limit.start()
             said = started.stdout.read()
             limit.cancel()
         self.assertFalse(late, "sleep goes on")
-        self.assertIn(b"the function takes longer than 1 s (timeout)", said)
+        return said
+
+    def test_what_a_function_has_started_ends_with_a_call_that_takes_too_long(self):
+        mark = os.path.join(self.folder, "sleeps")
+        own = self.file(self.mods, "own.py", f"""
+            import subprocess
+            def waits(samples):
+                with subprocess.Popen(["sleep", "10000"]):
+                    open({mark!r}, "w").close()
+            """) + ":waits"
+        for timeout in (1, 4, 16, 64):  # also limits how long the process takes to start
+            said = self.said_when_all_have_ended(self.pipeline(own, 2, f", timeout: {timeout}"), 60 + 8 * timeout)
+            self.assertIn(f"the function takes longer than {timeout} s (timeout)".encode(), said)
+            if os.path.exists(mark):
+                return
+        self.fail("the function has not started sleep in time")
+
+    def test_what_a_function_has_started_ends_with_its_process(self):
+        own = self.file(self.mods, "own.py", """
+            import os, subprocess
+            def ends(samples):
+                subprocess.Popen(["sleep", "10000"])
+                os._exit(7)
+            """) + ":ends"
+        self.assertIn(b"the process of the function ended with exit status 7", self.said_when_all_have_ended(self.pipeline(own, 2), 60))
 
 
 def has(package):

@@ -10,6 +10,7 @@ import io
 import itertools
 import os
 import re
+import shutil
 import socket
 import ssl
 import struct
@@ -157,7 +158,8 @@ class WebTest(WebCase):
                               "stops.wav": lambda handler: handler.endless(first=sound(), between=1000)})
         slow = r"less than 1000 bytes a second have come for 1 s \(web\.least_speed, web\.patience\); tried 2 times|Timeout.*; tried 2 times"
         self.check(server, dict.fromkeys(("silent.wav", "drips.wav", "stops.wav"), slow), patience=1, least_speed=1000)
-        self.assertEqual({server.asked.count(name) for name in ("silent.wav", "drips.wav", "stops.wav")}, {2 * len(CLIENTS)})
+        for name in ("silent.wav", "drips.wav", "stops.wav"):  # of which the server may not have read the last ones yet
+            self.assertLessEqual(server.asked.count(name), 2 * len(CLIENTS), name)
         self.check(server, {"drips.wav": r"takes longer than web\.time, 1 s; raise it|Timeout.*"}, time=1, least_speed=1)
 
     def test_parts_of_other_ranges(self):
@@ -216,6 +218,8 @@ class WebTest(WebCase):
         self.assertEqual(set(seen), {None})
 
     def secure(self, answers):
+        if not shutil.which("openssl"):
+            self.skipTest("there is no openssl to make a certificate")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",

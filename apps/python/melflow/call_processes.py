@@ -84,13 +84,12 @@ class _Child:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> str:
-        """How it has ended, if by itself."""
+        """How it has ended, if by itself. What the function has started ends, too."""
         self.connection.close()
-        try:
-            status = self.process.wait(1)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            status = self.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        self.kill()
+        status = self.process.wait()
         return f"by signal {-status}" if status < 0 else f"with exit status {status}"
 
 
