@@ -4,6 +4,7 @@ import contextlib
 import filecmp
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -67,7 +68,7 @@ class DistributedTest(unittest.TestCase):
         self.assertTrue(filecmp.cmp(self.out, merged, shallow=False))
 
     def run_job(self, **options):
-        return distributed.run(self.pipeline, self.client, job=self.job, part="64KiB", **{"trust": True, **options})
+        return distributed.run(self.pipeline, self.client, job=self.job, part="64KiB", **options)
 
     def test_the_bytes_are_those_of_one_machine(self):
         seen = []
@@ -124,7 +125,9 @@ class DistributedTest(unittest.TestCase):
             self.run_job()
         self.assertEqual(workers_of(self.job), [])
         self.assertEqual([f for f in os.listdir(self.job) if f.startswith("stop-")], [])
-        self.check_output(self.run_job())
+        with self.assertRaisesRegex(melflow.RunError, f"{re.escape(self.out)} is neither below the current folder nor below that of the job"):
+            self.run_job()  # a job that was there before does not say where its output goes
+        self.check_output(self.run_job(trust=True))
 
     def test_what_cannot_be_is_said(self):
         with open(self.pipeline, "a", encoding="utf-8") as out:

@@ -106,12 +106,13 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
 
     pipeline, vars, sets, part: as for `melflow plan`. job: its folder. threads: of each `melflow work`; not given: as many as
     the Dask worker has. retries: how often parts that failed are tried again. progress: called about twice a second with
-    what `melflow status --json` says. merge: False leaves that to `melflow merge`. trust: as of melflow.work, for a job that was
-    there before and calls functions, asks URLs or writes elsewhere than below its folder; one that this call plans has it. Secrets are
-    in the workers' environment.
+    what `melflow status --json` says. merge: False leaves that to `melflow merge`. trust: as of melflow.work and melflow.merge.
+    A job that this call plans has it. A call that goes on with a job needs it where the job calls functions, runs commands or models,
+    loads plug-ins, asks URLs, or has its output neither below its own folder nor below the current one of the Dask workers; the last
+    is refused only when all parts are done. Secrets are in the workers' environment.
 
     Gives the last status, with "output": what `melflow merge` says. Raises RunError where the plan is refused, parts fail
-    again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
+    again and again, or the merge fails. Ctrl-C ends the work; the same call, with trust where it is needed, goes on with it.
     """
     job = os.path.abspath(arguments.path("job", job))
     retries, merge = arguments.whole("retries", retries), arguments.flag("merge", merge)
