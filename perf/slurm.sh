@@ -66,7 +66,7 @@ SCRIPT
 bytes=$(du -sb "$data" | cut -f1)
 plan=$(sbatch --parsable --output="$work/log/plan.txt" --wrap "$melflow plan $pipeline --part $((bytes / 64 + 1)) -o $work/job")
 array=$(sbatch --parsable --dependency=afterok:"$plan" "$work/work.sh")
-sbatch --wait --dependency=afterany:"$array" --output="$work/log/merge.txt" --wrap "$melflow merge $work/job" >/dev/null ||
+sbatch --wait --dependency=afterany:"$array" --output="$work/log/merge.txt" --wrap "$melflow merge $work/job -o $OUT" >/dev/null ||
   { cat "$work"/log/*; exit 1; }
 
 mv "$OUT" "$OUT.merged"
