@@ -90,7 +90,9 @@ def main():
             elif arguments.draw:
                 points = [("", n) for n in random.Random(arguments.seed).sample(every, arguments.draw)]
                 if workers == 2:
-                    points += [(str(RESERVATION), n) for n in range(1, requests(str(RESERVATION)) + 1)]
+                    reservations = requests(str(RESERVATION))
+                    assert reservations > 0, f"no request of {RESERVATION} bytes: has a Reservation (pipeline/stage/budget.h) another size now?"
+                    points += [(str(RESERVATION), n) for n in range(1, reservations + 1)]
 
             def wrong(point):
                 size, n = point
