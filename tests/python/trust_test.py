@@ -327,7 +327,7 @@ class StoredTest(unittest.TestCase):
         self.assertEqual(ended.returncode, code, ended)
         return ended.stdout + ended.stderr
 
-    def pipeline(self, path, root="../audio", files=""):
+    def pipeline(self, path, root="../audio", files="", write="stage: hdf5_write"):
         text = f"""
             version: 1
             graph:
@@ -335,16 +335,37 @@ class StoredTest(unittest.TestCase):
               read: {{stage: disk_read, from: files}}
               decode: {{stage: decode, from: read}}
               mel: {{stage: mel, from: decode, sample_rate: 8000, n_fft: 256, n_mels: 20}}
-              write: {{stage: hdf5_write, from: mel, path: "{path}", overwrite: true}}
+              write: {{{write}, from: mel, path: "{path}", overwrite: true}}
             """
         pathlib.Path(self.at("here", "p.yaml")).write_text(textwrap.dedent(text), encoding="utf-8")
 
-    def job(self, path, job="job"):
-        self.pipeline(path)
+    def job(self, path, job="job", works=True, **options):
+        self.pipeline(path, **options)
         shutil.rmtree(self.at("here", job), ignore_errors=True)
         os.mkdir(self.at("here", job))
         self.program("plan", "p.yaml", "-o", job)
-        self.program("work", job, "-q")
+        if works:
+            self.program("work", job, "-q")
+
+    @staticmethod
+    def write_checked(path, whole):
+        """A file of a job with its hash, which has no key."""
+        whole = {name: value for name, value in whole.items() if name != "check"}
+        check = xxhash.xxh3_64_hexdigest(json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode())
+        pathlib.Path(path).write_text(json.dumps({**whole, "check": check}), encoding="utf-8")
+
+    def victim(self):
+        """The names and bytes of the folder `victim`."""
+        return {path.name: path.read_bytes() for path in pathlib.Path(self.at("victim")).iterdir()}
+
+    def tries_to_change_the_victim(self, *words):
+        """Runs a command that may fail in words of its own, but changes nothing in the folder `victim`. Gives how it ended."""
+        before = self.victim()
+        ended = subprocess.run([PROGRAM, *words], cwd=self.at("here"), capture_output=True, text=True, timeout=300)
+        self.assertEqual(self.victim(), before, ended)
+        self.assertIn(ended.returncode, (0, 1), ended)
+        self.assertNotRegex(ended.stdout + ended.stderr, "exception|type_error|parse_error|std::|basic_string", ended)
+        return ended
 
     def change_job(self, old, new):
         """Changes the job's pipeline, and the hashes that say so, as anybody can."""
@@ -353,10 +374,7 @@ class StoredTest(unittest.TestCase):
         self.assertIn(old, text)
         pipeline.write_text(text.replace(old, new), encoding="utf-8")
         whole = json.loads(plan.read_text(encoding="utf-8"))
-        whole.pop("check")
-        whole["pipeline"] = xxhash.xxh3_128_hexdigest(pipeline.read_bytes())
-        whole["check"] = xxhash.xxh3_64_hexdigest(json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode())
-        plan.write_text(json.dumps(whole), encoding="utf-8")
+        self.write_checked(plan, {**whole, "pipeline": xxhash.xxh3_128_hexdigest(pipeline.read_bytes())})
 
     def test_a_job_does_not_say_where_merge_writes(self):
         victim = self.at("victim", "out.h5")
@@ -396,6 +414,101 @@ class StoredTest(unittest.TestCase):
         os.symlink(self.at("victim", "parts"), self.at("here", "job", "parts"))
         for verb in ("status", "work", "merge"):
             self.assertIn("parts: is a link", self.program(verb, "job", code=1))
+
+    def planned_and_victim(self):
+        """A job without a part that is done, and an output as the victim's. Returns a function that gives a fresh copy of both."""
+        self.job("out.h5")
+        part = pathlib.Path(self.at("here", "job", "parts", "0000.h5")).read_bytes()
+        self.job("out.h5", works=False)
+        os.rename(self.at("here", "job"), self.at("planned"))
+
+        def fresh(**victim):
+            for folder in (self.at("here", "job"), self.at("victim")):
+                shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(self.at("planned"), self.at("here", "job"))
+            os.mkdir(self.at("victim"))
+            for name, data in victim.items():
+                pathlib.Path(self.at("victim", name.replace("_", "."))).write_bytes(part if data is None else data)
+            return pathlib.Path(self.at("here", "job"))
+
+        return fresh
+
+    def test_a_job_does_not_say_where_work_writes(self):
+        fresh = self.planned_and_victim()
+        outside = "../../../victim/out"
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        for work in (outside, self.at("victim", "out"), "", ".", "a\0b", 5, ["0000"]):
+            for of in ("left", "json"):
+                for victim in ({}, {"out_h5": b"the victim's", "out_h5_journal": b"its own"}, {"out_h5": None}):
+                    with self.subTest(work=work, of=of, victim=sorted(victim)):
+                        job = fresh(**victim)
+                        self.write_checked(job / "claims" / f"0000.{of}", {"worker": "gone", "work": work})
+                        if of == "json":  # of a worker that has ended
+                            self.write_checked(job / "workers" / "gone.json", {"number": 1, "machine": "m", "boot": boot})
+                            (job / "workers" / "gone.lock").touch()
+                        self.tries_to_change_the_victim("work", "job")
+
+    def test_a_job_does_not_say_which_worker_has_ended_elsewhere(self):
+        """Signs of workers that have ended are removed."""
+        fresh = self.planned_and_victim()
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        for worker in ("../../../victim/out", "", 5):
+            with self.subTest(worker):
+                job = fresh(out_lock=b"")
+                self.write_checked(self.at("victim", "out.json"), {"number": 1, "machine": "m", "boot": boot})
+                self.write_checked(job / "claims" / "0000.json", {"worker": worker, "work": "0000.gone"})
+                self.tries_to_change_the_victim("work", "job", "--patience", "1s")
+                self.tries_to_change_the_victim("status", "job")
+
+    def test_work_follows_no_links(self):
+        fresh = self.planned_and_victim()
+        for suffix in ("", ".part", ".journal"):
+            for victim in ({}, {"keep_h5": b"the victim's"}, {"keep_h5": None}):
+                with self.subTest(suffix=suffix, victim=sorted(victim)):
+                    job = fresh(**victim)
+                    os.symlink("../../../victim/keep.h5", job / "work" / f"0000.gone.h5{suffix}")
+                    self.write_checked(job / "claims" / "0000.left", {"worker": "gone", "work": "0000.gone"})
+                    self.tries_to_change_the_victim("work", "job")
+
+    def test_merge_follows_no_links_of_a_job(self):
+        split = {"files": ", splits: top_dir", "write": "stage: hdf5_write, split_files: true"}
+        for output, link, options in (("x.h5", "x.h5", {}), ("x.h5", "x.ant.h5", split), ("x.npy", "x.npy", {"write": "stage: npy_write"}),
+                                      ("x.npy", "x.index.json", {"write": "stage: npy_write"}),
+                                      ("x.npy", "x.index.npy", {"write": "stage: npy_write"})):
+            for is_there in (False, True):
+                with self.subTest(link=link, is_there=is_there):
+                    shutil.rmtree(self.at("victim"))
+                    os.mkdir(self.at("victim"))
+                    victim = pathlib.Path(self.at("victim", "any.txt"))
+                    if is_there:
+                        victim.write_text("the victim's", encoding="utf-8")
+                    self.job(self.at("job", output), "../job", **options)
+                    os.symlink("../victim/any.txt", self.at("job", link))
+                    ended = self.tries_to_change_the_victim("merge", "../job", "-q")
+                    self.assertEqual(ended.returncode, 1, ended)
+                    self.assertTrue(os.path.islink(self.at("job", link)))
+
+    def test_a_secret_in_arguments_is_not_said(self):
+        own = pathlib.Path(self.at("here", "own.py"))
+        own.write_text("def fails(samples, rate, token):\n    if not fails.calls:\n        fails.calls.append(1)\n        raise ValueError('no')\n"
+                       "    return samples\nfails.calls = []\n", encoding="utf-8")
+        pathlib.Path(self.at("here", "p.yaml")).write_text(textwrap.dedent("""
+            version: 1
+            graph:
+              files: {stage: file_list, root: ../audio}
+              read: {stage: disk_read, from: files}
+              decode: {stage: decode, from: read}
+              own: {stage: python, from: decode, call: "own.py:fails", arguments: {token: "${TOK}"}}
+              out: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}
+              mel: {stage: mel, from: own, sample_rate: 8000, n_fft: 256, n_mels: 20}
+            """), encoding="utf-8")
+        for words in (("run", "p.yaml"), ("run", "p.yaml", "-q"), ("run", "p.yaml", "-v"), ("run", "p.yaml", "--json"), ("update", "p.yaml"),
+                      ("plan", "p.yaml", "-o", "job")):
+            with self.subTest(words):
+                ended = subprocess.run([PROGRAM, *words, "--var", "TOK=Secret1"], cwd=self.at("here"), capture_output=True, text=True, timeout=300,
+                                       env={**os.environ, "MELFLOW_PYTHON": sys.executable})
+                self.assertIn(ended.returncode, (0, 3), ended)
+                self.assertNotIn("Secret1", ended.stdout + ended.stderr)
 
     def test_a_dollar_is_stored_as_one(self):
         os.rename(self.at("audio"), self.at("a${HOME}$b"))
