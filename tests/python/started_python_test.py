@@ -81,6 +81,21 @@ class StartedPythonTest(unittest.TestCase):
         else:
             self.assertIn("pip install zarr", self.started("export", rows, os.path.join(self.folder, "x"), "--format", "zarr", code=1))
 
+    def test_files_of_the_current_folder_do_not_run_where_a_variable_names_it(self):
+        rows = os.path.join(self.folder, "rows.h5")
+        self.started("run", "-q", self.file(self.folder, "p.yaml", f"""
+            version: 1
+            graph:
+              files: {{stage: synthetic, count: 4, duration: 0.1s, rate: 8kHz}}
+              mel: {{stage: mel, from: files, sample_rate: 8000, n_mels: 20}}
+              out: {{stage: hdf5_write, from: mel, path: {rows}}}
+            """))
+        self.fill(self.current)
+        for number, path in enumerate((".", "./", f"{self.mods}:.")):
+            with self.subTest(path):
+                self.started("export", rows, os.path.join(self.folder, f"tar{number}"), "--format", "tar", PYTHONPATH=path,
+                             MELFLOW_PYTHON=sys.executable)
+
     def test_a_module_of_the_current_folder_is_found_last(self):
         self.fill(self.current, "own_helper")
         self.file(self.current, "own.py", """
