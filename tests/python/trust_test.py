@@ -439,7 +439,7 @@ class StoredTest(unittest.TestCase):
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         for work in (outside, self.at("victim", "out"), "", ".", "a\0b", 5, ["0000"]):
             for of in ("left", "json"):
-                for victim in ({}, {"out_h5": b"the victim's", "out_h5_journal": b"its own"}, {"out_h5": None}):
+                for victim in ({}, {"out_h5": b"the victim's", "out_h5_journal": b"its own"}, {"out_h5": None})[:3 if "victim" in str(work) else 1]:
                     with self.subTest(work=work, of=of, victim=sorted(victim)):
                         job = fresh(**victim)
                         self.write_checked(job / "claims" / f"0000.{of}", {"worker": "gone", "work": work})

@@ -243,7 +243,7 @@ class WebTest(WebCase):
         return server
 
     def test_the_limits_have_the_same_defaults_everywhere(self):
-        stages = {"files": {"stage": "file_list", "root": "."}, "read": {"stage": "disk_read", "from": "files"},
+        stages = {"files": {"stage": "file_list", "root": "http://127.0.0.1:1/", "web": {}}, "read": {"stage": "disk_read", "from": "files"},
                   "out": {"stage": "discard", "from": "read"}}
         web = melflow.validate({"version": 1, "graph": stages})["config"]["graph"]["files"]["web"]
         for limit in ("largest", "least_speed"):
@@ -251,6 +251,7 @@ class WebTest(WebCase):
             web[limit] = int(count) << {"KiB": 10, "MiB": 20, "GiB": 30}.get(unit, 0)
         self.assertEqual(melflow.stores.Limits()._asdict(), web)
 
+    def test_options(self):
         for web, said in (({"largest": 1}, "largest"), ({"patience": 0}, "patience"), ({"time": "soon"}, "time"), ({"speed": 3}, "speed")):
             with self.subTest(**web), self.assertRaisesRegex(melflow.ConfigError, f"web.{said}"):
                 self.read(["http://127.0.0.1:1/x.wav"], **web)
