@@ -446,7 +446,7 @@ class StoredTest(unittest.TestCase):
                         if of == "json":  # of a worker that has ended
                             self.write_checked(job / "workers" / "gone.json", {"number": 1, "machine": "m", "boot": boot})
                             (job / "workers" / "gone.lock").touch()
-                        self.tries_to_change_the_victim("work", "job")
+                        self.tries_to_change_the_victim("work", "job", "--patience", "0.1s")
 
     def test_a_job_does_not_say_which_worker_has_ended_elsewhere(self):
         """Signs of workers that have ended are removed."""
@@ -457,7 +457,7 @@ class StoredTest(unittest.TestCase):
                 job = fresh(out_lock=b"")
                 self.write_checked(self.at("victim", "out.json"), {"number": 1, "machine": "m", "boot": boot})
                 self.write_checked(job / "claims" / "0000.json", {"worker": worker, "work": "0000.gone"})
-                self.tries_to_change_the_victim("work", "job", "--patience", "1s")
+                self.tries_to_change_the_victim("work", "job", "--patience", "0.1s")
                 self.tries_to_change_the_victim("status", "job")
 
     def test_work_follows_no_links(self):
