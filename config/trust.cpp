@@ -10,31 +10,29 @@ namespace {
 
 struct Rule {
   Effect effect;
-  bool of_own;     // without --trust, in the user's own words
-  bool of_stored;  // in a stored configuration
   const char* refusal;
 };
 
 constexpr Rule kRules[] = {
-    {Effect::function, true, false,
+    {Effect::function,
      "this configuration would run the function, which is code chosen by the author of the file; "
      "run it with --trust"},
-    {Effect::command, true, false,
+    {Effect::command,
      "this configuration would run the commands of its lists, which are code chosen by the author "
      "of the file; run it with --trust"},
-    {Effect::plugin, true, false,
+    {Effect::plugin,
      "this configuration would load the plug-in, which is code chosen by the author of the file; "
      "give your own with --plugin FILE, or load it with --trust"},
-    {Effect::model, true, false,
+    {Effect::model,
      "this configuration would run the model, which is chosen by the author of the file; run it "
      "with --trust"},
-    {Effect::url, true, false,
+    {Effect::url,
      "this configuration would send requests to the server, which is chosen by the author of the "
      "file; run it with --trust"},
-    {Effect::write, true, false,
+    {Effect::write,
      "is neither below the current folder nor below that of the job, and chosen by the author of "
      "the job; write elsewhere with -o FILE, or run it with --trust"},
-    {Effect::variable, true, false,
+    {Effect::variable,
      "a stored configuration gets no variables of the environment, which may be secret; give "
      "--var NAME=VALUE, or run it with --trust"},
 };
@@ -62,10 +60,8 @@ const Rule& rule_of(Effect effect) {
 
 }  // namespace
 
-bool Trust::allows(Effect effect) const {
-  const Rule& rule = rule_of(effect);
-  return is_given_ || (is_stored_ ? rule.of_stored : rule.of_own);
-}
+// The same for all effects.
+bool Trust::allows(Effect /*effect*/) const { return !is_stored_ || is_given_; }
 
 std::string Trust::refusal(Effect effect) { return rule_of(effect).refusal; }
 
