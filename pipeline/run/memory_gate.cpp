@@ -53,8 +53,8 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
     note_waiting(kept > 0);
     changed_.notify_all();
     if (granted.empty() && cut_off.empty()) return Told::nobody;
-    ++told_;
     ++telling_;
+    ++told_;
   }
   Told out = Told::others;
   for (const Waiter& w : granted) {
@@ -93,7 +93,7 @@ bool MemoryGate::wait(std::uint64_t told) {
     changed_.wait(lock, [&] { return told_ != told || closed_ || run_.budget->used() <= kept_; });
     if (told_ != told) return true;
   }
-  return pump();
+  return pump() || told_ != told;  // the thread that gave memory back may be first
 }
 
 std::vector<double> MemoryGate::holders() const {

@@ -35,7 +35,7 @@ class MemoryGate {
   }
   /// Gives no more memory; waiting work is cut off by the next pump(). Calls no node.
   void close();
-  /// To be called when nothing moves, with told() from before it was looked at: where work waits
+  /// To be called when nothing moves, with told() from before that was seen: where work waits
   /// for memory that is held outside of the graph (by a thread of a sink's own), waits until some
   /// of it came back, or for close(). False: that is not so, or of no use.
   [[nodiscard]] bool wait(std::uint64_t told);

@@ -58,9 +58,16 @@ void TaskGraph::run() {
   nodes_.front()->start_source();
   for (bool goes_on = true; goes_on;) {
     try {
+      // Memory may come back on any thread, which then starts work. What was started by now is
+      // waited for; what is started later is seen by told().
+      const std::uint64_t told = gate_.told();
+      if (gate_.is_telling()) {
+        std::this_thread::yield();
+        continue;
+      }
       graph_.wait_for_all();
       for (auto& n : nodes_) tsan::acquire(n.get());
-      goes_on = set_going();
+      goes_on = set_going(told);
     } catch (...) {
       goes_on = error() == nullptr;
       abort(std::current_exception());
@@ -79,13 +86,8 @@ void TaskGraph::memory_freed() noexcept {
 // When nothing moves: starts what can still run; false at the end. Nodes that wait for their queue
 // to fill begin with what they have, and incomplete batches are sent: only these can hold what
 // others wait for.
-bool TaskGraph::set_going() {
-  // Another thread may be doing so: memory was returned.
-  const std::uint64_t told = gate_.told();
-  if (gate_.is_telling()) {
-    std::this_thread::yield();
-    return true;
-  }
+bool TaskGraph::set_going(std::uint64_t told) {
+  if (gate_.told() != told) return true;
   const auto all_ended = [this] {
     for (const auto& n : nodes_)
       if (!n->is_ended()) return false;
@@ -100,7 +102,7 @@ bool TaskGraph::set_going() {
   for (auto& n : nodes_) moved |= n->release_tokens();
   for (auto& n : nodes_) moved |= n->release_parked();
   if (moved) return true;
-  if (gate_.is_telling() || gate_.told() != told) return true;
+  if (gate_.told() != told) return true;
   if (all_ended() || error()) return false;
   for (auto& n : nodes_)
     if (HoldsItems* holds = n->plan().faces.holds) holds->drop_lost();

@@ -90,7 +90,7 @@ class TaskGraph {
  private:
   using Clock = GraphNode::Clock;
   struct Resume;
-  bool set_going();
+  bool set_going(std::uint64_t told);
   void settle();
 
   Plan& plan_;

@@ -112,6 +112,56 @@ TEST_CASE("memory outside: a run waits until a sink's own thread lets go of item
   }
 }
 
+TEST_CASE("memory outside: one item at a time, which a sink's own thread drops") {
+  const Watchdog watchdog("memory outside: one at a time");
+  for (const int workers : test::kWorkers) {
+    CAPTURE(workers);
+    World world;
+    world.check_edges = false;
+    std::mutex mutex;
+    std::condition_variable changed;
+    Item held;
+    bool is_over = false;
+    std::size_t dropped = 0;
+    std::thread drops([&] {
+      std::unique_lock lock(mutex);
+      while (changed.wait(lock, [&] { return is_over || held.origins != nullptr; }), !is_over) {
+        Item mine = std::move(held);
+        held = {};
+        lock.unlock();
+        // Sooner or later, so that it meets the graph in each step of its way to a wait.
+        for (std::size_t n = ++dropped % 50; n > 0; --n) std::this_thread::yield();
+        mine = {};
+        lock.lock();
+      }
+    });
+    world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
+      const std::lock_guard lock(mutex);
+      held = context->item();
+      changed.notify_one();
+      return {};
+    };
+    world.on_drop_waiting["out"] = [&] {
+      {
+        const std::lock_guard lock(mutex);
+        is_over = true;
+        changed.notify_one();
+      }
+      drops.join();
+      held = {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "1000"}})
+                                     .node("a", "step", "files")
+                                     .node("out", "keep", "a")
+                                     .memory(300)
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.counts.ok == 1000);
+  }
+}
+
 TEST_CASE("memory outside: a sink lets go of what waits for lost items when nothing else moves") {
   const Watchdog watchdog("memory outside: lost");
   for (const int workers : test::kWorkers) {
