@@ -205,14 +205,17 @@ int run_program(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
-  const std::vector<std::string> arguments = arguments_of(argc, argv);
   const UniqueFd folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));  // some verbs change it
+  std::vector<std::string> arguments;
   int code = kRunFailed;
   try {
+    arguments = arguments_of(argc, argv);
     code = run_verb_and_report(arguments);
   } catch (const NeedsPython& needed) {
     if (folder) (void)!fchdir(folder.get());
     complain(fmt::format("{}: {}", needed.call, start_in_python(argc, argv)));
+  } catch (const std::bad_alloc&) {
+    std::fputs("melflow: out of memory\n", stderr);
   }
   if (is_printed()) return code;
   std::fputs("melflow: stdout: could not write all of the output\n", stderr);
