@@ -1,12 +1,48 @@
 #include "stages/python/python_options.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/output/training/sample_batch.h"
+#include "stages/run_task.h"
 
 namespace melflow {
+namespace {
+
+bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
+  return a.outcome == b.outcome && a.results.shapes == b.results.shapes &&
+         std::equal(a.results.values.begin(), a.results.values.end(), b.results.values.begin(),
+                    b.results.values.end(), [](float x, float y) {
+                      return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+                    });
+}
+
+// Two objects that get the same recording, until they give something else.
+class TwinStreams final : public PythonStream {
+ public:
+  TwinStreams(std::unique_ptr<PythonStream> one, std::unique_ptr<PythonStream> other,
+              const std::function<void()>& warn)
+      : one_(std::move(one)), other_(std::move(other)), warn_(warn) {}
+  PythonAnswer call(std::vector<PythonArray> blocks, int sample_rate, bool is_last) override {
+    if (!other_) return one_->call(std::move(blocks), sample_rate, is_last);
+    PythonAnswer out = one_->call(blocks, sample_rate, is_last);
+    if (!are_alike(out, other_->call(std::move(blocks), sample_rate, is_last))) {
+      other_.reset();
+      warn_();
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<PythonStream> one_, other_;
+  const std::function<void()>& warn_;
+};
+
+}  // namespace
 
 void PythonOptions::describe(Schema& s) {
   s.field(
@@ -86,6 +122,37 @@ void PythonCaller::open(PlanCheck& check) {
   } catch (const RunError& e) {
     check.error("call", e.what());
   }
+}
+
+void PythonCaller::start(RunContext& run) {
+  const auto& delivery = task_of(run).delivery;
+  calls_twice_ = delivery != nullptr && options_.deterministic;
+  if (!calls_twice_) return;
+  warn_of_other_results_ = [call = options_.call, queue = delivery->queue, warn = run.warn] {
+    const std::string text = fmt::format(
+        "{}: gave something else when it was called again with the same recording, so that "
+        "batches after a restart may be others. Seed what is random by the samples "
+        "(np.random.default_rng(zlib.crc32(samples))), or write deterministic: false for this node",
+        call);
+    queue->warn(text);
+    if (warn) warn(text);
+  };
+}
+
+std::vector<PythonAnswer> PythonCaller::call(std::vector<PythonArray> arrays,
+                                             int sample_rate) const {
+  if (!calls_twice_.exchange(false)) return function_->call(std::move(arrays), sample_rate);
+  std::vector<PythonAnswer> out = function_->call(arrays, sample_rate);
+  const std::vector<PythonAnswer> again = function_->call(std::move(arrays), sample_rate);
+  if (!std::equal(out.begin(), out.end(), again.begin(), again.end(), are_alike))
+    warn_of_other_results_();
+  return out;
+}
+
+std::unique_ptr<PythonStream> PythonCaller::open_stream() const {
+  if (!calls_twice_.exchange(false)) return function_->open_stream();
+  return std::make_unique<TwinStreams>(function_->open_stream(), function_->open_stream(),
+                                       warn_of_other_results_);
 }
 
 Value PythonCaller::settings() const {

@@ -13,6 +13,8 @@ import textwrap
 import threading
 import time
 import unittest
+import warnings
+import zlib
 
 import h5py
 import melflow
@@ -477,6 +479,55 @@ class CallsTest(CallsCase):
         self.mel(node).batches()
         np.testing.assert_allclose(made, 4 * melflow.Features(g2)(np.ones(800, np.float32) / 4, 8000), rtol=1e-4)
         self.assertGreater(sum(len(batch["path"]) for batch in melflow.Loader(g, batch_size=4)), 20)
+
+    def test_a_loader_says_that_a_function_gives_something_else_each_time(self):
+        def noise(samples, *, seed=None):
+            return samples + np.random.default_rng(seed).standard_normal(samples.shape, np.float32) / 1000
+
+        def seeded(samples):
+            return noise(samples, seed=zlib.crc32(samples))
+
+        class Noise:
+            def __init__(self, seeded=False):
+                self.random = np.random.default_rng(3 if seeded else None)
+
+            def __call__(self, block):
+                return block + self.random.standard_normal(len(block), np.float32) / 1000
+
+        def embedding(samples):
+            return noise(samples)[:4]
+
+        for name, function, options, others in (
+                ("random", noise, {}, True), ("seeded", seeded, {}, False), ("declared", noise, {"deterministic": False}, False),
+                ("blocks", Noise, {"blocks": 1000}, True), ("seeded blocks", Noise, {"blocks": 1000, "seeded": True}, False),
+                ("rows", embedding, {"gives": "rows", "columns": 4}, True), ("batch", noise, {"batch": 2}, True)):
+            with self.subTest(name), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                graph = melflow.Graph()
+                node = graph.file_list(root=self.root).disk_read().decode(fit="1s").map(function, **options)
+                (node if "columns" in options else node.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20)).batches(size=16)
+                loader = melflow.Loader(graph)
+                for _ in range(2):
+                    list(loader)
+                told = [str(w.message) for w in said if "gave something else when it was called again" in str(w.message)]
+                self.assertEqual(len(told), 2 if others else 0)
+                self.assertEqual(sum("gave something else" in w for w in loader.report["warnings"]), int(others))
+
+    def test_samples_in_the_scale_of_integers_are_reported(self):
+        def scaled(samples):
+            return samples * 32768
+
+        class Scaled:
+            def __call__(self, block):
+                return scaled(block)
+
+        for function, options in ((scaled, {}), (Scaled, {"blocks": 1000})):
+            graph = melflow.Graph()
+            graph.file_list(root=self.root, include="*/000.wav").disk_read().decode().map(function, **options) \
+                .mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).discard()
+            remarks = graph.run()["remarks"]
+            self.assertEqual(len(remarks), 1)
+            self.assertRegex(remarks[0]["reason"], r"^the function gives samples up to \d+; full scale is 1")
 
     def test_python_ends_while_functions_run(self):
         code = textwrap.dedent("""

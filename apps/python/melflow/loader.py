@@ -116,6 +116,7 @@ class Loader(Epochs):
         return taken
 
     def _end(self, run: BatchRun) -> None:
+        arguments.warn(run.warnings())
         self._report = json.loads(run.report())
 
     # ---- information
