@@ -315,7 +315,7 @@ class Host final : public PythonHost {
     try {
       return std::make_shared<Function>(
           class_of_calls()(call.function, call.arguments, call.gives, call.processes,
-                           call.timeout_seconds, call.batch, call.has_blocks),
+                           call.timeout_seconds, call.batch, call.has_blocks, call.columns),
           call.processes == 0);
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));

@@ -13,6 +13,8 @@
 namespace melflow {
 namespace {
 
+constexpr double kPatience = 300;  // [s]
+
 bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
   return a.outcome == b.outcome && a.results.shapes == b.results.shapes &&
          std::equal(a.results.values.begin(), a.results.values.end(), b.results.values.begin(),
@@ -63,6 +65,10 @@ void PythonOptions::describe(Schema& s) {
   s.field("columns", columns,
           "with gives: rows: the number of columns; not set: that of the rows that it takes")
       .range(1, 1 << 24);
+  s.field("hop", hop,
+          "with gives: rows: the time from one row to the next, where rows are put beside others "
+          "(concat); not set: that of the rows that it takes, if any")
+      .range(1, 1 << 30);
   s.field("grows", grows,
           "the most samples or rows that it gives, all results together, as a multiple of those "
           "that it gets")
@@ -91,7 +97,7 @@ void PythonOptions::describe(Schema& s) {
       .range(1, 1 << 24);
   s.field("timeout", timeout,
           "with processes: how long a call may take [s]; then its recording fails, and its process "
-          "is replaced")
+          "is replaced; 0: as long as it likes; not set: 300")
       .range(0, 1e6)
       .tuning();
   s.field("deterministic", deterministic,
@@ -111,17 +117,34 @@ void PythonCaller::open(PlanCheck& check) {
     check.error("batch",
                 "and frames are both given: pieces of a recording are a batch already (at_once); "
                 "remove one");
+  if (options_.timeout.value_or(kPatience) != kPatience && options_.processes == 0)
+    check.note("timeout",
+               "has no effect without processes: a call in a thread of this process cannot be "
+               "ended; set processes, or remove it");
   const char* gives = "waveform";
   for (const auto& [name, value] : EnumNames<PythonGives>::values)
     if (value == options_.gives) gives = name;
   if (python_host() == nullptr) throw NeedsPython{options_.call};
   try {
     function_ = python_host()->open({options_.call, to_json(options_.arguments.map), gives,
-                                     options_.processes, options_.timeout,
-                                     options_.batch.value_or(0), options_.blocks.has_value()});
+                                     options_.processes, options_.timeout.value_or(kPatience),
+                                     options_.batch.value_or(0), options_.blocks.has_value(),
+                                     options_.columns.value_or(0)});
   } catch (const RunError& e) {
-    check.error("call", e.what());
+    const bool is_model = options_.call.starts_with(kModels);
+    check.error(is_model ? "model" : "call", e.what());
   }
+}
+
+void PythonCaller::set_hop(FeatureInfo& info, PlanCheck& check) const {
+  if (!options_.hop) return;
+  if (info.sample_rate <= 0)
+    return check.error(
+        "hop", "needs the rate of the samples; put a resample node before the function");
+  const std::int64_t hop = options_.hop->at(info.sample_rate);
+  if (hop < 1) return check.error("hop", "is less than one sample");
+  info.hop = static_cast<int>(std::min<std::int64_t>(hop, 1 << 30));
+  info.frames_of = nullptr;
 }
 
 void PythonCaller::start(RunContext& run) {

@@ -9,6 +9,7 @@
 #include "pipeline/options/schema.h"
 #include "pipeline/stage/run_context.h"
 #include "pipeline/stage/stage_kinds.h"
+#include "stages/length.h"
 #include "stages/python/python_functions.h"
 
 namespace melflow {
@@ -51,12 +52,13 @@ struct PythonOptions {
   PythonTakes takes = PythonTakes::waveform;
   PythonGives gives = PythonGives::waveform;
   std::optional<int> columns;
+  std::optional<Length> hop;
   double grows = 1;
   Bytes block{std::uint64_t{16} << 20};
   int processes = 0;
   std::optional<int> batch;
   std::optional<int> blocks;  // [samples]
-  double timeout = 300;
+  std::optional<double> timeout;  // [s] not set: kPatience
   bool deterministic = true;
 
   void describe(Schema& s);
@@ -67,7 +69,8 @@ struct PythonOptions {
 Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
                                  std::size_t part = 0);
 
-/// The function of the stage onnx.
+/// What the functions of the stages onnx and vad begin with, and that of onnx.
+inline constexpr const char* kModels = "melflow.models:";
 inline constexpr const char* kOnnxFunction = "melflow.models:Onnx";
 
 /// A function that a stage calls: opened by plan(), called by process(). In a pass of a training
@@ -79,6 +82,8 @@ class PythonCaller {
   [[nodiscard]] const PythonOptions& options() const { return options_; }
   /// Imports the function; an error in `check` where that is not possible.
   void open(PlanCheck& check);
+  /// Takes the option hop for rows of samples with a known rate.
+  void set_hop(FeatureInfo& info, PlanCheck& check) const;
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;
   [[nodiscard]] StageResources resources() const;

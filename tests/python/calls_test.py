@@ -14,6 +14,7 @@ import threading
 import time
 import unittest
 import warnings
+import wave
 import zlib
 
 import h5py
@@ -330,6 +331,40 @@ class CallsTest(CallsCase):
                 g, decoded = self.decoded()
                 node(decoded).discard()
                 g.validate()
+
+    def test_rows_beside_those_of_mel(self):
+        def levels(samples):  # a row for each 10 ms
+            return np.abs(samples[:len(samples) // 80 * 80]).reshape(-1, 80).mean(1, keepdims=True)
+
+        def both(**options):
+            g = melflow.Graph(memory={"host": "1GiB"})
+            wave = g.file_list(root=self.root, include=["ant/*.wav"]).disk_read().decode(truncated="fail").resample(rate=8000)
+            mel = wave.mel(n_fft=80, hop=80, n_mels=4, center=False)
+            return g.concat([mel, wave.map(levels, gives="rows", columns=1, **options)])
+
+        with self.assertRaisesRegex(melflow.ConfigError, "concat.from: frames of mel start every 10 ms, those of python every 0 ms; give them the same hop"):
+            both().discard().graph.validate()
+        for hop in (80, "10ms"):
+            rows, report = self.written("both", both(hop=hop))
+            self.assertEqual(rows.shape[1], 5)
+            self.assertGreater(report["files"]["ok"], 10)
+        with wave.open(os.path.join(self.root, rows.path[0])) as file:
+            samples = np.frombuffer(file.readframes(file.getnframes()), np.int16) / np.float32(32768)
+        np.testing.assert_allclose(rows.recording(0)[:, 4:], levels(samples), rtol=1e-4)
+        g, node = self.decoded()
+        node.map(levels, gives="rows", columns=1, hop="10ms").discard()
+        with self.assertRaisesRegex(melflow.ConfigError, "python.hop: needs the rate of the samples; put a resample node before"):
+            g.validate()
+
+    def test_a_timeout_without_processes_is_said_to_have_no_effect(self):
+        for options, says in (({"timeout": 5}, True), ({"timeout": 5, "processes": 2}, False), ({}, False)):
+            g, node = self.decoded()
+            self.mel(node.map("own:louder", **options)).discard()
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                g.validate()
+            self.assertEqual(any("python.timeout: has no effect without processes" in str(w.message) or
+                                 "has no effect without processes" in str(w.message) for w in said), says)
 
     def test_processes(self):
         import own

@@ -232,6 +232,12 @@ class FeaturesTest(unittest.TestCase):
             self.assertTrue(all(path.startswith("ant/") for path in frame["path"]))
         with self.assertRaisesRegex(NotADirectoryError, "there is no such folder in .*nowhere"):
             melflow.folder("nowhere", **options)
+        if importlib.util.find_spec("polars"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                frame = melflow.folder(self.root, include="ant/*.wav", table="polars", **options)
+            for path, rows in zip(frame["path"], frame["features"]):
+                np.testing.assert_array_equal(rows.to_numpy(), table["features"][table["path"].index(path)])
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
 

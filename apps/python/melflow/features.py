@@ -244,6 +244,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     if table == "dict":
         return out
     frames = importlib.import_module(table)
+    if table == "polars":  # which takes no list of arrays of several lengths
+        out["features"] = [frames.Series(rows) for rows in out["features"]]
     return frames.DataFrame(out)
 
 
