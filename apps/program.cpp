@@ -191,9 +191,10 @@ void open_standard_files() {
 // Returns whether all output was written. A closed pipe counts as written: its reader wanted no
 // more.
 bool is_printed() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && close_error(STDOUT_FILENO) == 0)
+  std::FILE* const file = standard_output();
+  if (std::fflush(file) == 0 && std::ferror(file) == 0 && close_error(fileno(file)) == 0)
     return true;
-  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  pollfd out{fileno(file), POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 

@@ -12,6 +12,7 @@
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel/mel_presets.h"
+#include "stages/sample_scale.h"
 
 using namespace melflow;
 
@@ -92,6 +93,7 @@ void bind_features(nb::module_& m) {
                                                  : 0.0;
                    })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
+  m.def("scale_remark", &scale_remark, nb::arg("peak"));
   // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
   m.def(
       "preset_rate",

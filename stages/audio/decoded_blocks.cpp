@@ -14,6 +14,7 @@
 #include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/reading/file_reader.h"
+#include "stages/sample_scale.h"
 
 namespace melflow {
 
@@ -155,6 +156,8 @@ class Decoder final : public BlockCursor {
     }
     if (!remark.empty() && options_.truncated == Truncated::fail) return ItemError::failed(remark);
     if (reader_->levels().cancel()) remark += (remark.empty() ? "" : "; ") + std::string(kCancel);
+    if (const std::string scale = scale_remark(reader_->peak()); !scale.empty())
+      remark += (remark.empty() ? "" : "; ") + scale;
     if (!remark.empty()) context.warn(remark);
     return std::nullopt;
   }

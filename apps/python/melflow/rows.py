@@ -266,7 +266,7 @@ class RowLoader(Epochs):
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
-                 rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
+                 rank: Optional[int] = None, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
