@@ -1,8 +1,10 @@
 """melflow.export, beside h5py and the libraries that read the formats. A format whose library is not installed is skipped."""
 
+import contextlib
 import csv
 import importlib.util
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -10,6 +12,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 import h5py
@@ -596,6 +599,43 @@ class ExportsTest(corpus.CorpusTest):
         with self.assertRaisesRegex(melflow.RunError, "is an export already"):
             melflow.export(self.files["half"], path, "tar")
         self.assertTrue(os.path.exists(path))
+
+    def test_an_export_that_is_killed_anywhere_is_no_obstacle(self):
+        class Killed(BaseException):
+            pass
+
+        def export(calls):
+            """The export, ended at a call that changes names; from there on, none works."""
+            left = [calls]
+
+            def at(call):
+                def run(*args, **options):
+                    left[0] -= 1
+                    if left[0] < 0:
+                        raise Killed
+                    return call(*args, **options)
+                return run
+            with contextlib.ExitStack() as stack:
+                for name in ("mkdir", "rename", "unlink", "rmdir"):
+                    stack.enter_context(unittest.mock.patch("os." + name, at(getattr(os, name))))
+                melflow.export(self.files["half"], path, "tar", overwrite=True)
+
+        path = os.path.join(self.folder.name, "killed")
+        melflow.export(self.files["half"], path, "tar")
+        whole = sorted(os.listdir(path))
+        for calls in itertools.count():
+            try:
+                export(calls)
+                break
+            except Killed:
+                pass
+            for again in range(4):  # the next ones are killed, too, while they clear up
+                with contextlib.suppress(Killed):
+                    export(again)
+            melflow.export(self.files["half"], path, "tar", overwrite=True)
+            self.assertEqual(sorted(os.listdir(path)), whole, calls)
+            self.assertEqual(sorted(name for name in os.listdir(self.folder.name) if name.startswith("killed")), ["killed"])
+        self.assertGreater(calls, 6)
 
     def test_arguments(self):
         out = os.path.join(self.folder.name, "arguments")

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -264,12 +264,48 @@ def _is_export(folder: str) -> bool:
         return False
 
 
+# What an export does not finish, or replaces, has a file of this name until nothing else is in it.
+_MARK = ".melflow-export"
+
+
+def _is_left(folder: str) -> bool:
+    """Whether it is a folder that an interrupted export began or was about to remove."""
+    mark = os.path.join(folder, _MARK)
+    has_mark = os.path.isfile(mark) and not os.path.islink(mark)
+    return os.path.isdir(folder) and not os.path.islink(folder) and (has_mark or not os.listdir(folder))
+
+
+def _clear(folder: str) -> None:
+    """Removes all but the mark, which is made first."""
+    mark = os.path.join(folder, _MARK)
+    open(mark, "wb").close()
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if path != mark:
+            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+
+
+def _remove(folder: str) -> None:
+    """What cannot be removed is left with the mark, for the next export. Of a link, what it leads to stays."""
+    with suppress(OSError):
+        if os.path.islink(folder):
+            os.unlink(folder)
+            return
+        _clear(folder)
+        os.unlink(os.path.join(folder, _MARK))
+        os.rmdir(folder)
+
+
 @contextmanager
 def _folder(target: str, overwrite: bool) -> Iterator[str]:
     """A folder that gets its name when all is in it."""
     part, replaced = target + ".part", target + ".replaced"
-    if _is_export(replaced) and not os.path.lexists(target):
+    if _is_left(replaced):
+        _remove(replaced)
+    elif _is_export(replaced) and not os.path.lexists(target):
         os.rename(replaced, target)  # an export was interrupted between two names
+    elif _is_export(replaced) and _is_export(target):
+        _remove(replaced)  # and this one after both
     is_empty = os.path.isdir(target) and not os.path.islink(target) and not os.listdir(target)
     if os.path.lexists(target) and not is_empty:
         if not _is_export(target):
@@ -278,13 +314,11 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
             raise RunError(f"{target}: is an export already; replace it by overwrite=True (--overwrite), or name another folder")
     if os.path.lexists(replaced):
         raise RunError(f"{replaced}: is in the way; an export that is replaced is called so for a moment")
-    mark = os.path.join(part, ".melflow-export")
     try:
         os.mkdir(part)
     except FileExistsError:
-        has_mark = os.path.isfile(mark) and not os.path.islink(mark)
-        is_ours = os.path.isdir(part) and not os.path.islink(part) and (has_mark or not os.listdir(part))
-        if not is_ours:
+        # A complete export was interrupted before it had its name.
+        if not _is_left(part) and not (_is_export(part) and not os.path.islink(part)):
             raise RunError(f"{part}: is in the way, and no export of melflow began it; remove it, or name another folder") from None
     except OSError as error:
         raise RunError(f"{part}: cannot be made: {error.strerror}") from None
@@ -294,21 +328,18 @@ def _folder(target: str, overwrite: bool) -> Iterator[str]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunError(f"{part}: another export writes there") from None
-        open(mark, "wb").close()
-        for name in os.listdir(part):
-            path = os.path.join(part, name)
-            if path != mark:
-                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+        _clear(part)
         try:
             yield part
         except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
+            _remove(part)
             raise
-        os.unlink(mark)
+        os.unlink(os.path.join(part, _MARK))
         if os.path.lexists(target) and not is_empty:
             os.rename(target, replaced)
         os.rename(part, target)
-        shutil.rmtree(replaced, ignore_errors=True)
+        if os.path.lexists(replaced):
+            _remove(replaced)
     finally:
         os.close(lock)
 
