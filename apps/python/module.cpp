@@ -31,6 +31,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
+#include "stages/output/formats/kaldi_ark.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;
@@ -210,6 +211,9 @@ NB_MODULE(_melflow, m) {
   m.def("with_arguments", &with_arguments);
   m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
   m.def("with_escaped_user", &with_escaped_user);
+  m.def("kaldi_words", [](const std::string& text, bool is_word) {
+    return kaldi_words(text, is_word ? '_' : ' ');
+  });
   m.def("open_input", &open_input, nb::arg("path"), nb::arg("may_be_pipe"));
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;

@@ -98,6 +98,18 @@ std::string excerpt(std::string_view text, std::size_t most) {
   return one_line(shortened(without_secrets(text), most));
 }
 
+bool is_white_space(std::string_view character) {
+  if (character.size() == 1) {
+    const auto c = static_cast<unsigned char>(character.front());
+    return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  }
+  static constexpr std::string_view kOthers[] = {"\u0085", "\u00a0", "\u1680", "\u2000", "\u2001",
+                                                 "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",
+                                                 "\u2007", "\u2008", "\u2009", "\u200a", "\u2028",
+                                                 "\u2029", "\u202f", "\u205f", "\u3000"};
+  return std::find(std::begin(kOthers), std::end(kOthers), character) != std::end(kOthers);
+}
+
 std::string utf8_or_escaped(std::string_view json) {
   std::string out;
   out.reserve(json.size());

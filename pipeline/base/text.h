@@ -11,6 +11,8 @@ namespace melflow {
 /// Returns the length [bytes] of the UTF-8 character that begins at `at`; 0 if there is none
 /// (Unicode 15, table 3-7).
 std::size_t utf8_length(std::string_view text, std::size_t at);
+/// Whether a character of UTF-8 is white space, at which Python's str.split() splits.
+bool is_white_space(std::string_view character);
 
 /// Escapes everything in `text` that a terminal would act on: control characters (C0 except line
 /// feed and tab, DEL, C1) and marks that change the direction of writing as \u001b, bytes that are

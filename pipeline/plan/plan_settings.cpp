@@ -71,11 +71,11 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
       entry.set("sources", Value::list(std::move(names)));
     stages = {std::move(entry)};
   }
-  if (n.info->affects_features) {
+  // A fingerprint does not depend on who reads the corpus.
+  const Value own = without_secrets(n.stage->settings().value_or(n.config->schema().echo(false)));
+  if (n.info->affects_features && !own.is_null()) {
     Value entry = Value::map({});
     entry.set("stage", Value::scalar(n.info->feature_stage));
-    // A fingerprint does not depend on who reads the corpus.
-    const Value own = without_secrets(n.stage->settings().value_or(n.config->schema().echo(false)));
     for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
     stages.push_back(std::move(entry));
   }

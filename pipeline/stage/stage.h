@@ -141,7 +141,8 @@ class Stage {
     return given;
   }
   /// The settings that can change a value of the output, in a form that is equal for equal results.
-  /// Nullopt: the options as given, without tuning options. Called after plan().
+  /// Nullopt: the options as given, without tuning options; null: it changes no value, and is not
+  /// among the settings. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
   /// The largest size in bytes of one output block, given the bound of the input. Stages must keep
   /// to it: admission charges the sum over all stages. The report warns of a stage that exceeds it.
