@@ -40,8 +40,9 @@ class Features(arguments.Reopened):
 
     def __call__(self, samples: Any, sample_rate: int) -> np.ndarray:
         """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
-        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them."""
-        return _rows_of(self._chain, samples, sample_rate)
+        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them, and warns where
+        one has a warning."""
+        return _warned([_rows_of(self._chain, samples, sample_rate)])[0]
 
     @property
     def fingerprint(self) -> str:
@@ -62,7 +63,16 @@ class Features(arguments.Reopened):
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
 
 
-def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
+_Rows = Tuple[np.ndarray, str]  # with the warning about them, or ""
+
+
+def _warned(made: Sequence[_Rows]) -> List[np.ndarray]:
+    """The rows; shows their warnings."""
+    arguments.warn(warning for _, warning in made if warning)
+    return [rows for rows, _ in made]
+
+
+def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> _Rows:
     array = np.asarray(samples)
     if array.ndim != 1:
         raise ValueError(f"samples have one axis, these have the shape {array.shape}; give one "
@@ -118,20 +128,21 @@ def features(audio: Any, sample_rate: Optional[int] = None, **options: Any) -> A
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
     is for one rate; at another one it needs n_fft, win_length or hop.
 
-    Raises ConfigError where options are wrong, RunError where a recording cannot be read."""
+    Raises ConfigError where options are wrong, RunError where a recording cannot be read or more than a tenth of it is lost;
+    warns of what is damaged otherwise."""
     if isinstance(audio, list) and not audio:
         return []
     if _is_list(audio):
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            return list(pool.map(lambda one: features(one, sample_rate, **options), audio))
-    return _features(audio, sample_rate, options)[0]
+            return _warned(list(pool.map(lambda one: _features(one, sample_rate, options)[0], audio)))
+    return _warned([_features(audio, sample_rate, options)[0]])[0]
 
 
 def _is_list(audio: Any) -> bool:
     return isinstance(audio, (list, tuple)) and bool(audio) and not isinstance(audio[0], (int, float, np.number))
 
 
-def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[np.ndarray, FeatureChain]:
+def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[_Rows, FeatureChain]:
     is_file = isinstance(audio, (str, bytes, os.PathLike)) or hasattr(audio, "read")
     theirs = preset_rate(str(options.get("preset")))
     if sample_rate is None and is_file and theirs is not None:
@@ -151,7 +162,7 @@ def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -
     return _rows_of_file(chain, audio) if is_file else _rows_of(chain, audio, rate), chain
 
 
-def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
+def _rows_of_file(chain: FeatureChain, file: Any) -> _Rows:
     if isinstance(file, (str, os.PathLike)):
         path = arguments.path("audio", file)
         if not os.path.exists(path):
@@ -169,9 +180,10 @@ def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
         os.close(memory)
 
 
-def _rows_at(chain: FeatureChain, path: str, name: str) -> np.ndarray:
+def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
     try:
-        return chain.rows_of_file(path)
+        rows, warning = chain.rows_of_file(path)
+        return rows, f"{name}: {warning}" if warning else ""
     except RunError as error:
         raise RunError(f"{name}: {error}") from None
 
@@ -185,7 +197,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
 
     sample_rate, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers: threads.
     table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
-    output (melflow.run). Warns of recordings that cannot be read, with the reason."""
+    output (melflow.run). Warns of recordings that cannot be read or are damaged, with the reason."""
     if table not in ("dict", "pandas", "polars"):
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
@@ -208,9 +220,12 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         out["frames"] += batch["length"].tolist()
         out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
     report = loader.report or {}
-    lost = [remark for remark in report.get("remarks", []) if remark.get("status") != "ok"]
-    if lost:
-        arguments.warn([f"{len(lost)} of {len(lost) + len(out['path'])} recordings gave no rows; the first: {lost[0]['path']}: {lost[0]['reason']}"])
+    remarks = report.get("remarks", [])
+    lost = [remark for remark in remarks if remark.get("status") != "ok"]
+    all_of_them = len(lost) + len(out["path"])
+    for of, what in ((lost, "gave no rows"), ([r for r in remarks if r.get("status") == "ok"], "have a warning")):
+        if of:
+            arguments.warn([f"{len(of)} of {all_of_them} recordings {what}; the first: {of[0]['path']}: {of[0]['reason']}"])
     if table == "dict":
         return out
     frames = importlib.import_module(table)
@@ -247,7 +262,8 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
         what = FileRows(what)
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
-        what, chain = _features(what, sample_rate, options)
+        made, chain = _features(what, sample_rate, options)
+        what = _warned([made])[0]
         unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
     elif options or sample_rate is not None:
         raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")
