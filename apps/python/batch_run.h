@@ -72,7 +72,7 @@ class BatchRun final : public EndsWithPython {
   /// Returns the warnings about the pass since the last call.
   [[nodiscard]] std::vector<std::string> take_warnings() { return queue_->take_warnings(); }
   [[nodiscard]] const Plan& plan() const { return runner_->plan(); }
-  [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
+  [[nodiscard]] Remarks remarks() const { return runner_->remarks(); }
 
  private:
   void run();

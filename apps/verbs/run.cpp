@@ -138,7 +138,7 @@ Watch watch_of(const RunArguments& arguments) {
   return watch;
 }
 
-void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
+void print_report(const RunReport& report, const Runner& runner, const Remarks& remarks,
                   const std::vector<Verdict>& judged, bool verbose, std::FILE* out) {
   std::string listed;
   if (!remarks.empty())
@@ -204,7 +204,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (documents.has_trace() && visits->left_out() > 0)
     ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
-  const std::vector<Remark> remarks = runner.remarks();
+  const Remarks remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
   const int code = exit_code_of(report, judged);
   if (!arguments.quiet)

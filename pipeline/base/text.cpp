@@ -43,6 +43,13 @@ void append(std::string& out, std::string_view text, std::size_t& at, bool keeps
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
+// Returns the first `most` bytes of a longer text, without a part of a character.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 std::size_t utf8_length(std::string_view text, std::size_t at) {
@@ -81,10 +88,12 @@ std::string printable(std::string_view text) {
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
-  // Keeps a character of several bytes whole.
-  std::size_t end = most;
-  while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
-  return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
+  return fmt::format("{}… ({} bytes)", beginning(text, most), text.size());
+}
+
+std::string kept_text(std::string text) {
+  if (text.size() <= kLongestKept) return text;
+  return fmt::format("{}… shortened ({} bytes)", beginning(text, kLongestKept), text.size());
 }
 
 std::string one_line(std::string_view text) {

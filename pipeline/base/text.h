@@ -25,6 +25,11 @@ std::string one_line(std::string_view text);
 /// Cuts a text longer than `most` bytes to its beginning, followed by its length.
 std::string shortened(std::string_view text, std::size_t most);
 
+/// Cuts a reason or warning, such as the text of an exception, to what is kept of it: kLongestKept
+/// bytes, followed by "… shortened" and its length.
+std::string kept_text(std::string text);
+constexpr std::size_t kLongestKept = 4096;
+
 constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 
 /// Prepares a value for a message: without secrets of URLs, shortened, printable, on one line.

@@ -130,13 +130,16 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   // Writes a length in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
-    DecodeOptions own = options_;
-    Schema s;
-    own.describe(s);
-    Value out = s.echo(false);
+    Value out = *settings_alone();
     if (options_.fit && expected_rate_ > 0)
       out.set("fit", Value::scalar(std::to_string(options_.fit->at(expected_rate_))));
     return out;
+  }
+  [[nodiscard]] std::optional<Value> settings_alone() const override {
+    DecodeOptions own = options_;
+    Schema s;
+    own.describe(s);
+    return s.echo(false);
   }
 
   // A compressed file may have any length; a file with plain samples has at most two bytes for each

@@ -226,7 +226,11 @@ class FileList final : public Source<FileRef>,
     file->problem = manifest_.problem(i);
     file->duration = manifest_.duration(i);
     file->stored = feed_->find(i, now);
-    const SourceInfo info{file->path, file->size};
+    const bool is_packed = file->part && file->part->is_deflated;
+    const SourceInfo info{file->path, file->size,
+                          is_packed         ? file->part->stored
+                          : file->container ? file->size
+                                            : 0};
     return {std::move(file), info, records};
   }
   void finish(RunContext& run, Ending) override { feed_->finish(run); }

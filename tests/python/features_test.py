@@ -241,6 +241,37 @@ class FeaturesTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
 
+    def test_damaged_recordings_are_told(self):
+        options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        with open(os.path.join(self.root, "ant", "000.wav"), "rb") as file:
+            data = file.read()
+        root = os.path.join(self.folder.name, "damaged")
+        os.makedirs(root)
+        for name, share in (("half.wav", 0.5), ("most.wav", 0.95), ("whole.wav", 1)):
+            with open(os.path.join(root, name), "wb") as file:
+                file.write(data[:int(len(data) * share)])
+        half, most, whole = (os.path.join(root, name) for name in ("half.wav", "most.wav", "whole.wav"))
+        why = "decode: short: the header promises .* of it is lost, more than a tenth"
+        for audio in (half, data[:len(data) // 2], io.BytesIO(data[:len(data) // 2]), [whole, half]):
+            with self.assertRaisesRegex(melflow.RunError, why):
+                melflow.features(audio, **options)
+        with self.assertRaisesRegex(melflow.RunError, why):
+            melflow.show(half, **options)
+        for audio in (most, data[:int(len(data) * 0.95)], [whole, most]):
+            with self.assertWarnsRegex(UserWarning, "(most.wav|audio): decode: short: the header promises") as said:
+                rows = melflow.features(audio, **options)
+            self.assertEqual(said.filename, __file__)
+        self.assertEqual(len(rows), 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            melflow.features([whole, whole], **options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            table = melflow.folder(root, **options)
+        self.assertEqual(table["path"], ["most.wav", "whole.wav"])
+        self.assertRegex(str(said[0].message), "^1 of 3 recordings gave no rows; the first: half.wav: short: .* more than a tenth")
+        self.assertRegex(str(said[1].message), "^1 of 3 recordings have a warning; the first: most.wav: short: ")
+
     def test_pictures(self):
         path, out = self.yaml("shown")
         melflow.run(path)

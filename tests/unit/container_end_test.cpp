@@ -26,7 +26,7 @@ std::string with_size(std::string_view kind, std::uint32_t size, std::size_t byt
   return out;
 }
 
-std::string remark(const std::string& bytes) { return cut_off_remark(reader(bytes), bytes.size()); }
+std::string remark(const std::string& bytes) { return cut_off(reader(bytes), bytes.size()).remark; }
 
 std::string short_of(std::uint64_t promised, std::uint64_t has) {
   return "short: the header promises " + std::to_string(promised) + " bytes, the file has " +

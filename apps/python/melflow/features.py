@@ -41,8 +41,9 @@ class Features(arguments.Reopened):
 
     def __call__(self, samples: Any, sample_rate: int) -> np.ndarray:
         """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
-        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them."""
-        return _rows_of(self._chain, samples, sample_rate)
+        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them, and warns where
+        one has a warning."""
+        return _warned([_rows_of(self._chain, samples, sample_rate)])[0]
 
     @property
     def fingerprint(self) -> str:
@@ -63,11 +64,20 @@ class Features(arguments.Reopened):
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
 
 
+_Rows = Tuple[np.ndarray, str]  # with the warning about them, or ""
+
+
+def _warned(made: Sequence[_Rows]) -> List[np.ndarray]:
+    """The rows; shows their warnings."""
+    arguments.warn(warning for _, warning in made if warning)
+    return [rows for rows, _ in made]
+
+
 _KINDS = ("audio is a file's path, its bytes, an open file, an array, a dict of these as the package datasets has it, or a list of "
           "such recordings")
 
 
-def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
+def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> _Rows:
     array = array_of(samples)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{_KINDS}, not {arguments.shown(samples)}")
@@ -76,8 +86,6 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
                          "channel, or the mean of all")
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
-        if len(array):
-            arguments.warn(filter(None, [_melflow.scale_remark(float(max(array.max(), -array.min())))]))
     elif array.dtype != np.int16:
         scale = "divide by the value of full scale"
         if not hasattr(samples, "dtype"):
@@ -87,8 +95,9 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
         elif array.dtype == np.uint8:
             scale = "of 8 bits without a sign are (samples - 128.0) / 128"
         raise ValueError(f"samples are floating point with 1 as full scale, or int16, these are {array.dtype}: {scale}")
-    sample_rate = arguments.rate("sample_rate", sample_rate)
-    return chain.rows(np.ascontiguousarray(array), sample_rate)
+    rows, warning = chain.rows(np.ascontiguousarray(array), arguments.rate("sample_rate", sample_rate))
+    scale = _melflow.scale_remark(float(max(array.max(), -array.min()))) if array.dtype.kind == "f" and len(array) else ""
+    return rows, "; ".join(filter(None, (scale, warning)))
 
 
 _TIMES = ("n_fft", "win_length", "hop")
@@ -134,22 +143,23 @@ def features(audio: Any, sample_rate: Optional[int] = None, **options: Any) -> A
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
     is for one rate; at another one it needs n_fft, win_length or hop.
 
-    Raises ConfigError where options are wrong, RunError where a recording cannot be read."""
+    Raises ConfigError where options are wrong, RunError where a recording cannot be read or more than a tenth of it is lost;
+    warns of what is damaged otherwise."""
     if isinstance(audio, list) and not audio:
         return []
     if isinstance(audio, tuple) and len(audio) == 2 and np.ndim(audio[0]) > 0 and isinstance(audio[1], (int, np.integer)):
         raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
     if _is_list(audio):
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            return list(pool.map(lambda one: features(one, sample_rate, **options), audio))
-    return _features(audio, sample_rate, options)[0]
+            return _warned(list(pool.map(lambda one: _features(one, sample_rate, options)[0], audio)))
+    return _warned([_features(audio, sample_rate, options)[0]])[0]
 
 
 def _is_list(audio: Any) -> bool:
     return isinstance(audio, (list, tuple)) and bool(audio) and not isinstance(audio[0], (int, float, np.number))
 
 
-def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[np.ndarray, FeatureChain]:
+def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[_Rows, FeatureChain]:
     if isinstance(audio, Mapping):
         audio, rate_of_dict = items.audio_of(audio)
         if rate_of_dict is not None and sample_rate not in (None, rate_of_dict):
@@ -178,7 +188,7 @@ def _is_bytes(audio: Any) -> bool:
     return isinstance(audio, (bytes, bytearray)) or isinstance(audio, memoryview) and audio.format in ("B", "b", "c")
 
 
-def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
+def _rows_of_file(chain: FeatureChain, file: Any) -> _Rows:
     if isinstance(file, (str, os.PathLike)):
         path = arguments.path("audio", file)
         if "://" in path and not os.path.exists(path):
@@ -199,9 +209,10 @@ def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
         os.close(memory)
 
 
-def _rows_at(chain: FeatureChain, path: str, name: str) -> np.ndarray:
+def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
     try:
-        return chain.rows_of_file(path)
+        rows, warning = chain.rows_of_file(path)
+        return rows, f"{name}: {warning}" if warning else ""
     except RunError as error:
         raise RunError(f"{name}: {error}") from None
 
@@ -215,7 +226,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
 
     sample_rate, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers: threads.
     table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
-    output (melflow.run). Warns of recordings that cannot be read, with the reason."""
+    output (melflow.run). Warns of recordings that cannot be read or are damaged, with the reason."""
     if table not in ("dict", "pandas", "polars"):
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
@@ -238,9 +249,12 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         out["frames"] += batch["length"].tolist()
         out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
     report = loader.report or {}
-    lost = [remark for remark in report.get("remarks", []) if remark.get("status") != "ok"]
-    if lost:
-        arguments.warn([f"{len(lost)} of {len(lost) + len(out['path'])} recordings gave no rows; the first: {lost[0]['path']}: {lost[0]['reason']}"])
+    remarks = report.get("remarks", [])
+    lost = [remark for remark in remarks if remark.get("status") != "ok"]
+    all_of_them = len(lost) + len(out["path"])
+    for of, what in ((lost, "gave no rows"), ([r for r in remarks if r.get("status") == "ok"], "have a warning")):
+        if of:
+            arguments.warn([f"{len(of)} of {all_of_them} recordings {what}; the first: {of[0]['path']}: {of[0]['reason']}"])
     if table == "dict":
         return out
     frames = importlib.import_module(table)
@@ -279,7 +293,8 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
         what = FileRows(what)
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
-        what, chain = _features(what, sample_rate, options)
+        made, chain = _features(what, sample_rate, options)
+        what = _warned([made])[0]
         unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
     elif options or sample_rate is not None:
         raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")
