@@ -56,8 +56,7 @@ std::vector<std::size_t> columns_of(const FlowChart& chart) {
 struct FlowLayout {
   static constexpr double kGapX = 56, kGapY = 22, kEdge = 8, kPadding = 6;
 
-  explicit FlowLayout(const FlowChart& chart)
-      : column(columns_of(chart)), row(chart.nodes.size()) {
+  explicit FlowLayout(const FlowChart& chart) : column(columns_of(chart)), row(chart.nodes.size()) {
     for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
       if (used.size() <= column[i]) used.resize(column[i] + 1, 0);
       row[i] = used[column[i]]++;

@@ -81,7 +81,8 @@ class Documents {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
     put(stdout, json_text(document));
-    if (std::ferror(standard_output()) != 0) throw RunError("stdout: cannot write the JSON report there");
+    if (std::ferror(standard_output()) != 0)
+      throw RunError("stdout: cannot write the JSON report there");
   }
 
  private:

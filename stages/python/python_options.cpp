@@ -139,8 +139,8 @@ void PythonCaller::open(PlanCheck& check) {
 void PythonCaller::set_hop(FeatureInfo& info, PlanCheck& check) const {
   if (!options_.hop) return;
   if (info.sample_rate <= 0)
-    return check.error(
-        "hop", "needs the rate of the samples; put a resample node before the function");
+    return check.error("hop",
+                       "needs the rate of the samples; put a resample node before the function");
   const std::int64_t hop = options_.hop->at(info.sample_rate);
   if (hop < 1) return check.error("hop", "is less than one sample");
   info.hop = static_cast<int>(std::min<std::int64_t>(hop, 1 << 30));

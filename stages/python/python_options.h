@@ -57,7 +57,7 @@ struct PythonOptions {
   Bytes block{std::uint64_t{16} << 20};
   int processes = 0;
   std::optional<int> batch;
-  std::optional<int> blocks;  // [samples]
+  std::optional<int> blocks;      // [samples]
   std::optional<double> timeout;  // [s] not set: kPatience
   bool deterministic = true;
 

@@ -92,7 +92,7 @@ class OnnxTest(corpus.CorpusTest):
         make_model(other, 20, True)
         self.assertEqual(fingerprint(self.of_rows), fingerprint(self.of_rows))
         with open(other, "ab") as file:
-            file.write(b"\x42\x00")  # an empty field
+            file.write(b"\x32\x00")  # an empty documentation
         self.assertNotEqual(fingerprint(self.of_rows), fingerprint(other))
 
     def test_what_does_not_fit(self):
@@ -100,7 +100,7 @@ class OnnxTest(corpus.CorpusTest):
             (self.mel(self.decoded()).onnx(model="nowhere.onnx", input="rows", columns=20), melflow.ConfigError,
              r"^onnx.model: FileNotFoundError: .*there is no such file in .*: 'nowhere.onnx'"),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows", columns=7), melflow.ConfigError,
-             r"^onnx.model: ValueError: .*rows.onnx: its output out is \[None, 20\], rows of 20 values, and columns is 7; set columns: 20"),
+             r"^onnx.model: ValueError: .*rows.onnx: its output out is \[1, 20\], rows of 20 values, and columns is 7; set columns: 20"),
             (self.mel(self.decoded()).onnx(model=self.of_two, input="rows", columns=20), melflow.ConfigError,
              "^onnx.model: TypeError: .*two.onnx: has the inputs in, other; models with one input are supported"),
             (self.decoded().onnx(model=self.of_samples, columns=1, frames=400, batch=4), melflow.ConfigError,
