@@ -113,9 +113,9 @@ void Archive::unpack(int fd, std::uint64_t size) {
   unpacked_ = temporary_file({});
   int error = unpacked_ ? 0 : errno;
   std::uint64_t at = 0;
-  const auto keep = [&](std::span<const std::byte> bytes) {
-    error = write_whole(unpacked_.get(), bytes.data(), bytes.size(), at);
-    at += bytes.size();
+  const auto keep = [&](std::span<const std::byte> piece) {
+    error = write_whole(unpacked_.get(), piece.data(), piece.size(), at);
+    at += piece.size();
     return error == 0;
   };
   Inflater inflater(Inflater::Format::gzip);
