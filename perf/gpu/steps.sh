@@ -146,13 +146,15 @@ device_list() {
 of_first() { grep -o "\"$1\": *[0-9.e+-]*" <<<"$2" | head -n 1 | sed 's/.*: *//' || true; }
 # device_cells USE RATES: prints cells of the table, of the first device.
 device_cells() {
-  local use=$1 rates=$2 to=${2#*\"to_device\"} from=${2#*\"from_device\"} memory=${1#*\"memory_bytes\"}
-  if [[ $rates != *gaps_percent* ]]; then
-    to='' from=''
+  local use=$1 rates=$2 link='' memory=''
+  # Rates are known where there was time between the first batch and the last.
+  if [[ $rates == *gaps_percent* ]]; then
+    link="$(of_first gb_per_second "${rates#*\"to_device\"}"), $(of_first gb_per_second "${rates#*\"from_device\"}")"
   fi
-  [[ $use == *memory_bytes* ]] || memory=''
-  printf ' %s | %s | %s | %s, %s |\n' "$(of_first mean "$use")" "$(of_first gaps_percent "$rates")" \
-    "$(of_first most "$memory" | awk '{ printf "%d", $1 / 1048576 }')" "$(of_first gb_per_second "$to")" "$(of_first gb_per_second "$from")"
+  if [[ $use == *memory_bytes* ]]; then
+    memory=$(of_first most "${use#*\"memory_bytes\"}" | awk '{ printf "%d", $1 / 1048576 }')
+  fi
+  printf ' %s | %s | %s | %s |\n' "$(of_first mean "$use")" "$(of_first gaps_percent "$rates")" "$memory" "$link"
 }
 
 # jobs_row SERIES ROUNDS JOB WORKERS DATA: alternates both backends, after an uncounted run of each
