@@ -60,6 +60,7 @@ class Sampler {
       sum_ += now.gpu;
       use_.mean_utilization = sum_ / static_cast<double>(++use_.samples);
       use_.most_utilization = std::max(use_.most_utilization, now.gpu);
+      add_to_pieces(now.gpu);
     });
     attempt(has_memory_, [&] {
       NvmlFunctions::Memory now;
@@ -75,6 +76,21 @@ class Sampler {
   }
 
  private:
+  void add_to_pieces(double utilization) {
+    std::vector<double>& pieces = use_.utilization_over_time;
+    const std::size_t in_last = (use_.samples - 1) % use_.samples_of_piece;
+    if (in_last > 0) {
+      pieces.back() += (utilization - pieces.back()) / static_cast<double>(in_last + 1);
+      return;
+    }
+    if (pieces.size() == DeviceUse::kMostPieces) {
+      for (std::size_t i = 0; i < pieces.size() / 2; ++i)
+        pieces[i] = (pieces[2 * i] + pieces[2 * i + 1]) / 2;
+      pieces.resize(pieces.size() / 2);
+      use_.samples_of_piece *= 2;
+    }
+    pieces.push_back(utilization);
+  }
   template <class F>
   void attempt(bool& is_possible, F&& call) {
     if (!is_possible) return;

@@ -22,6 +22,11 @@ struct DeviceUse {
   std::size_t samples = 0;      // behind the two values below
   double mean_utilization = 0;  // [%] of the time in which some kernel was running
   unsigned most_utilization = 0;
+  // Means of equal numbers of samples, one after another, of which there are at most kMostPieces:
+  // where there would be more, two become one.
+  std::vector<double> utilization_over_time;  // [%]
+  std::size_t samples_of_piece = 1;
+  static constexpr std::size_t kMostPieces = 100;
   std::size_t most_memory = 0, total_memory = 0;  // [bytes]; total 0: not known
   unsigned pcie_generation = 0, pcie_width = 0;   // the highest seen; 0: not known
   std::string missing;  // why something is not known, by the first call that failed; or ""

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <system_error>
 #include <tuple>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,22 @@ void Manifest::add(std::uint32_t folder, std::string_view name) {
   if (has_spans()) spans_.emplace_back();
   targets_.resize(targets_.size() + target_names_.size(), std::numeric_limits<float>::quiet_NaN());
   texts_.resize(texts_.size() + text_names_.size(), 0);
+}
+
+void Manifest::order_texts(const std::vector<std::string>& names) {
+  const auto place = [&](std::size_t t) {
+    return std::find(names.begin(), names.end(), text_names_[t]) - names.begin();
+  };
+  std::vector<std::size_t> from(text_names_.size());
+  std::iota(from.begin(), from.end(), std::size_t{0});
+  std::stable_sort(from.begin(), from.end(), [&](auto a, auto b) { return place(a) < place(b); });
+  if (std::is_sorted(from.begin(), from.end())) return;
+  const auto put = [&from](auto* row) {
+    std::vector<std::remove_pointer_t<decltype(row)>> before(row, row + from.size());
+    for (std::size_t t = 0; t < from.size(); ++t) row[t] = std::move(before[from[t]]);
+  };
+  put(text_names_.data());
+  for (std::size_t i = 0; i < texts_.size(); i += from.size()) put(texts_.data() + i);
 }
 
 // The text is often that of the file before, such as its speaker, and then stored only once.

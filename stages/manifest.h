@@ -65,6 +65,8 @@ class Manifest {
   void set_target(std::size_t i, std::size_t target, float value);
   /// Names the texts that every file has; before add(). A text that is not set is "".
   void set_text_names(std::vector<std::string> names) { text_names_ = std::move(names); }
+  /// Puts the texts of all files in the order of these names; those of other names come last.
+  void order_texts(const std::vector<std::string>& names);
   /// The text must not contain a zero byte.
   void set_text(std::size_t i, std::size_t which, std::string_view text);
   /// The span of an utterance in its recording: from `start` to before `end`, in the unit of

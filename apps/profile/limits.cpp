@@ -64,15 +64,38 @@ double share_of(double seconds, const StageReport& s) {
   return s.time.total() > 0 ? seconds / s.time.total() : 0;
 }
 
+auto stage_named(const RunReport& r, const std::string& name) {
+  return std::find_if(r.stages.begin(), r.stages.end(),
+                      [&](const StageReport& s) { return s.name == name; });
+}
+
+// Finds a node that is given fewer slots than there are workers while the node before it is
+// blocked. It need not be at work all the time: a worker that leaves it goes on with what it has
+// made.
+Loss lost_to_few_slots(const RunReport& r, const Demands& demands, std::size_t busiest) {
+  constexpr double kHeld = 0.5;  // of the time at work or waiting for a worker, at least
+  const StageReport& s = r.stages[busiest];
+  const Demands::Stage& d = demands.stages[busiest];
+  Loss out{Cause::slots, s.name, 0};
+  const int most = d.option.most > 0 ? std::min(d.option.most, r.workers) : r.workers;
+  if (!d.option.is_settable || !d.on_workers || d.has_calls ||
+      d.slots >= std::min(most, demands.working_slots(most)) ||
+      share_of(s.time.busy + s.time.waiting_core, s) < kHeld)
+    return out;
+  for (const EdgeReport& e : r.edges) {
+    const auto from = stage_named(r, e.from);
+    const bool is_full = d.slots == 1 || e.mean_depth >= 0.5 * e.capacity;
+    if (e.to == s.name && is_full && from != r.stages.end())
+      out.share = std::max(out.share, share_of(from->time.blocked_output, *from));
+  }
+  return out;
+}
+
 // Finds the queue before a node that waits for input while the node before it is blocked.
 Loss lost_by_queues(const RunReport& r) {
   Loss out{Cause::queue, "", 0};
-  const auto named = [&](const std::string& name) {
-    return std::find_if(r.stages.begin(), r.stages.end(),
-                        [&](const StageReport& s) { return s.name == name; });
-  };
   for (const EdgeReport& e : r.edges) {
-    const auto from = named(e.from), to = named(e.to);
+    const auto from = stage_named(r, e.from), to = stage_named(r, e.to);
     if (from == r.stages.end() || to == r.stages.end()) continue;
     const double share =
         std::min(share_of(from->time.blocked_output, *from), share_of(to->time.waiting_input, *to));
@@ -120,7 +143,10 @@ Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
        (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
       {Cause::ending, most.name, std::max(at_the_end, share_of(most.time.idle_after_end, most))}};
   // Nodes that wait for memory count as blocked, too, so queues are judged only without such waits.
-  if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) losses.push_back(lost_by_queues(r));
+  if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) {
+    losses.push_back(lost_to_few_slots(r, demands, at));
+    losses.push_back(lost_by_queues(r));
+  }
   const Loss worst = *std::max_element(
       losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.share < b.share; });
   return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};
@@ -210,7 +236,13 @@ Limits find_limits(const RunReport& report) {
     out.hints = hints_for_resources(demands);
   } else {
     name(lost_inside(report, demands, 1 - most_used));
-    out.hints = hints_for_loss(out, report);
+    if (out.cause == Cause::slots) {
+      const StageReport& held = *stage_named(report, out.node);
+      out.share = share_of(held.time.busy, held);
+      out.hints = hints_for_slots(demands, out.node);
+    } else {
+      out.hints = hints_for_loss(out, report);
+    }
   }
   return out;
 }

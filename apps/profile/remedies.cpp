@@ -95,6 +95,17 @@ std::optional<Setting> smaller_batches(const RunReport& report) {
   return std::nullopt;
 }
 
+// For decoded samples in larger blocks than they have by default: a file is admitted when the
+// budget has room for its blocks.
+std::optional<Setting> smaller_blocks(const RunReport& report) {
+  constexpr std::size_t kUsual = std::size_t{512} << 10;  // the default of decode.block
+  for (const StageReport& s : report.stages)
+    if (s.stage == "decode" && s.option.is_settable && s.items_out > 0 &&
+        s.bytes_out / s.items_out > kUsual)
+      return Setting(s.name + ".block", "512KiB");
+  return std::nullopt;
+}
+
 // Returns the demands after applying the option that makes `stage` cheaper.
 Demands with_cheaper(Demands d, const Demands::Stage& stage) {
   Demands::Stage& changed = stage_of(d, stage.name);
@@ -177,12 +188,31 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
   return out;
 }
 
+std::vector<Hint> hints_for_slots(const Demands& demands, const std::string& node) {
+  const std::vector<Ceiling> now = ceilings_of(demands);
+  const auto held = std::find_if(now.begin(), now.end(), [&](const Ceiling& c) {
+    return c.cause == Cause::slots && c.node == node;
+  });
+  if (held == now.end()) return {};
+  Demands changed = demands;
+  const auto set = more_slots(changed, node, next_above(now, *held));
+  if (!set) return {};
+  const double high = lowest(ceilings_of(changed));
+  const double reached = std::min(1.0, demands.files_per_second / lowest(now));
+  Hint hint =
+      predicted({*set}, demands.files_per_second, reached * high, high, demands.taken_share());
+  if (hint.likely < kWorthIt * demands.files_per_second) return {};
+  return {std::move(hint)};
+}
+
 std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) {
   std::vector<Setting> sets;
+  std::optional<Setting> cheaper;
   if (limits.cause == Cause::memory) {
     const std::size_t bytes = std::max(2 * report.memory_budget, report.memory_wanted);
     const std::size_t mebibytes = (bytes + (1U << 20) - 1) >> 20;
     sets.emplace_back("memory.host", fmt::format("{}MiB", mebibytes));
+    cheaper = smaller_blocks(report);
   }
   if (limits.cause == Cause::queue)
     for (const EdgeReport& e : report.edges)
@@ -196,7 +226,10 @@ std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) 
   Hint hint = predicted(std::move(sets), limits.files_per_second, limits.files_per_second / kept,
                         high, limits.taken_share);
   if (hint.likely < kWorthIt * limits.files_per_second) return {};
-  return {hint};
+  if (!cheaper) return {hint};
+  Hint without_memory = hint;
+  without_memory.sets = {*cheaper};
+  return {std::move(without_memory), std::move(hint)};
 }
 
 std::vector<Hint> hints_for_loading(const Limits& limits, const RunReport& report) {

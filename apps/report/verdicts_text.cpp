@@ -34,7 +34,12 @@ const Json* child(const Json& of, const std::string& name) {
   for (const Json& element : of)
     for (const char* key : {"name", "to"})
       if (element.is_object() && element.contains(key) && element[key] == name) return &element;
-  return nullptr;
+  for (const Json& element : of)
+    if (element.is_object() && element.contains("device") &&
+        element["device"].is_number_integer() && element["device"].dump() == name)
+      return &element;
+  const bool is_of_one_device = of.size() == 1 && of[0].is_object() && of[0].contains("device");
+  return is_of_one_device ? child(of[0], name) : nullptr;
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts);
 nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& verdicts);
 
 /// Returns the element at a path such as "memory.resident_peak" or "stages.mel.call_seconds.p99",
-/// or null. Elements of a list are found by name, edges by their destination:
-/// "edges.mel.mean_depth". Names may contain dots themselves.
+/// or null. Elements of a list are found by name, edges by their destination
+/// ("edges.mel.mean_depth"), and those about devices by the number of the device, which may be
+/// omitted where there is one. Names may contain dots themselves.
 const nlohmann::ordered_json* find_in_report(const nlohmann::ordered_json& report,
                                              std::string_view place);
 

@@ -115,7 +115,11 @@ std::vector<Verdict> unmet(std::vector<Verdict> judged) {
   return judged;
 }
 
-int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
+int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged, bool watches) {
+  // Without any file that is ok nothing is written; a watch waits for others.
+  if (watches && report.ending == Ending::failed && report.counts.ok == 0 &&
+      report.counts.failed + report.counts.skipped == report.counts.found)
+    return kSomeFailed;
   if (report.ending == Ending::complete && !unmet(judged).empty()) return kNotAsExpected;
   switch (report.ending) {
     case Ending::failed:
@@ -207,7 +211,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   const RunReport& report = ran.report;
   const Remarks remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
-  const int code = exit_code_of(report, judged);
+  const int code = exit_code_of(report, judged, arguments.whole != nullptr);
   if (!arguments.quiet)
     print_report(report, runner, remarks, judged, arguments.verbose,
                  arguments.json == "-" ? stderr : stdout);
@@ -335,7 +339,9 @@ Action add_update(CLI::App& verb) {
       "need it. When such an update is interrupted, the next one starts over.\n"
       "With --watch, files that are still being written wait for the next update, and a folder "
       "without files\n"
-      "is no error; an update that fails as a whole ends it, files that fail do not.\n"
+      "is no error. An update that is refused is said once, and waits until what refuses it has "
+      "changed;\n"
+      "one that is refused at the start, or fails as a whole, ends it; files that fail do not.\n"
       "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1; "
       "with --watch\n"
       "0 after a signal between two updates.\n"

@@ -90,16 +90,13 @@ std::vector<Trials::Changes> combinations(const std::vector<Varied>& options) {
   return out;
 }
 
-double figure_of(const Json& report, const std::string& place) {
+// Appends a figure of a run, if the run has it.
+void add_figure(std::vector<double>& to, const Json& report, const std::string& place) {
   const Json* at = find_in_report(report, place);
-  if (at == nullptr)
-    throw UsageError(
-        fmt::format("--figure: the report of a run has no {}; `melflow run --json` shows what it "
-                    "has",
-                    excerpt(place)));
+  if (at == nullptr) return;
   if (!at->is_number())
     throw UsageError(fmt::format("--figure: {} is not a number in the report", excerpt(place)));
-  return at->get<double>();
+  to.push_back(at->get<double>());
 }
 
 // Whether only the size of the corpus varies: then rows are sorted by size, and each is compared
@@ -113,7 +110,7 @@ struct Measured {
   Trials::Changes changes;
   std::string cache;                         ///< "empty" or "filled"; "": no cache is filled
   std::vector<double> rates;                 ///< files per second of each run
-  std::vector<std::vector<double>> figures;  ///< per figure, the value of each run
+  std::vector<std::vector<double>> figures;  ///< per figure, the value of each run that has it
 };
 
 // Whether a run stored decoded audio for later runs.
@@ -122,6 +119,16 @@ bool has_filled_cache(const RunReport& report) {
     for (const auto& [name, value] : s.summary)
       if (name == "added" && value.text() != "0") return true;
   return false;
+}
+
+void check_figures(const std::vector<Measured>& measured, const std::vector<std::string>& figures) {
+  for (std::size_t f = 0; f < figures.size(); ++f)
+    if (std::all_of(measured.begin(), measured.end(),
+                    [f](const Measured& m) { return m.figures[f].empty(); }))
+      throw UsageError(
+          fmt::format("--figure: the report of a run has no {}; `melflow run --json` shows what it "
+                      "has",
+                      excerpt(figures[f])));
 }
 
 // Runs all combinations once, then all of them again, so that changes on the machine affect all
@@ -142,10 +149,10 @@ std::vector<Measured> measure(const SweepArguments& arguments, const std::vector
     const RunReport report = trials.run(m.changes, &document, cache);
     m.rates.push_back(Trials::rate(report));
     for (std::size_t f = 0; f < arguments.figures.size(); ++f)
-      m.figures[f].push_back(figure_of(document, arguments.figures[f]));
+      add_figure(m.figures[f], document, arguments.figures[f]);
     return has_filled_cache(report);
   };
-  for (int round = 0; round < arguments.repeat; ++round)
+  for (int round = 0; round < arguments.repeat; ++round) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (run(out[i], Trials::Cache::kept)) {
         out[i].cache = "empty";
@@ -154,6 +161,8 @@ std::vector<Measured> measure(const SweepArguments& arguments, const std::vector
       }
       trials.clear();
     }
+    if (round == 0) check_figures(out, arguments.figures);
+  }
   for (Measured& m : with_cache)
     if (!m.rates.empty()) out.push_back(std::move(m));
   const bool by_size = varies_size(options);
@@ -198,7 +207,8 @@ std::string table_text(const std::vector<Measured>& measured,
     row.insert(row.end(), {rate_text(median(m.rates)), rate_text(*least), rate_text(*greatest),
                            fmt::format("{:.2f}", share_of_first(measured, m, by_size)),
                            milliseconds_text(1 / median(m.rates))});
-    for (const auto& values : m.figures) row.push_back(figure_text(median(values)));
+    for (const auto& values : m.figures)
+      row.push_back(values.empty() ? "" : figure_text(median(values)));
   }
   std::vector<std::size_t> width(rows[0].size(), 0);
   for (const auto& row : rows)
@@ -235,7 +245,9 @@ Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::st
     if (!m.cache.empty()) one["cache"] = m.cache;
     if (by_size) one["of_the_least"] = share_of_first(measured, m, by_size);
     for (std::size_t f = 0; f < figures.size(); ++f)
-      one["figures"][figures[f]] = {{"median", median(m.figures[f])}, {"runs", m.figures[f]}};
+      one["figures"][figures[f]] = {
+          {"median", m.figures[f].empty() ? Json() : Json(median(m.figures[f]))},
+          {"runs", m.figures[f]}};
     out.push_back(std::move(one));
   }
   return {{"runs", out}};
@@ -332,7 +344,7 @@ Action add_sweep(CLI::App& verb) {
       ->required();
   verb.add_option("--figure", arguments->figures,
                   "adds a column: a number from the JSON report, such as memory.resident_peak or "
-                  "edges.mel.mean_depth")
+                  "edges.mel.mean_depth; empty where a combination's report lacks it")
       ->type_name("NAME");
   verb.add_option("-o,--output", arguments->picture,
                   "draws the files per second, of one option as bars, of two as a map with a cell "

@@ -5,14 +5,16 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/signals.h"
 #include "apps/verbs/dry_run.h"
+#include "stages/files/own_file.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -34,23 +36,37 @@ void wait(double seconds, std::atomic<bool>& interrupted) {
                    [&] { return interrupted.load(); });
 }
 
-// The files that an update would compute, with the stamps of those that an earlier one could not
-// compute: these are tried again when they change.
-using ToCompute = std::map<std::string, std::optional<FileStamp>>;
+// The files that an update would compute.
+using ToCompute = std::map<std::string, FileStamp>;
+
+// What a dry run finds. It holds no file of the output, which the update itself has to lock.
+struct Look {
+  ToCompute files;
+  bool drops = false;
+  std::string refusal;      // why an update is refused; "": it is not
+  bool is_planned = false;  // whether the refusal is the plan's, so that an update has no other
+};
 
 ToCompute to_compute(const DryRun& dry) {
-  using Found = PlannedRange::Found;
   ToCompute out;
   const auto* source = dynamic_cast<const ManifestSource*>(&dry.source());
   if (source == nullptr) return out;
   for (const RowPlan& plan : dry.plans)
-    each_computed(plan, [&](std::size_t file, Found found) {
-      const bool was_tried = found == Found::failed_before || found == Found::skipped_before ||
-                             found == Found::not_run_before;
-      out[dry.source().name(file)] =
-          was_tried ? std::optional(stamp_of(source->manifest().path(file))) : std::nullopt;
+    each_computed(plan, [&](std::size_t file, PlannedRange::Found) {
+      out[dry.source().name(file)] = stamp_of(source->manifest().path(file));
     });
   return out;
+}
+
+Look look(Plan plan, std::atomic<bool>& interrupted) {
+  const DryRun dry = dry_run(
+      std::move(plan),
+      {.progress = ProgressDisplay::Mode::none, .quiet = true, .interrupted = &interrupted});
+  return {.files = to_compute(dry),
+          .drops = std::any_of(dry.plans.begin(), dry.plans.end(),
+                               [](const RowPlan& p) { return p.dropped.count > 0; }),
+          .refusal = dry.problem(),
+          .is_planned = dry.report.ending != Ending::failed};
 }
 
 }  // namespace
@@ -60,34 +76,50 @@ int watch_and_update(const PlanArguments& arguments, Update how, double still,
   const HeldSignals held;  // between its runs, too
   std::atomic<bool> interrupted{false};
   const auto whole = std::make_shared<WholeFiles>(WholeFiles::Seconds(still));
-  const auto look = [&] {
-    Plan plan = arguments.load();
-    set_task(plan.services, {.whole = whole, .update = how});
-    return dry_run(
-        std::move(plan),
-        {.progress = ProgressDisplay::Mode::none, .quiet = true, .interrupted = &interrupted});
+  const auto look = [&]() -> Look {
+    try {
+      Plan plan = arguments.load();
+      set_task(plan.services, {.whole = whole, .update = how});
+      return melflow::look(std::move(plan), interrupted);
+    } catch (const std::runtime_error& e) {
+      return {.files = {}, .refusal = e.what()};
+    }
   };
-  ToCompute tried;
+  ToCompute tried;            // those that the last update could not compute wait until they change
+  std::string refused, said;  // by the last look; the last that was said
   say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n", arguments.file,
       seconds_text(still));
   for (bool is_first = true; !interrupted; is_first = false) {
-    const DryRun dry = look();
+    Look found = look();
     if (interrupted) break;
-    const bool is_refused = !dry.problem().empty();
-    if (is_refused && !is_first) return dry.print(nullptr);
-    const ToCompute files = to_compute(dry);
-    const bool has_news = std::any_of(files.begin(), files.end(), [&](const auto& file) {
-      const auto before = tried.find(file.first);
-      return !file.second || before == tried.end() || before->second != file.second;
+    std::erase_if(tried, [&](const auto& file) { return !found.files.contains(file.first); });
+    const bool has_news = std::any_of(found.files.begin(), found.files.end(), [&](const auto& f) {
+      const auto before = tried.find(f.first);
+      return before == tried.end() || before->second != f.second;
     });
-    const bool drops = std::any_of(dry.plans.begin(), dry.plans.end(),
-                                   [](const RowPlan& plan) { return plan.dropped.count > 0; });
+    const bool is_newly_refused = found.refusal != std::exchange(refused, found.refusal);
+    std::string why = found.refusal;
     // A dry run does not complete what an interrupted update began; an update does.
-    if (has_news || drops || is_refused) {
-      const int code = update(whole, interrupted);
-      if (code != kDone && code != kSomeFailed) return code;
-      tried = to_compute(look());
+    if (why.empty() ? has_news || found.drops : is_newly_refused && !found.is_planned) {
+      try {
+        const int code = update(whole, interrupted);
+        if (code != kDone && code != kSomeFailed) return code;
+        tried = std::move(found.files);
+        why.clear();
+      } catch (const InUseError& e) {
+        why = e.what();
+      } catch (const std::runtime_error& e) {
+        if (is_first) throw;
+        why = e.what();
+      }
+    } else if (!why.empty() && !is_newly_refused) {
+      why = said;
     }
+    if (!why.empty() && why != said) {
+      complain(why);
+      say(stderr, "{}: waits until that has changed; Ctrl-C ends\n", arguments.file);
+    }
+    said = why;
     if (!interrupted) wait(still, interrupted);
   }
   return kDone;

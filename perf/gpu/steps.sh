@@ -131,12 +131,38 @@ run_job() {
   cat "$WORK/usage"
 }
 
+# device_list NAME: prints the list of that name of the last report, on one line; nothing where it has none.
+device_list() {
+  awk -v begin="\"$1\": [" '
+    index($0, begin) { on = 1; sub(/^[^:]*: /, "") }
+    on {
+      gsub(/^ +/, "")
+      line = line $0
+      depth += gsub(/[[{]/, "&") - gsub(/[]}]/, "&")
+      if (depth == 0) { sub(/,$/, "", line); print line; exit }
+    }' "$WORK/report.json"
+}
+# of_first KEY LIST: prints the first number with that key.
+of_first() { grep -o "\"$1\": *[0-9.e+-]*" <<<"$2" | head -n 1 | sed 's/.*: *//' || true; }
+# device_cells USE RATES: prints cells of the table, of the first device.
+device_cells() {
+  local use=$1 rates=$2 link='' memory=''
+  # Rates are known where there was time between the first batch and the last.
+  if [[ $rates == *gaps_percent* ]]; then
+    link="$(of_first gb_per_second "${rates#*\"to_device\"}"), $(of_first gb_per_second "${rates#*\"from_device\"}")"
+  fi
+  if [[ $use == *memory_bytes* ]]; then
+    memory=$(of_first most "${use#*\"memory_bytes\"}" | awk '{ printf "%d", $1 / 1048576 }')
+  fi
+  printf ' %s | %s | %s | %s |\n' "$(of_first mean "$use")" "$(of_first gaps_percent "$rates")" "$memory" "$link"
+}
+
 # jobs_row SERIES ROUNDS JOB WORKERS DATA: alternates both backends, after an uncounted run of each
 # unless there is only one round. Prints a row of the table for each.
 jobs_row() {
-  local series=$1 rounds=$2 job=$3 workers=$4 data=$5 round backend usage files wall graph peak
+  local series=$1 rounds=$2 job=$3 workers=$4 data=$5 round backend usage files wall graph peak use rates device
   files=$(find "$data" -name '*.wav' | wc -l)
-  rm -f "$WORK"/*.{wall,graph,peak}
+  rm -f "$WORK"/*.{wall,graph,peak,use,rates}
   for ((round = rounds == 1 ? 1 : 0; round <= rounds; ++round)); do
     for backend in $BACKENDS; do
       if ! usage=$(run_job "$job" "$backend" "$workers" "$data"); then
@@ -147,6 +173,8 @@ jobs_row() {
       value_of wall "$usage" >>"$WORK/$backend.wall"
       sed -n 's/^ *"graph_seconds": *\([0-9.e+-]*\).*/\1/p' "$WORK/report.json" >>"$WORK/$backend.graph"
       value_of peak_kib "$usage" >>"$WORK/$backend.peak"
+      device_list device_use >"$WORK/$backend.use"
+      device_list device_rates >"$WORK/$backend.rates"
     done
   done
   for backend in $BACKENDS; do
@@ -156,8 +184,12 @@ jobs_row() {
     peak=$(sort -g "$WORK/$backend.peak" | tail -n 1)
     awk -v job="$job" -v backend="$backend" -v workers="$workers" -v wall="$wall" -v graph="$graph" \
       -v files="$files" -v peak="$peak" -v best="$(sort -g "$WORK/$backend.wall" | head -n 1)" \
-      'BEGIN { printf "| %s | %s | %d | %d | %.3f | %.3f | %d | %.3f | %d |\n", job, backend, files, workers, wall, best, files / wall, graph, peak / 1024 }'
-    figures job "\"series\": \"$series\", \"job\": \"$job\", \"backend\": \"$backend\", \"files\": $files, \"workers\": $workers, \"median_seconds\": $wall, \"graph_seconds\": $(number "$graph"), \"seconds\": [$(paste -sd, "$WORK/$backend.wall")], \"peak_kib\": $peak"
+      'BEGIN { printf "| %s | %s | %d | %d | %.3f | %.3f | %d | %.3f | %d |", job, backend, files, workers, wall, best, files / wall, graph, peak / 1024 }'
+    use=$(<"$WORK/$backend.use") rates=$(<"$WORK/$backend.rates") device=''
+    [[ -z $use ]] || device+=", \"device_use\": $use"
+    [[ -z $rates ]] || device+=", \"device_rates\": $rates"
+    device_cells "$use" "$rates"
+    figures job "\"series\": \"$series\", \"job\": \"$job\", \"backend\": \"$backend\", \"files\": $files, \"workers\": $workers, \"median_seconds\": $wall, \"graph_seconds\": $(number "$graph"), \"seconds\": [$(paste -sd, "$WORK/$backend.wall")], \"peak_kib\": $peak$device"
   done
 }
 
@@ -166,10 +198,13 @@ do_jobs() {
   if [[ $QUICK == 1 ]]; then rounds=1 few=1; fi
   [[ -d $WORK/leak ]] || leave_out 'there are no recordings'
   echo 'Files of 10 s at 4096 Hz, 16-bit WAV, read from a warm cache, into HDF5; medians of runs of the whole'
-  echo 'program, backends in turn; "graph" is without its start and end.'
+  echo 'program, backends in turn; "graph" is without its start and end. Of the last run, by its report: "use", the share of'
+  echo 'the time in which a kernel ran (NVML); "gaps", that in which the device had nothing to do from the first batch to the'
+  echo 'last; "device memory", the most that was taken of it; and the rates over the link. The use over time is in the lines'
+  echo 'of JSON.'
   echo
-  echo '| job | backend | files | workers | median [s] | best [s] | files/s | graph [s] | peak [MiB] |'
-  echo '|---|---|---|---|---|---|---|---|---|'
+  echo '| job | backend | files | workers | median [s] | best [s] | files/s | graph [s] | peak [MiB] | use [%] | gaps [%] | device memory [MiB] | to, from the device [GB/s] |'
+  echo '|---|---|---|---|---|---|---|---|---|---|---|---|---|'
   for job in two-stage builder; do
     jobs_row all "$rounds" "$job" "$(nproc)" "$WORK/leak"
     if [[ $BACKENDS == *cuda* ]]; then

@@ -280,6 +280,13 @@ void Runner::Impl::settle(RunReport& report) {
     report.error = fmt::format("{}; nothing is written, and an existing output stays as it was",
                                nothing_ok_text(ledger_, found));
   }
+  for (const Ledger* ledger : {&ledger_, &filling_ledger_})
+    if (const auto file = ledger->closed_wrongly()) {
+      report.ending = Ending::failed;
+      keeps_what_is_done_ = false;
+      report.error = fmt::format("{}: was accounted for twice (a bug in melflow)",
+                                 *file < found ? source().name(*file) : std::to_string(*file));
+    }
   if (const auto error = graph_->error()) {
     report.ending = Ending::failed;
     keeps_what_is_done_ = false;

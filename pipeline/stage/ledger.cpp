@@ -1,7 +1,7 @@
 #include "pipeline/stage/ledger.h"
 
 #include <algorithm>
-#include <stdexcept>
+#include <new>
 
 #include "pipeline/base/measuring.h"
 #include "pipeline/base/text.h"
@@ -40,27 +40,29 @@ void Ledger::open(std::size_t found, std::vector<std::string> stages) {
   closings_.clear();
   notes_closings_ = false;
   oldest_ = 0;
+  wrong_ = kNone;
 }
 
-void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::string& reason) {
-  Record& r = records_.at(index);
+void Ledger::close(std::size_t index, Outcome outcome, int stage,
+                   const std::string& reason) noexcept {
+  if (index >= records_.size()) return note_wrong(index);
+  Record& r = records_[index];
   const auto publish = [&] {
     Outcome open = Outcome::open;
-    if (!r.outcome.compare_exchange_strong(open, outcome))
-      throw std::logic_error("a source item was closed twice");
+    return r.outcome.compare_exchange_strong(open, outcome);
   };
   if (outcome == Outcome::ok && reason.empty()) {
-    publish();
+    if (!publish()) return note_wrong(index);
     plain_[thread_number() % plain_.size()].ok.fetch_add(1, std::memory_order_relaxed);
   } else {
     const std::lock_guard lock(mutex_);
-    if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
+    if (r.outcome != Outcome::open) return note_wrong(index);
     r.stage = static_cast<std::int16_t>(stage);
     try {
       r.reason = reason_number(reason);
-    } catch (const std::bad_alloc&) {  // still closed: a destructor may be the caller
+    } catch (const std::bad_alloc&) {  // still closed, without its reason
     }
-    publish();
+    if (!publish()) return note_wrong(index);
     switch (outcome) {
       case Outcome::ok:
         ++counts_.ok;
@@ -79,7 +81,10 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
   }
   if (kMeasures && notes_closings_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
-    closings_.push_back(std::chrono::steady_clock::now());
+    try {
+      closings_.push_back(std::chrono::steady_clock::now());
+    } catch (const std::bad_alloc&) {  // one time fewer in a report
+    }
     if (closings_.size() > kNoted) closings_.pop_front();
   }
   for (const Listener& listener : listeners_) listener(index, outcome);

@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +50,14 @@ class Ledger {
   void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   /// Closes an item; only the first call counts. `stage`: index of a name given to open(), or -1
-  /// for none.
-  void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
+  /// for none. Does not throw, since destructors close items.
+  void close(std::size_t index, Outcome outcome, int stage, const std::string& reason) noexcept;
+  /// An item that was closed although it was closed already, or was never opened: a bug of the
+  /// caller, which fails the run.
+  [[nodiscard]] std::optional<std::size_t> closed_wrongly() const {
+    const std::size_t index = wrong_;
+    return index == kNone ? std::nullopt : std::optional(index);
+  }
 
   /// The number of the stage with that name, for close(); -1 if there is none.
   [[nodiscard]] int stage_number(const std::string& name) const;
@@ -81,6 +89,11 @@ class Ledger {
     std::uint32_t reason = 0;
   };
   [[nodiscard]] std::uint32_t reason_number(const std::string& reason);
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  void note_wrong(std::size_t index) noexcept {
+    std::size_t none = kNone;
+    wrong_.compare_exchange_strong(none, index);
+  }
 
   std::vector<Record> records_;
   // Counts of items that are ok without a warning, spread over several cache lines so that threads
@@ -92,6 +105,7 @@ class Ledger {
   };
   std::array<Tally, 16> plain_;
   mutable std::atomic<std::size_t> oldest_{0};
+  std::atomic<std::size_t> wrong_{kNone};  // the first, kNone for none
 
   std::vector<Listener> listeners_;  // all of them before the run
 

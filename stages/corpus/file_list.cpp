@@ -182,6 +182,8 @@ class FileList final : public Source<FileRef>,
     if (task.corpus != nullptr) {
       list_given();
       manifest_ = std::move(task.corpus->manifest);
+      // A list that was read from an HDF5 output has them in the order of their names.
+      manifest_.order_texts(text_names());
       frozen_ = std::move(task.corpus->stamps);
       for (const std::string& remark : task.corpus->remarks) run.warn(remark);
     } else {
@@ -281,6 +283,13 @@ class FileList final : public Source<FileRef>,
       check.error("update_by",
                   "content does not go with feed: cache or auto: a cache of audio knows files by "
                   "their size and time");
+  }
+  // In the order of a corpus that is listed.
+  [[nodiscard]] std::vector<std::string> text_names() const {
+    std::vector<std::string> out;
+    for (const Corpus& c : corpora_)
+      for (std::string& name : c.options.text_names()) out.push_back(std::move(name));
+    return out;
   }
   void list(RunContext& run, RunTask& task) {
     const std::shared_ptr<CorpusSurvey>& survey = task.survey;

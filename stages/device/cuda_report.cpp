@@ -18,6 +18,11 @@ Value use_value(const cuda::DeviceUse& use) {
     percent.set("mean", Value::scalar(fmt::format("{:.1f}", use.mean_utilization)));
     percent.set("most", count(use.most_utilization));
     percent.set("samples", count(use.samples));
+    std::vector<Value> pieces;
+    for (const double mean : use.utilization_over_time)
+      pieces.push_back(Value::scalar(fmt::format("{:.0f}", mean)));
+    percent.set("samples_of_piece", count(use.samples_of_piece));
+    percent.set("over_time", Value::list(std::move(pieces)));
     out.set("utilization_percent", std::move(percent));
   }
   if (use.total_memory > 0) {

@@ -159,7 +159,7 @@ UniqueFd open_locked(const std::string& path) {
     if (fstat(fd.get(), &st) != 0) cannot_be_written(path, errno);
     check_kind_and_owner(path, st);
     if (lock_file(fd.get()) == Lock::taken)
-      throw RunError(fmt::format("{}: another run is writing it", path));
+      throw InUseError(fmt::format("{}: another run is writing it", path));
     // Another run may have given the file another name before it was locked.
     if (is_named(fd.get(), path)) return fd;
   }
@@ -208,7 +208,7 @@ UniqueFd create_own(const std::string& path, std::string_view mark, const Recogn
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (fd) {
       const Lock lock = lock_file(fd.get());
-      if (lock == Lock::taken) throw RunError(fmt::format("{}: another run is writing it", path));
+      if (lock == Lock::taken) throw InUseError(fmt::format("{}: another run is writing it", path));
       if (is_unlocked != nullptr) *is_unlocked = lock == Lock::unsupported;
       if (is_named(fd.get(), path)) return fd;
       continue;

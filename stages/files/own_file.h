@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/base/problem.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -40,14 +41,20 @@ int close_error(int fd);
 /// changed; with a `mark`, also where it is not melflow's (is_own()). Does not follow links.
 void check_side_file(const std::string& path, std::string_view mark = {});
 
+/// Thrown when another program has a file locked: the same may succeed later.
+class InUseError : public RunError {
+ public:
+  using RunError::RunError;
+};
+
 enum class Lock { held, taken, unsupported };
 /// Locks a file without waiting. unsupported: the file system has no locks, and errno has its
 /// error.
 Lock lock_file(int fd);
 
 /// Opens and locks a regular file; the lock is held while it is open, and on return the file still
-/// has this name. Returns an empty UniqueFd when there is no such file. Throws RunError when
-/// another run has it, and as check_side_file() does.
+/// has this name. Returns an empty UniqueFd when there is no such file. Throws InUseError
+/// when another run has it, and RunError as check_side_file() does.
 UniqueFd open_locked(const std::string& path);
 
 /// Tells by its contents whether a complete file was made by melflow. Only reads the file, and does

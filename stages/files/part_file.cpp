@@ -90,7 +90,8 @@ void PartFile::open_target() {
   fd_ = UniqueFd(::open(target_.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
   const Lock lock = lock_file(fd_.get());
-  if (lock == Lock::taken) throw RunError(fmt::format("{}: another program is using it", target_));
+  if (lock == Lock::taken)
+    throw InUseError(fmt::format("{}: another program is using it", target_));
   is_unlocked_ = lock == Lock::unsupported;
   // A run that recreates the target has its .part locked; one that ended needs it no more.
   const UniqueFd part = open_locked(part_);

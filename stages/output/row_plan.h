@@ -111,6 +111,9 @@ struct RowPlan {
     /// made anew.
     std::optional<std::int64_t> in_place = std::nullopt;
     std::string hash = {};  ///< index_hash() of the file that is updated; "" where there is none
+    /// The warnings of the file that is repaired: the listing and the run that made them are not
+    /// repeated.
+    std::vector<std::string> warnings = {};
 
     /// The range of a file.
     [[nodiscard]] const PlannedRange& of(std::size_t file) const;

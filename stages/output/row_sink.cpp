@@ -386,7 +386,8 @@ void RowSink::complete(RunContext& run) {
                             sections_.end(s),
                             statistics_->settled(),
                             &writer_->hashes(),
-                            has_split_files};
+                            has_split_files,
+                            plan_.is_repair ? &plan_.sections[s].warnings : nullptr};
     finish_file(*files_[s], rows, index);
     hashes.push_back(index.hash());
     rows_ += rows;

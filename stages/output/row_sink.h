@@ -29,8 +29,8 @@
 #include "stages/output/row_sink_options.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/sink_statistics.h"
-#include "stages/output/split_times.h"
 #include "stages/run_task.h"
+#include "stages/split_times.h"
 
 namespace melflow {
 

@@ -66,7 +66,8 @@ void look_at(const ManifestSource& source, std::size_t file, const FeatureFile::
 // contents, when path, size and the hash of its bytes are, for which it is read. A file whose state
 // the system cannot tell counts as unchanged, as does one that is still being written
 // (RunTask::whole), even if it had failed. When the run is being stopped, the remaining files
-// are not checked and count as gone. A repair does not look at the files.
+// are not checked and count as gone. A repair does not look at the files: all but the damaged ones
+// are as they were, also those that had failed.
 class Comparison {
  public:
   Comparison(const PlannedOutput& output, const OutputSections& sections, std::size_t section,
@@ -99,10 +100,7 @@ class Comparison {
  private:
   [[nodiscard]] std::vector<std::int64_t> entries() const;
   [[nodiscard]] std::vector<Now> look(const std::vector<std::int64_t>& entries) const;
-  [[nodiscard]] std::vector<Now> as_they_were(const std::vector<std::int64_t>& entries,
-                                              const std::vector<std::size_t>& but) const;
-  [[nodiscard]] Found found(const FeatureFile::Entry& entry, const Now& now, bool is_hidden,
-                            bool is_repair) const;
+  [[nodiscard]] Found found(const FeatureFile::Entry& entry, const Now& now, bool is_hidden) const;
   [[nodiscard]] const FeatureFile::Entry& entry(std::int64_t i) const {
     return old_->entry(static_cast<std::size_t>(i));
   }
@@ -171,20 +169,6 @@ std::vector<Now> Comparison::look(const std::vector<std::int64_t>& entries) cons
   return out;
 }
 
-// For a repair: the state of files that were ok, except of the entries in `but`.
-std::vector<Now> Comparison::as_they_were(const std::vector<std::int64_t>& entries,
-                                          const std::vector<std::size_t>& but) const {
-  std::vector<Now> out(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i] < 0 ||
-        std::binary_search(but.begin(), but.end(), static_cast<std::size_t>(entries[i])))
-      continue;
-    const FeatureFile::Entry& e = entry(entries[i]);
-    if (e.status == FeatureFile::Status::ok) out[i] = {.stamp = e.stamp, .content = e.content};
-  }
-  return out;
-}
-
 // The reason of an entry without rows.
 Found as_before(FeatureFile::Status status) {
   return status == FeatureFile::Status::failed    ? Found::failed_before
@@ -192,13 +176,9 @@ Found as_before(FeatureFile::Status status) {
                                                   : Found::not_run_before;
 }
 
-Found Comparison::found(const FeatureFile::Entry& e, const Now& now, bool is_hidden,
-                        bool is_repair) const {
+Found Comparison::found(const FeatureFile::Entry& e, const Now& now, bool is_hidden) const {
   const bool was_ok = e.status == FeatureFile::Status::ok;
-  if (now.stamp.size < 0 && !is_hidden) {
-    if (!was_ok) return as_before(e.status);
-    return is_repair ? Found::damaged : Found::gone;
-  }
+  if (now.stamp.size < 0 && !is_hidden) return was_ok ? Found::gone : as_before(e.status);
   const bool is_same =
       is_hidden || (source_.contents() != nullptr ? now.content != 0 && now.content == e.content
                                                   : now.stamp == e.stamp);
@@ -214,14 +194,11 @@ void Comparison::run() {
   const RunTask& task = task_of(run_);
   const auto& damaged = task.damaged;
   WholeFiles* const whole = task.whole.get();
-  std::vector<Now> states;
-  if (damaged) {
-    const auto of_this = damaged->find(old_->file().path());
-    states = as_they_were(entries,
-                          of_this == damaged->end() ? std::vector<std::size_t>{} : of_this->second);
-  } else {
-    states = look(entries);
-  }
+  const std::vector<Now> states = damaged ? std::vector<Now>(entries.size()) : look(entries);
+  std::vector<std::size_t> to_repair;
+  if (damaged)
+    if (const auto it = damaged->find(old_->file().path()); it != damaged->end())
+      to_repair = it->second;
   to_.ranges.clear();
   is_listed_.assign(old_->file().files().size(), false);
   is_gone_ = is_listed_;
@@ -237,7 +214,9 @@ void Comparison::run() {
     bool is_hidden = now.error != 0 && !is_gone(now.error);
     if (is_hidden && hidden_count_++ == 0)
       hidden_ = fmt::format("{}: {}", source_.manifest().path(file), std::strerror(now.error));
-    Found found = this->found(before, now, is_hidden, damaged.has_value());
+    Found found = !damaged ? this->found(before, now, is_hidden)
+                  : std::binary_search(to_repair.begin(), to_repair.end(), e) ? Found::damaged
+                                                                              : Found::unchanged;
     if (whole != nullptr && found != Found::unchanged && found != Found::gone &&
         !whole->is_whole(source_.manifest().path(file))) {
       is_hidden = true;
@@ -251,7 +230,7 @@ void Comparison::run() {
     }
     From from = From::graph;
     if (found == Found::unchanged) {
-      source_.set_stamp(file, is_hidden ? before.stamp : now.stamp);
+      source_.set_stamp(file, is_hidden || damaged ? before.stamp : now.stamp);
       if (source_.contents() != nullptr) source_.contents()->of[file] = before.content;
       from = elsewhere_.contains(entries[k]) ? From::nowhere : From::giver;
       if (from == From::giver) kept_rows_ += before.count;
@@ -427,6 +406,7 @@ RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& s
     if (old == nullptr || source == nullptr) continue;
     plan.is_update = true;
     plan.sections[s].hash = old->file().hash();
+    if (plan.is_repair) plan.sections[s].warnings = old->file().warnings();
     check(output, *old);
     Comparison& comparison = compared.emplace_back(output, sections, s, old, plan);
     comparison.run();

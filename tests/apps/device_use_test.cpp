@@ -46,6 +46,23 @@ TEST_CASE("device use: figures are numbers in the JSON report, names are texts")
   CHECK(use["pcie"] == nlohmann::json{{"generation", 5}, {"width", 16}});
 }
 
+TEST_CASE(
+    "device use: conditions and sweeps name its figures, with the device's number or without") {
+  const std::string figures =
+      "stages.mel.summary.device_use.utilization_percent.mean: \"> 0\", "
+      "stages.mel.summary.device_use.0.memory_bytes.most: \"> 0\", "
+      "stages.mel.summary.device_rates.files: \">= 1\", "
+      "stages.mel.summary.device_rates.0.batches: \">= 1\"";
+  exits(0, run_on_device(MELFLOW_FAKE_NVML,
+                         {"-q", "--set", fmt::format("expect.figures={{{}}}", figures)}));
+  const Ended other =
+      exits(4, run_on_device(
+                   MELFLOW_FAKE_NVML,
+                   {"-q", "--set",
+                    "expect.figures={stages.mel.summary.device_rates.1.gaps_percent: \"< 101\"}"}));
+  CHECK(has(other.err, "device_rates.1.gaps_percent < 101: the report has no such number"));
+}
+
 TEST_CASE("device use: the summary says it, or why it cannot") {
   const Ended with = exits(0, run_on_device(MELFLOW_FAKE_NVML, {}));
   CAPTURE(with.out);

@@ -2,9 +2,10 @@
 # Tests perf/gpu.sh on an emulated device: every step runs, rows agree, and results exist as soon as
 # they are known and stay when the script is stopped.
 #
-# In:  gpu_check_test.sh BIN SOURCE
+# In:  gpu_check_test.sh BIN SOURCE NVML
 set -euo pipefail
 bin=$1 source=$2
+export MELFLOW_NVML=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -52,6 +53,13 @@ for row in '| nemo | auto | fp32 |' '| fused, rows in bf16 |' '| fused, fp32 |' 
 done
 grep -q '| backend: auto | cpu: .* s and .*; cuda: .* s and' "$md" || fail 'nothing follows for auto'
 if grep -q '| open |' "$md"; then fail 'a question is open'; fi
+# Of each whole job's report: the use of the device, over time, too, its gaps and the rates over the link.
+for figure in '"device_use": \[{"device": 0,' '"over_time": \[' '"memory_bytes": {"most": ' '"device_rates": \[{"device": 0,'; do
+  grep '"kind": "job"' "$lines" | grep '"backend": "cuda"' | grep -q "$figure" || fail "no job has $figure"
+done
+if grep '"kind": "job"' "$lines" | grep '"backend": "cpu"' | grep -q '"device_use"'; then fail 'the CPU has a device'; fi
+grep -Eq '^\| two-stage \| cuda \|.*\| [0-9]+ \| [0-9.]+ \| [0-9.]* \| [0-9]+ \| ([0-9.]+, [0-9.]+)? \|$' "$md" ||
+  fail 'the table has no use of the device'
 if command -v python3 >/dev/null; then
   python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$lines" || fail 'no JSON'
 fi

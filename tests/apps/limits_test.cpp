@@ -426,6 +426,21 @@ TEST_CASE("limits: memory that files wait for") {
   CHECK(find_limits(r).cause == Cause::cores);
 }
 
+TEST_CASE("limits: memory that files wait for because of large blocks") {
+  RunReport r = run_of({{"decode", 4, 5, 2}, {"mel", 4, 12, 12}});
+  r.memory_wait_seconds = 6;
+  stage(r, "decode").items_out = 2000;
+  stage(r, "decode").bytes_out = 2000 * (std::size_t{512} << 10);
+  REQUIRE(find_limits(r).hints.size() == 1);
+  stage(r, "decode").bytes_out = 2000 * (std::size_t{9} << 20);
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::memory);
+  REQUIRE(l.hints.size() == 2);
+  CHECK(l.hints[0].sets == Sets{{"decode.block", "512KiB"}});  // costs no memory
+  CHECK(l.hints[1].sets == Sets{{"memory.host", "512MiB"}});
+  CHECK(l.hints[0].likely == l.hints[1].likely);
+}
+
 TEST_CASE("limits: a source that waits for memory while it is ahead costs nothing") {
   // All work on the workers takes 34.6 of 40 s: nothing is exhausted. The source waits 1.4 s of 10.
   RunReport r = run_of({{"read", 4, 1.5, 1}, {"mel", 4, 33, 33}});
@@ -464,6 +479,35 @@ TEST_CASE("limits: a queue that is alternately full and empty") {
   REQUIRE(l.hints.size() == 1);
   CHECK(l.hints[0].sets == Sets{{"mel.queue", "16"}});
   CHECK(l.hints[0].likely == doctest::Approx(100 / 0.6));
+}
+
+TEST_CASE("limits: a node held at one slot is named, though it is not at work all the time") {
+  // mel: 1 slot, 6.5 s: 154 files/s. Cores: 4 / 9.6 s: 417; workers: the same.
+  RunReport r = run_of({{"read", 4, 3, 3}, {"mel", 1, 6.5, 6.5}});
+  stage(r, "read").time = {.busy = 3, .waiting_input = 2, .blocked_output = 35};
+  stage(r, "mel").time = {.busy = 6.5, .waiting_input = 2.5, .waiting_core = 1};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "mel");
+  CHECK(l.share == doctest::Approx(0.65));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"mel.concurrency", "3"}});
+  CHECK(l.hints[0].likely == doctest::Approx(0.65 * 4 / 9.6 * 1000));
+  CHECK(has(limits_text(l, r), "mel: 1 at once, at work 65% of the time"));
+  // Not where it cannot have more, or the node before it is not blocked.
+  stage(r, "mel").option.most = 1;
+  CHECK(find_limits(r).cause == Cause::queue);
+  stage(r, "mel").option.most = 0;
+  stage(r, "read").time = {.busy = 3, .waiting_input = 37};
+  CHECK(find_limits(r).cause != Cause::slots);
+  // With more slots it is the queue, unless that is full most of the time.
+  stage(r, "read").time = {.busy = 3, .waiting_input = 2, .blocked_output = 35};
+  stage(r, "mel").concurrency = 2;
+  stage(r, "mel").time = {.busy = 12, .waiting_input = 8};
+  stage(r, "mel").cpu_seconds = 12;
+  CHECK(find_limits(r).cause == Cause::queue);
+  r.edges.back().mean_depth = 3;
+  CHECK(find_limits(r).cause == Cause::slots);
 }
 
 TEST_CASE("limits: the last file") {

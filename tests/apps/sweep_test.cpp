@@ -173,6 +173,25 @@ TEST_CASE("sweep: a page of one option has a bar for each value, and the table")
   }
 }
 
+TEST_CASE("sweep: a figure that some combinations lack is an empty cell there") {
+  const TempFolder folder;
+  const std::vector<std::string> feeds{"--vary", "files.feed=stream,preload", "--figure",
+                                       "filling_seconds"};
+  const auto with = [&](const char* more) {
+    std::vector<std::string> all = feeds;
+    all.emplace_back(more);
+    return exits(0, sweep(folder, all)).out;
+  };
+  for (const Json& run : Json::parse(with("--json"))["runs"]) {
+    const Json& figure = run["figures"]["filling_seconds"];
+    if (run["set"]["files.feed"] == "stream")
+      CHECK(figure == Json::parse(R"({"median": null, "runs": []})"));
+    else
+      CHECK(figure["median"].is_number());
+  }
+  CHECK(has(with("--repeat=1"), "filling_seconds"));
+}
+
 TEST_CASE("sweep: what cannot be tried is said before the first run") {
   const TempFolder folder;
   const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& text) {

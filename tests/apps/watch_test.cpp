@@ -26,7 +26,8 @@ struct Corpus {
   Corpus() {
     fs::create_directories(folder / "clips");
     write_text(folder / "p.yaml",
-               nodes_to_mel("root: clips", "sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20") +
+               // More rows than those that an update of an HDF5 file writes anew.
+               nodes_to_mel("root: clips", "sample_rate: 8000, n_fft: 256, hop: 32, n_mels: 20") +
                    "  write: {stage: hdf5_write, from: mel, path: out.h5}\n");
   }
   // A file that gets its name when it is complete.
@@ -136,6 +137,52 @@ TEST_CASE("watch: a file that failed is not tried again while it is being writte
   process.send(SIGINT);
   CHECK(process.wait().code == 0);
   CHECK(FeatureFile(folder / "out.h5").remarks().empty());
+}
+
+TEST_CASE("watch: an update that is refused is said once, and waits") {
+  const Watchdog watchdog("watch: refused");
+  const Corpus corpus;
+  const TempFolder& folder = corpus.folder;
+  for (const char* name : {"a.wav", "b.wav", "c.wav"}) corpus.move_in(name);
+  exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+  const std::string before = read_text(folder / "out.h5");
+  const auto has_said = [&](const std::string& text) {
+    return [&folder, text] { return has(read_text(folder / ".stderr"), text); };
+  };
+  fs::rename(folder / "clips/a.wav", folder / "a.wav");
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "3s", "--no-progress"});
+  process.wait_until(has_said("1 of its 3 files with rows (501 of 1503 rows) are gone"));
+  process.wait_until(has_said("p.yaml: waits until that has changed; Ctrl-C ends"));
+  // Another reason, as where a disk is not mounted.
+  fs::rename(folder / "clips", folder / "unmounted");
+  process.wait_until(has_said("clips: "));
+  fs::rename(folder / "unmounted", folder / "clips");
+  fs::rename(folder / "a.wav", folder / "clips/a.wav");
+  {
+    const FeatureFile reader(folder / "out.h5");
+    corpus.move_in("d.wav");
+    process.wait_until(has_said("another program is using it"));
+  }
+  CHECK(read_text(folder / "out.h5") == before);
+  process.wait_until([&] { return reports(corpus.said()) == 1; });
+  process.send(SIGINT);
+  const Ended ended = process.wait();
+  CHECK(ended.code == 0);
+  CHECK(has(corpus.said(), "4 files: 4 ok"));
+  exits(0, melflow_in(folder, {"verify", "out.h5"}));
+}
+
+TEST_CASE("watch: a first file that fails does not end it") {
+  const Watchdog watchdog("watch: first fails");
+  const Corpus corpus;
+  const TempFolder& folder = corpus.folder;
+  write_text(folder / "clips/a.wav", "no sound");
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "1s", "--no-progress"});
+  process.wait_until([&] { return has(read_text(folder / ".stderr"), "nothing is written"); });
+  corpus.move_in("b.wav");
+  process.wait_until([&] { return has(corpus.said(), "2 files: 1 ok, 0 skipped, 1 failed"); });
+  process.send(SIGINT);
+  CHECK(process.wait().code == 0);
 }
 
 TEST_CASE("watch: what does not go with it, and what ends it") {

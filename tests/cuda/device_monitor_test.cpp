@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -70,6 +71,28 @@ void check_figures(const DeviceUse& use, int device) {
   CHECK(use.most_utilization == most);
   CHECK(use.most_memory == most_memory);
   CHECK(use.total_memory == test::kFakeTotalMemory);
+  const std::size_t each = use.samples_of_piece;
+  REQUIRE(use.utilization_over_time.size() == (use.samples + each - 1) / each);
+  CHECK(use.utilization_over_time.size() <= DeviceUse::kMostPieces);
+  for (std::size_t i = 0; i < use.utilization_over_time.size(); ++i) {
+    double mean = 0;
+    const std::size_t end = std::min((i + 1) * each, use.samples);
+    for (std::size_t n = i * each + 1; n <= end; ++n) mean += fake_utilization(device, n);
+    mean /= static_cast<double>(end - i * each);
+    CAPTURE(i);
+    CHECK(use.utilization_over_time[i] == doctest::Approx(mean));
+  }
+}
+
+TEST_CASE("device monitor: use over time, in no more pieces however long a run is") {
+  const test::Watchdog watchdog("device monitor: over time");
+  const Fake nvml;
+  DeviceMonitor monitor({device(0, "bus:0")}, patient, std::chrono::milliseconds(0));
+  nvml->wait(0, 250);
+  const DeviceUses uses = monitor.finish();
+  REQUIRE(uses.devices.size() == 1);
+  CHECK(uses.devices[0].samples_of_piece >= 4);
+  check_figures(uses.devices[0], 0);
 }
 
 TEST_CASE(

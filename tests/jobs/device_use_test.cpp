@@ -2,8 +2,12 @@
 // devices are threads of the host.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 #include "tests/emulated/host_gpus.h"
@@ -52,16 +56,20 @@ const Value* said(const JobResult& job, const std::string& what) {
 std::string expected_use(int device, std::size_t samples) {
   unsigned sum = 0, most = 0;
   unsigned long long most_memory = 0;
+  std::vector<unsigned> each;
   for (std::size_t n = 1; n <= samples; ++n) {
+    each.push_back(fake_utilization(device, n));
     sum += fake_utilization(device, n);
     most = std::max(most, fake_utilization(device, n));
     most_memory = std::max(most_memory, fake_memory(device, n));
   }
   return fmt::format(
       R"({{"device": {}, "name": "emulated", )"
-      R"("utilization_percent": {{"mean": {:.1f}, "most": {}, "samples": {}}}, )"
+      R"("utilization_percent": {{"mean": {:.1f}, "most": {}, "samples": {}, )"
+      R"("samples_of_piece": 1, "over_time": [{}]}}, )"
       R"("memory_bytes": {{"most": {}, "total": {}}}, "pcie": {{"generation": 5, "width": 16}}}})",
-      device, sum / static_cast<double>(samples), most, samples, most_memory, kFakeTotalMemory);
+      device, sum / static_cast<double>(samples), most, samples, fmt::join(each, ", "), most_memory,
+      kFakeTotalMemory);
 }
 
 }  // namespace
@@ -77,6 +85,7 @@ TEST_CASE("device use: the report has utilisation, memory and link of every devi
     REQUIRE(percent != nullptr);
     const std::size_t samples = std::stoul(percent->find("samples")->text());
     REQUIRE(samples > 0);
+    REQUIRE(samples <= 100);  // each is a piece of its own
     CHECK(to_json(use) == expected_use(1 - i, samples));
   }
   REQUIRE(said(job, "driver") != nullptr);

@@ -1,6 +1,7 @@
 // Rows do not depend on the feed: every feed gives the same rows and the same messages about every
 // file.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "stages/audio/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
@@ -126,6 +127,29 @@ TEST_CASE("feed: preload reads nothing in the run proper") {
   CHECK(r.job.stage("read").bytes_out == 0);
   CHECK(r.job.report.counts.ok == 21);
   CHECK(number(r.job, "preloaded_files") == 21);
+}
+
+TEST_CASE("feed: preload tells the time of loading each split") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 9; ++i)
+    write_wav(folder.file(fmt::format("clips/{}/{}.wav", i < 6 ? "train" : "test", i)), 8000, 16000,
+              i + 1);
+  const Ran r = run_feed(folder, "feed: preload, splits: top_dir");
+  REQUIRE_MESSAGE(r.job.complete(), r.job.text());
+  const Value* splits = nullptr;
+  for (const auto& [key, value] : r.job.stage("files").summary)
+    if (key == "splits") splits = &value;
+  REQUIRE(splits != nullptr);
+  REQUIRE(splits->items().size() == 2);
+  double all = 0;
+  for (const Value& split : splits->items()) {
+    const bool is_train = split.find("name")->text() == "train";
+    CHECK(split.find("preloaded_files")->text() == (is_train ? "6" : "3"));
+    const double seconds = std::stod(split.find("loading_seconds")->text());
+    CHECK(seconds > 0);
+    all += seconds;
+  }
+  CHECK(all <= r.job.report.filling_seconds + 1e-5);
 }
 
 TEST_CASE("feed: preload that does not fit is refused, or streams the rest") {

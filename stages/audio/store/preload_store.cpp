@@ -80,6 +80,7 @@ class PreloadStore::Loading final : public AudioStore::Entry {
     if (pieces_.empty()) return;
     store_.audio_[index_] = std::make_shared<LoadedAudio>(info_, store_.files_listed_.stamp(index_),
                                                           std::move(pieces_));
+    if (store_.split_times_ != nullptr) store_.split_times_->loaded(index_);
     const std::lock_guard lock(store_.mutex_);
     ++store_.files_;
     store_.bytes_ += static_cast<std::size_t>(info_.count) * size_of(info_.type);
@@ -103,6 +104,10 @@ PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, Preload
 
 bool PreloadStore::begin_filling(Filling& filling) {
   filling_ = &filling;
+  if (!files_listed_.manifest().split_names().empty()) {
+    split_times_ = std::make_unique<SplitTimes>(files_listed_.manifest());
+    split_times_->begin();
+  }
   limit_ = filling.memory;
   slab_size_ = slab_size(limit_);
   if (overflow_ == PreloadOverflow::refuse) check_expected();
@@ -181,10 +186,28 @@ void PreloadStore::filled() {
 
 std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
   const std::lock_guard lock(mutex_);
-  return {{"preloaded_files", Value::scalar(std::to_string(files_))},
-          {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
-          {"expected_bytes", Value::scalar(std::to_string(expected_.bytes))},
-          {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
+  std::vector<std::pair<std::string, Value>> out{
+      {"preloaded_files", Value::scalar(std::to_string(files_))},
+      {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
+      {"expected_bytes", Value::scalar(std::to_string(expected_.bytes))},
+      {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
+  if (split_times_ == nullptr) return out;
+  const Manifest& manifest = files_listed_.manifest();
+  const std::vector<Manifest::SplitRange> ranges = manifest.split_ranges();
+  const std::vector<SplitTimes::Times> times = split_times_->all(ranges);
+  std::vector<Value> splits;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (times[i].files == 0) continue;
+    Value split = Value::map({});
+    const bool has_name = ranges[i].split >= 0;
+    split.set("name",
+              has_name ? Value::scalar(manifest.split_name(ranges[i].split), {}, true) : Value());
+    split.set("preloaded_files", Value::scalar(std::to_string(times[i].files)));
+    split.set("loading_seconds", Value::scalar(fmt::format("{:.6f}", times[i].seconds)));
+    splits.push_back(std::move(split));
+  }
+  out.emplace_back("splits", Value::list(std::move(splits)));
+  return out;
 }
 
 }  // namespace melflow

@@ -9,6 +9,7 @@
 
 #include "stages/audio/store/feed_choice.h"
 #include "stages/audio/store/stored_audio.h"
+#include "stages/split_times.h"
 
 namespace melflow {
 
@@ -55,6 +56,7 @@ class PreloadStore final : public AudioStore {
   std::size_t taken_ = 0;                                  // by all slabs [bytes]
   std::byte *free_begin_ = nullptr, *free_end_ = nullptr;  // of the newest slab
   std::size_t files_ = 0, bytes_ = 0;
+  std::unique_ptr<SplitTimes> split_times_;  // where there are splits
 
   std::vector<std::shared_ptr<const LoadedAudio>> audio_;  // by source item
   std::atomic<bool> is_full_{false}, is_filled_{false};

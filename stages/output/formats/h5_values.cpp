@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/hdf5_heap.h"
@@ -99,7 +100,7 @@ OpenH5 open_h5(const std::string& path) {
                         : ": this is not an HDF5 file; name an output of `melflow run`"));
   // HDF5's own programs lock the files that they write, and so does an update.
   if (flock(out.fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw RunError(path + ": another program is writing it");
+    throw InUseError(path + ": another program is writing it");
   out.from = std::make_unique<Hdf5Descriptor>(out.fd.get());
   try {
     out.id = out.from->open(path);

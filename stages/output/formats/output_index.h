@@ -32,6 +32,8 @@ struct OutputIndex {
   const ColumnStatistics* statistics = nullptr;
   const std::vector<std::uint64_t>* rows_hashes = nullptr;  ///< of all files of the run
   bool is_of_several = false;                               ///< the run has a file for each split
+  /// The warnings of the output that the run repairs; null where it repairs none.
+  const std::vector<std::string>* kept_warnings = nullptr;
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest& manifest = listed != nullptr ? listed->manifest() : no_manifest();
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
@@ -98,7 +100,9 @@ struct OutputIndex {
   };
   [[nodiscard]] std::vector<SplitRows> splits() const;
   /// Warnings about the run as a whole.
-  [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
+  [[nodiscard]] std::vector<std::string> warnings() const {
+    return kept_warnings != nullptr ? *kept_warnings : run.warnings();
+  }
   /// index_hash() and run_hash() of this (index_hash.h), computed once.
   [[nodiscard]] const std::string& hash() const;
   [[nodiscard]] const std::string& run_hash() const;
