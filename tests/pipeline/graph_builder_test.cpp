@@ -3,6 +3,7 @@
 #include "pipeline/plan/plan_checks.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <utility>

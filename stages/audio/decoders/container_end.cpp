@@ -162,6 +162,10 @@ std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   return std::nullopt;
 }
 
+// Whether it is a size as SoX and others write to a pipe, where they never know it: the largest of
+// 31 bits, or little less. A file of that size is there as a whole.
+bool is_placeholder(std::uint64_t size) { return size > 0x7FFE0000 && size < 0x80001000; }
+
 bool is_open(std::uint64_t size) { return size == 0 || size == kOpen || size >= kMost; }
 
 // Whether the bytes are zeros that fill the last sector.
@@ -230,13 +234,14 @@ Damage cut_off(const ReadAt& read, std::uint64_t size) {
   // Some writers count a padding byte that they do not write.
   if (promise && *promise > size + 1)
     return {fmt::format("short: the header promises {} bytes, the file has {}", *promise, size),
-            is_counted ? share(samples->size - there, samples->size)
-                       : share(*promise - size, *promise)};
+            is_placeholder(*promise) ? 0
+            : is_counted             ? share(samples->size - there, samples->size)
+                                     : share(*promise - size, *promise)};
   if (!is_counted) return {};
   if (there < samples->size)
     return {fmt::format("short: the header promises {} bytes of samples, the file has {}",
                         samples->size, there),
-            share(samples->size - there, samples->size)};
+            is_placeholder(samples->size) ? 0 : share(samples->size - there, samples->size)};
   const std::uint64_t from = unexplained_behind(read, *samples, size, c);
   if (from == size) {
     const auto voc = voc_blocks(read);

@@ -25,6 +25,7 @@ std::optional<std::uint64_t> samples_size(const ReadAt& read);
 /// Tells whether a file of `size` bytes is cut off, continues after the end that its header states,
 /// or has anything but chunks after its samples (their size in the header is too small). Sizes of 0
 /// and 2^32 - 1, which programs write before they know the size, count as unknown.
+/// With a size near 2^31, as programs write to a pipe, nothing is known to be lost.
 Damage cut_off(const ReadAt& read, std::uint64_t size);
 
 struct EndedRecording {

@@ -161,6 +161,12 @@ bool is_known(AVSampleFormat format) {
          packed == AV_SAMPLE_FMT_FLT || packed == AV_SAMPLE_FMT_DBL;
 }
 
+// Whether frames of a lossless codec have check sums.
+bool has_check_sums(AVCodecID codec) {
+  return codec == AV_CODEC_ID_TTA || codec == AV_CODEC_ID_WAVPACK || codec == AV_CODEC_ID_FLAC ||
+         codec == AV_CODEC_ID_APE;
+}
+
 class FfmpegDecoder final : public SoundDecoder {
  public:
   FfmpegDecoder(SoundInput& input, std::int64_t frames) : input_(input) { reason_ = open(frames); }
@@ -227,7 +233,7 @@ class FfmpegDecoder final : public SoundDecoder {
     codec_->thread_count = 1;  // files are decoded in parallel
     // Otherwise FFmpeg gives what a wrong check sum belongs to, too.
     codec_->err_recognition = AV_EF_CRCCHECK;
-    if (codec_->codec_id == AV_CODEC_ID_TTA) codec_->err_recognition |= AV_EF_EXPLODE;
+    if (has_check_sums(codec_->codec_id)) codec_->err_recognition |= AV_EF_EXPLODE;
     codec_->pkt_timebase = stream_->time_base;
     if (const int e = ffmpeg().avcodec_open2(codec_.get(), found, nullptr); e < 0)
       return text_of(e);
