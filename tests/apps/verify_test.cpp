@@ -149,8 +149,8 @@ TEST_CASE("verify: utterances are recomputed, all of a recording or some") {
     test::write_text(
         folder / "p.yaml",
         test::nodes_to_mel(
-            fmt::format("root: data, manifest: list.csv, splits: manifest, utterances: {{unit: {}}}",
-                        unit),
+            fmt::format(
+                "root: data, manifest: list.csv, splits: manifest, utterances: {{unit: {}}}", unit),
             "sample_rate: 8000, n_mels: 20, n_fft: 256, hop: 80") +
             "  write: {from: mel, stage: hdf5_write, path: o.h5, overwrite: true}\n");
     exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));

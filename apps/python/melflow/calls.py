@@ -182,14 +182,14 @@ class Call:
                  columns: int) -> None:
         target, self.arguments = _load(name), json.loads(arguments)
         if processes and name.startswith("@"):
-            raise RunError(f"{name}: other processes cannot import it; put it into a module, or use processes: 0")
+            raise RunError(f"{shown_name(name)}: other processes cannot import it; put it into a module, or use processes: 0")
         if has_blocks and not inspect.isclass(target):
-            raise RunError(f"{name}: is no class; with blocks, an object of a class is made for each recording")
+            raise RunError(f"{shown_name(name)}: is no class; with blocks, an object of a class is made for each recording")
         try:
             signature = inspect.signature(target)
             (signature.bind if inspect.isclass(target) else signature.bind_partial)(**self.arguments)
         except TypeError as error:
-            raise RunError(f"{name}: {error}; `arguments` of the node are {self.arguments}") from None
+            raise RunError(f"{shown_name(name)}: {error}; `arguments` of the node are {self.arguments}") from None
         except ValueError:  # no signature, as of functions in C
             pass
         self.source_hash = _hash_of(target, name)

@@ -8,7 +8,7 @@ namespace {
 using O = MelOptions;
 using Needs = MelOptionRow::Needs;
 
-constexpr double kLargest = 1e38;      // a float reaches 3.4e38
+constexpr double kLargest = 1e38;  // a float reaches 3.4e38
 constexpr double kSmallest =
     std::numeric_limits<float>::min();  // normal: the fast logarithm needs one
 
