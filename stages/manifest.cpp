@@ -220,7 +220,7 @@ void Manifest::close() {
   std::vector<std::string> sorted;
   for (std::size_t i = 0; i < order.size(); ++i) {
     new_number[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
-    sorted.push_back(names[static_cast<std::size_t>(order[i])]);
+    sorted.push_back(std::move(names[static_cast<std::size_t>(order[i])]));
   }
   names = std::move(sorted);
   label_names_.numbers.clear();
@@ -372,6 +372,7 @@ std::size_t Manifest::memory_bytes() const {
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
                   durations_.capacity() * 8;
+  for (const std::string& name : label_names_.list) n += sizeof(std::string) + name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)

@@ -15,6 +15,7 @@
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/containers/archive_index.h"
 #include "stages/files/inflater.h"
 #include "stages/files/temporary_file.h"
@@ -147,8 +148,15 @@ void Archive::unpack(int fd, std::uint64_t size) {
 }
 
 void Archive::add(std::string_view name, Member member, std::string problem) {
+  std::string path = as_listed(name.substr(0, name.find('\0')));
+  if (path.size() > kLongestPath) {  // no system has such a file; many would take much memory
+    constexpr std::size_t kKept = 100;
+    problem = fmt::format("its name has {} bytes, and {} is the most that a system takes",
+                          path.size(), kLongestPath);
+    path = fmt::format("{}...@{}", path.substr(0, kKept), member.begin);
+  }
   member.name = names_.size();
-  names_.append(as_listed(name.substr(0, name.find('\0')))).push_back('\0');
+  names_.append(path).push_back('\0');
   if (!problem.empty()) {
     if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));
     member.problem = static_cast<std::uint32_t>(problems_.size()) & 0x7fffffffU;

@@ -43,6 +43,11 @@
 namespace melflow {
 namespace {
 
+std::string too_long(std::string_view path) {
+  return fmt::format("the path has {} bytes, and {} is the most that a system takes", path.size(),
+                     kLongestPath);
+}
+
 // Whether a member's name has a part "..".
 bool leads_up(std::string_view name) {
   return name.starts_with("../") || name.find("/../") != name.npos;
@@ -388,6 +393,7 @@ class Listing {
       const std::string path = channel.path_of(plain(table.cell("path")), table);
       const auto where = [&] { return fmt::format("{}:{}", list_, table.line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
+      if (path.size() > kLongestPath) throw BadLine(where() + ": " + too_long(path));
       if (options_.is_store && !folders.wanted(path)) {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
@@ -451,6 +457,7 @@ class Listing {
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
     std::string name(plain(table.cell("path")));
+    if (name.size() > kLongestPath) name.clear();
     Manifest::Span span;
     try {
       if (spans && !name.empty()) span = spans->take(table);
@@ -494,6 +501,13 @@ class Listing {
       }
       if (is_unfinished(plain(line))) continue;
       if (is_full()) break;
+      if (plain(line).size() > kLongestPath) {
+        add(fmt::format("{}:{}", list_, lines.number()));
+        manifest_.set_problem(manifest_.size() - 1, too_long(plain(line)));
+        facts_.take_none();
+        facts_.set_constants(manifest_.size() - 1);
+        continue;
+      }
       add(plain(line));
       const std::string below = below_root_(line);
       lines_.add(below, line_of(lines.number()));

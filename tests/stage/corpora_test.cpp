@@ -663,6 +663,19 @@ TEST_CASE("a list whose recordings are all beside it, and not below the root, is
   CHECK(right.manifest().size() == 2);
 }
 
+TEST_CASE("paths that no system takes fail alone, and are not kept") {
+  const TempFolder folder;
+  const std::string longest(5000, 'x');
+  folder.write("l.txt", "a.wav\n" + longest + "\n");
+  folder.write("l.csv", "path\na.wav\n" + longest + "\n");
+  const std::string why = "the path has 5000 bytes, and 4096 is the most that a system takes";
+  List lines(of(folder, "manifest: @/l.txt"));
+  CHECK(entries(lines) == Texts{"-: a.wav", fmt::format("-: {}:2 [{}]", folder / "l.txt", why)});
+  List table(of(folder, "manifest: @/l.csv"));
+  CHECK(entries(table) ==
+        Texts{"-: a.wav", fmt::format("-: {0}:3 [{0}:3: {1}]", folder / "l.csv", why)});
+}
+
 TEST_CASE("members of archives whose names lead out of their folders are told") {
   const TempFolder folder;
   const std::string make = fmt::format(

@@ -282,6 +282,34 @@ TEST_CASE("what is packed otherwise than its name says is named") {
   CHECK(refusal("h.tar.gz", "") == "h.tar.gz: is empty (0 bytes)");
 }
 
+TEST_CASE("names that no system takes are not kept, and their members fail") {
+  const TempFolder folder;
+  const std::string make = fmt::format(
+      "cd {} && python3 -c \"import tarfile, io\n"
+      "t = tarfile.open('x.tar', 'w', format=tarfile.GNU_FORMAT)\n"
+      "for i in range(50):\n"
+      "  m = tarfile.TarInfo(str(i).zfill(3) + '/' + 'n' * (4092 if i == 0 else 40000)); m.size = "
+      "1\n"
+      "  t.addfile(m, io.BytesIO(b'x'))\n"
+      "t.close()\"",
+      folder.path());
+  if (std::system(make.c_str()) != 0) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  const Archive archive(folder / "x.tar");
+  REQUIRE(archive.size() == 50);
+  CHECK(archive.name(0).size() == 4096);
+  CHECK(archive.problem(0) == "");
+  std::size_t bytes = 0;
+  for (std::size_t i = 1; i < archive.size(); ++i) {
+    bytes += archive.name(i).size();
+    CHECK(archive.problem(i) ==
+          "its name has 40004 bytes, and 4096 is the most that a system takes");
+  }
+  CHECK(bytes < 50 * 128);
+}
+
 TEST_CASE("no member of a damaged archive is missing without a warning") {
   for (const auto& [name, command] :
        std::map<std::string, std::string>{{"x.tar", "tar cf ../x.tar *"}, {"x.zip", kZip}}) {
