@@ -181,10 +181,13 @@ void PreloadStore::filled() {
 
 std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
   const std::lock_guard lock(mutex_);
-  return {{"preloaded_files", Value::scalar(std::to_string(files_))},
-          {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
-          {"expected_bytes", Value::scalar(std::to_string(expected_.bytes))},
-          {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
+  std::vector<std::pair<std::string, Value>> out{
+      {"preloaded_files", Value::scalar(std::to_string(files_))},
+      {"preloaded_bytes", Value::scalar(std::to_string(bytes_))}};
+  if (expected_.bytes > 0)
+    out.emplace_back("expected_bytes", Value::scalar(std::to_string(expected_.bytes)));
+  out.emplace_back("overflow", Value::scalar(is_full_ ? "true" : "false"));
+  return out;
 }
 
 }  // namespace melflow
