@@ -68,8 +68,8 @@ TEST_CASE("kaldi folder: the fifth word of segments is the channel, from 0") {
   CHECK(error(folder) == "segments:1: the channel is 'left', which is not a number from 0 to 1023");
   folder.write("segments", "u1 rec2 0 1 1\n");
   CHECK(error(folder) ==
-        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write the "
-        "channel in one of them");
+        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write it "
+        "in one of them");
 }
 
 TEST_CASE("kaldi folder: what makes no sense is named with its line") {
