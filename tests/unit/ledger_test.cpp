@@ -109,7 +109,8 @@ TEST_CASE("ledger: listeners hear every close, without a lock held") {
                      {0, Outcome::ok}, {1, Outcome::skipped}, {2, Outcome::failed}});
 }
 
-TEST_CASE("ledger: an item that is closed twice, or is not there, is noted, and nothing is thrown") {
+TEST_CASE(
+    "ledger: an item that is closed twice, or is not there, is noted, and nothing is thrown") {
   for (const char* first : {"", "short"})
     for (const char* second : {"", "short"}) {
       CAPTURE(std::string(first) + "/" + second);
