@@ -198,9 +198,9 @@ std::vector<Hint> hints_for_slots(const Demands& demands, const std::string& nod
   const auto set = more_slots(changed, node, next_above(now, *held));
   if (!set) return {};
   const double high = lowest(ceilings_of(changed));
-  const double reached = std::min(1.0, demands.files_per_second / lowest(now));
+  constexpr double kReached = 0.9;  // of what then is the limit
   Hint hint =
-      predicted({*set}, demands.files_per_second, reached * high, high, demands.taken_share());
+      predicted({*set}, demands.files_per_second, kReached * high, high, demands.taken_share());
   if (hint.likely < kWorthIt * demands.files_per_second) return {};
   return {std::move(hint)};
 }

@@ -81,13 +81,13 @@ TEST_CASE(
                        "  decode: {stage: decode, from: read}\n"
                        "  mel: {stage: mel, from: decode, sample_rate: 16000, n_fft: 512}\n"
                        "  write: {stage: SINK, from: mel, path: \"${OUT}\", overwrite: true}\n");
-  for (const char* sink : {"hdf5_write", "npy_write"}) {
+  for (const auto& [sink, out] : {std::pair{"hdf5_write", "out.h5"}, {"npy_write", "out.npy"}}) {
     CAPTURE(std::string(sink));
     std::string text = read_bytes(yaml);
     text.replace(text.find("SINK"), 4, sink);
     const std::string report = folder / "report.json";
     CHECK(run_program({"run", "--quiet", "--var", "DATA=" + (folder / "clips"), "--var",
-                       "OUT=" + (folder / "out"), "--json=" + report,
+                       "OUT=" + (folder / out), "--json=" + report,
                        folder.write("this.yaml", text)}) == 3);
     const auto json = nlohmann::json::parse(read_bytes(report));
     CHECK(json["files"]["failed"] == 200'000);

@@ -492,7 +492,7 @@ TEST_CASE("limits: a node held at one slot is named, though it is not at work al
   CHECK(l.share == doctest::Approx(0.65));
   REQUIRE(l.hints.size() == 1);
   CHECK(l.hints[0].sets == Sets{{"mel.concurrency", "3"}});
-  CHECK(l.hints[0].likely == doctest::Approx(0.65 * 4 / 9.6 * 1000));
+  CHECK(l.hints[0].likely == doctest::Approx(0.9 * 4 / 9.6 * 1000));
   CHECK(has(limits_text(l, r), "mel: 1 at once, at work 65% of the time"));
   // Not where it cannot have more, or the node before it is not blocked.
   stage(r, "mel").option.most = 1;
