@@ -169,7 +169,7 @@ TEST_CASE(
 TEST_CASE("job: merge says what failed and what is ok with a warning, with -q, too") {
   const Filled<make_corpus> folder;
   const std::string whole = test::read_text(folder / "data/a/00.wav");
-  write_text(folder / "data/a/00.wav", whole.substr(0, whole.size() - 500));
+  write_text(folder / "data/a/00.wav", whole.substr(0, whole.size() * 19 / 20));
   write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
   plan(folder);
   work(folder);
